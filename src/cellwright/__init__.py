@@ -1,0 +1,23 @@
+"""Cellwright: state a goal, get a notebook you can trust.
+
+Importing this package costs nothing: every name is loaded when first used (PEP 562).
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cellwright.app import open_notebook
+
+__all__ = ["open_notebook"]
+
+_HOMES = {"open_notebook": "cellwright.app"}
+
+
+def __getattr__(name: str) -> object:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'cellwright' has no attribute {name!r}")
+    return getattr(importlib.import_module(home), name)

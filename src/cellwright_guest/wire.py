@@ -1,0 +1,216 @@
+"""What host and guest say to each other: one frame format, two lanes, one tagged union each way.
+
+A frame is a 4-byte little-endian length, one lane byte, and a body. Lane `TYPED` carries a msgpack-encoded
+`FromHost` or `FromGuest`; lane `MARIMO` carries marimo's own commands and notifications as opaque bytes.
+Nothing here is ever pickled, and the host trusts nothing it reads: it decodes into these types or ends the kernel.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Final, Literal
+
+import msgspec
+
+TYPED: Final = 0
+MARIMO: Final = 1
+HEADER: Final = struct.Struct("<IB")
+MAX_FRAME_BYTES: Final = 16 << 20
+"""A larger frame from either side is a broken peer."""
+
+Status = Literal["ok", "failed", "interrupted", "cancelled", "stopped", "disabled", "stale"]
+"""ok: ran. failed: raised or could not be compiled. cancelled: an ancestor failed. stopped: an ancestor called
+`mo.stop`. disabled: the cell or an ancestor is switched off. stale: must run to be current, and was not asked to."""
+
+
+class _Message(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    pass
+
+
+# ── what a run tells ──
+
+
+class CellError(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a cell has no result."""
+
+    type: str
+    """The exception's class, or marimo's name for a structural error (`cycle`, `multiple-definition`, `syntax` …)."""
+    message: str
+    line: int | None = None
+    """1-based line inside the cell."""
+    traceback: str = ""
+    """Short: only the frames in cells, and the last one below them."""
+
+
+class Output(msgspec.Struct, frozen=True, kw_only=True):
+    """What a cell shows: bounded text for a model, and the rich form for a person."""
+
+    mimetype: str
+    text: str
+    data: str = ""
+    """As marimo's frontend draws it; empty when it was over the cap."""
+    cut: bool = False
+    """True when text or data was shortened."""
+
+
+class Variable(msgspec.Struct, frozen=True, kw_only=True):
+    """A typed, bounded look at one value. Costs the same for 10 MB and 1 GB."""
+
+    name: str
+    kind: str
+    """dataframe, series, array, dict, list, text, number, model, figure, function, module, ui, object …"""
+    type: str
+    """Qualified class name, `pandas.DataFrame`."""
+    text: str
+    picture: bytes = b""
+    """A small PNG for figures."""
+
+
+class CellReport(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything about one cell's part in a run."""
+
+    cell: str
+    status: Status
+    ms: float = 0.0
+    error: CellError | None = None
+    output: Output | None = None
+    variables: list[Variable] = []
+
+
+# ── host → guest ──
+
+
+class CellCode(msgspec.Struct, frozen=True, kw_only=True):
+    """One cell as the kernel should know it."""
+
+    cell: str
+    code: str
+    disabled: bool = False
+
+
+class Bind(_Message, frozen=True, kw_only=True):
+    """First frame: which notebook this kernel now is."""
+
+    filename: str
+    """Absolute path inside the cage."""
+    threads: int
+    """BLAS threads to restore."""
+    app_config: dict[str, str | bool | int | float | None | list[str]] = {}
+    console_bytes: int = 1 << 20
+    """What one cell may print before the rest is dropped and counted."""
+    output_bytes: int = 4 << 20
+    """Largest rich output that is sent whole."""
+    output_tokens: int = 1_000
+    preview_tokens: int = 200
+    """Bound for each variable's preview."""
+
+
+class Apply(_Message, frozen=True, kw_only=True):
+    """Make the kernel's cells these, then run `run` and whatever follows from it."""
+
+    request: int
+    upsert: list[CellCode] = []
+    """Cells that are new or changed (code or configuration)."""
+    delete: list[str] = []
+    run: list[str] = []
+    """Cells to run even if unchanged; their stale ancestors and their dependents follow."""
+    reactive: bool = True
+    """False: dependents of what changed become stale instead of running."""
+    seconds_per_cell: float | None = None
+
+
+class SetUi(_Message, frozen=True, kw_only=True):
+    """Set `mo.ui` elements by the global names that hold them, as a person would in the browser."""
+
+    request: int
+    values: dict[str, msgspec.Raw]
+    """Name → msgpack-encoded frontend value."""
+
+
+class Look(_Message, frozen=True, kw_only=True):
+    """Previews of named variables (all of the notebook's, when empty)."""
+
+    request: int
+    names: list[str] = []
+    tokens: int = 200
+
+
+class Watch(_Message, frozen=True, kw_only=True):
+    """Turn marimo's own notification lane on or off."""
+
+    marimo: bool
+
+
+FromHost = Bind | Apply | SetUi | Look | Watch
+
+
+# ── guest → host ──
+
+
+class Ready(_Message, frozen=True, kw_only=True):
+    """The kernel is bound and listening."""
+
+    pid: int
+    python: str
+    threads: int
+
+
+class CellStarted(_Message, frozen=True, kw_only=True):
+    """A cell began to run."""
+
+    request: int
+    cell: str
+
+
+class Console(_Message, frozen=True, kw_only=True):
+    """Text a cell printed."""
+
+    request: int
+    cell: str
+    stream: Literal["stdout", "stderr"]
+    text: str
+
+
+class Progress(_Message, frozen=True, kw_only=True):
+    """How far a running cell's own progress bar is."""
+
+    request: int
+    cell: str
+    title: str
+    done: float
+    total: float | None = None
+
+
+class CellFinished(_Message, frozen=True, kw_only=True):
+    """A cell has its outcome."""
+
+    request: int
+    report: CellReport
+
+
+class Finished(_Message, frozen=True, kw_only=True):
+    """The request is done; nothing more will be said of it."""
+
+    request: int
+    stale: list[str] = []
+    """Cells that must run to be current."""
+    error: str = ""
+    """A request the kernel could not carry out at all."""
+
+
+class Looked(_Message, frozen=True, kw_only=True):
+    """Answer to `Look`."""
+
+    request: int
+    variables: list[Variable] = []
+
+
+FromGuest = Ready | CellStarted | Console | Progress | CellFinished | Finished | Looked
+
+_encoder = msgspec.msgpack.Encoder()
+
+
+def encode(message: FromHost | FromGuest) -> bytes:
+    """A whole frame on the typed lane."""
+    body = _encoder.encode(message)
+    return HEADER.pack(len(body), TYPED) + body
