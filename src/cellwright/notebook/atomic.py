@@ -1,0 +1,96 @@
+"""Replacing a file so that a crash at any moment leaves the old one or the new one, never a mix."""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import os
+import secrets
+import stat
+import time
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+_LEFTOVER_SECONDS: Final = 600
+
+
+class SavePoint(StrEnum):
+    """The moments of a save, in order; crash tests end the process at each of them."""
+
+    CREATED = "created"
+    HALF_WRITTEN = "half-written"
+    WRITTEN = "written"
+    SYNCED = "synced"
+    REPLACED = "replaced"
+
+
+def _go_on(_: SavePoint) -> None:
+    """Nobody watches."""
+
+
+def write_atomically(
+    target: Path,
+    content: bytes,
+    *,
+    may_replace: Callable[[], bool] = lambda: True,
+    reached: Callable[[SavePoint], None] = _go_on,
+) -> bool:
+    """Put `content` at `target`, keeping its mode and owner. False, and nothing done, if `may_replace` says no.
+
+    `may_replace` is asked last, right before the rename. A temporary file that a crash leaves behind is hidden,
+    does not end in `.py`, and goes with a later save.
+    """
+    _sweep_leftovers(target)
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}.saving")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    try:
+        with os.fdopen(descriptor, "wb", buffering=0) as stream:
+            reached(SavePoint.CREATED)
+            _take_over_owner_and_mode(descriptor, target)
+            middle = len(content) // 2
+            _write_all(stream.write, content[:middle])
+            reached(SavePoint.HALF_WRITTEN)
+            _write_all(stream.write, content[middle:])
+            reached(SavePoint.WRITTEN)
+            os.fsync(descriptor)
+        reached(SavePoint.SYNCED)
+        if not may_replace():
+            return False
+        temporary.replace(target)
+    finally:
+        temporary.unlink(missing_ok=True)
+    _sync_directory(target.parent)
+    reached(SavePoint.REPLACED)
+    return True
+
+
+def _write_all(write: Callable[[bytes], int | None], content: bytes) -> None:
+    while content:
+        content = content[write(content) or 0 :]
+
+
+def _take_over_owner_and_mode(descriptor: int, target: Path) -> None:
+    try:
+        old = target.stat()
+    except FileNotFoundError:
+        return
+    with contextlib.suppress(PermissionError):
+        os.fchown(descriptor, old.st_uid, old.st_gid)
+    os.fchmod(descriptor, stat.S_IMODE(old.st_mode))
+
+
+def _sweep_leftovers(target: Path) -> None:
+    for leftover in target.parent.glob(f".{glob.escape(target.name)}.*.saving"):
+        with contextlib.suppress(OSError):
+            if time.time() - leftover.stat().st_mtime > _LEFTOVER_SECONDS:
+                leftover.unlink()
+
+
+def _sync_directory(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,190 @@
+"""A notebook told to a model: cells, graph and outcomes within a token budget, the most relevant first."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from cellwright.ids import CellId
+from cellwright.notebook.dataflow import Graph, Node
+from cellwright.notebook.document import DEFAULT_NAME, Cell, Document
+from cellwright.notebook.marimo_graph import graph
+from cellwright.notebook.text_budget import clip, units
+
+Status = Literal["ok", "failed", "interrupted", "cancelled", "stopped", "disabled", "stale"]
+
+_MANY_CODE_TOKENS: Final = 800
+_SHORT_CODE_TOKENS: Final = 120
+_OUTPUT_TOKENS: Final = 200
+_LINE_CHARACTERS: Final = 60
+_NAMES_SHOWN: Final = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What became of a cell the last time it ran, as text for a model."""
+
+    status: Status
+    error: str = ""
+    output: str = ""
+    variables: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Name → preview."""
+
+
+def summary(
+    document: Document,
+    outcomes: Mapping[CellId, Outcome],
+    budget_tokens: int,
+    focus: Collection[CellId] = (),
+) -> str:
+    """The notebook for a prompt, never above `budget_tokens` by `estimate_tokens`.
+
+    First the focused cells, then their neighbours, failed cells and the recently changed, all with code and
+    outcome; then the others, in full if there is room, else a line each; last, how many were left out.
+    """
+    teller = _Teller(document, outcomes, frozenset(focus))
+    head = teller.head()
+    left_out_units = units(_left_out(len(document.cells)))
+    room = _Room(budget_tokens, units(head) + left_out_units)
+    if room.left < 0:
+        return clip(head, max(budget_tokens, 0))
+    told = _choose(teller, room)
+    left_out = len(document.cells) - len(told)
+    text = "".join([head, *(told[cell] for cell in teller.ranked if cell in told)])
+    return text + (_left_out(left_out) if left_out else "")
+
+
+def _left_out(count: int) -> str:
+    return f"\n({count} more cells are not shown.)"
+
+
+class _Room:
+    """What is left of the budget, in sixths of a token so that parts add up exactly."""
+
+    def __init__(self, budget_tokens: int, used_units: int) -> None:
+        self.left = budget_tokens * 6 - used_units
+
+    def take(self, new: str, instead_of: str = "") -> bool:
+        cost = units(new) - units(instead_of)
+        if cost > self.left:
+            return False
+        self.left -= cost
+        return True
+
+
+def _choose(teller: _Teller, room: _Room) -> dict[CellId, str]:
+    """How each cell is told; cells that do not fit are missing."""
+    told: dict[CellId, str] = {}
+    for cell in teller.ranked:
+        forms = teller.forms(cell) if cell in teller.relevant else (teller.line(cell),)
+        for form in forms:
+            if room.take(form):
+                told[cell] = form
+                break
+    for cell in teller.ranked:
+        if cell in told and cell not in teller.relevant:
+            full = teller.full(cell, _MANY_CODE_TOKENS)
+            if room.take(full, instead_of=told[cell]):
+                told[cell] = full
+    return told
+
+
+class _Teller:
+    """Puts single cells into words."""
+
+    def __init__(self, document: Document, outcomes: Mapping[CellId, Outcome], focus: frozenset[CellId]) -> None:
+        self._cells = {cell.id: cell for cell in document.cells}
+        self._place = {cell.id: index + 1 for index, cell in enumerate(document.cells)}
+        self._graph: Graph = graph(document)
+        self._outcomes = outcomes
+        ranks = {cell.id: self._rank(cell, focus) for cell in document.cells}
+        self.ranked = sorted(ranks, key=lambda cell: (*ranks[cell], self._place[cell]))
+        """Most relevant first."""
+        self.relevant = frozenset(cell for cell, (rank, _) in ranks.items() if rank < 4)
+
+    def _rank(self, cell: Cell, focus: frozenset[CellId]) -> tuple[int, int]:
+        node = self._graph.nodes[cell.id]
+        outcome = self._outcomes.get(cell.id)
+        if cell.id in focus:
+            return 0, 0
+        if focus & (node.parents | node.children):
+            return 1, 0
+        if node.problem is not None or (outcome is not None and outcome.status in ("failed", "interrupted")):
+            return 2, 0
+        return (3, -cell.version) if cell.version > 1 else (4, 0)
+
+    def head(self) -> str:
+        statuses: dict[str, int] = {}
+        for cell in self._cells:
+            status = self._status(cell)
+            statuses[status] = statuses.get(status, 0) + 1
+        counts = ", ".join(f"{count} {status}" for status, count in sorted(statuses.items()))
+        lines = [f"Notebook: {len(self._cells)} cells" + (f" ({counts})" if counts else "")]
+        lines += [
+            f"Cycle between {', '.join(cycle.cells[:_NAMES_SHOWN])} through {_names(cycle.names)}"
+            for cycle in self._graph.cycles
+        ]
+        twice = self._graph.defined_twice.items()
+        lines += [f"Defined twice: {name} in {', '.join(cells[:_NAMES_SHOWN])}" for name, cells in twice]
+        return "\n".join(lines[:_NAMES_SHOWN])
+
+    def forms(self, cell: CellId) -> tuple[str, ...]:
+        """The ways to tell a cell, the longest first."""
+        return self.full(cell, _MANY_CODE_TOKENS), self.full(cell, _SHORT_CODE_TOKENS), self.line(cell)
+
+    def line(self, cell: CellId) -> str:
+        node = self._graph.nodes[cell]
+        first = next((line for line in self._cells[cell].code.splitlines() if line.strip()), "")
+        defines = f" defines {_names(node.defs)}" if node.defs else ""
+        return f"\n{self._title(cell)}{defines}: {first.strip()[:_LINE_CHARACTERS]}"
+
+    def full(self, cell: CellId, code_tokens: int) -> str:
+        node = self._graph.nodes[cell]
+        code = clip(self._cells[cell].code, code_tokens)
+        fence = "```"
+        while fence in code:
+            fence += "`"
+        return "\n".join(["", self._title(cell), *self._edges(node), f"{fence}python", code, fence, *self._told(cell)])
+
+    def _title(self, cell: CellId) -> str:
+        held = self._cells[cell]
+        name = f" {held.name!r}" if held.name not in (DEFAULT_NAME, str(cell)) else ""
+        return f"[{self._place[cell]}] {cell}{name} v{held.version} {self._status(cell)}"
+
+    def _status(self, cell: CellId) -> str:
+        if self._graph.nodes[cell].problem is not None:
+            return "broken"
+        outcome = self._outcomes.get(cell)
+        return outcome.status if outcome else "disabled" if self._cells[cell].config.disabled else "not run"
+
+    def _edges(self, node: Node) -> list[str]:
+        lines = [f"defines {_names(node.defs)}"] if node.defs else []
+        if node.parents:
+            needed = {
+                name for parent in node.parents for name in self._graph.nodes[parent].defs & (node.refs | node.deletes)
+            }
+            lines.append(f"needs {_names(needed)} of {_names(node.parents)}")
+        if node.children:
+            lines.append(f"used by {_names(node.children)}")
+        if problem := node.problem:
+            at = f" (line {problem.line})" if problem.line else ""
+            lines.append(f"{problem.kind}: {problem.message}{at}")
+        return lines
+
+    def _told(self, cell: CellId) -> list[str]:
+        outcome = self._outcomes.get(cell)
+        if outcome is None:
+            return []
+        lines = [f"error: {clip(outcome.error, _OUTPUT_TOKENS)}"] if outcome.error else []
+        if outcome.output:
+            lines.append(f"output: {clip(outcome.output, _OUTPUT_TOKENS)}")
+        for name, preview in list(outcome.variables.items())[:_NAMES_SHOWN]:
+            lines.append(f"{name} = {clip(preview, _OUTPUT_TOKENS // 4)}")
+        return lines
+
+
+def _names(names: Collection[str]) -> str:
+    shown = sorted(names)[:_NAMES_SHOWN]
+    more = len(names) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more else "")

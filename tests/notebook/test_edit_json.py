@@ -1,0 +1,95 @@
+"""Edits from JSON: clear about what is wrong, and where."""
+
+from __future__ import annotations
+
+import pytest
+
+from cellwright.errors import UserError
+from cellwright.ids import CellId
+from cellwright.notebook import (
+    After,
+    AtEnd,
+    AtStart,
+    Before,
+    Cell,
+    CellConfig,
+    ConfigureCell,
+    CreateCell,
+    DeleteCell,
+    Document,
+    EditCell,
+    MoveCell,
+    RenameCell,
+    parse_edits,
+)
+
+A, B = CellId("aaaa"), CellId("bbbb")
+DOCUMENT = Document(
+    cells=(
+        Cell(id=A, code="x = 1", name="load"),
+        Cell(id=B, code="y = 1", name="twin"),
+        Cell(id=CellId("cccc"), code="z = 1", name="twin"),
+        Cell(id=CellId("dddd"), code=""),
+    )
+)
+
+
+def test_every_kind_of_edit_can_be_read_with_cells_named_by_id_or_name() -> None:
+    assert parse_edits(
+        [
+            {"op": "create", "code": "w = 1", "name": "n", "id": "new_", "after": "load"},
+            {"op": "create", "code": "", "config": {"hide_code": True, "column": 2}},
+            {"op": "create", "code": "", "at": "start"},
+            {"op": "edit", "cell": "load", "base_version": 1, "code": "x = 2"},
+            {"op": "move", "cell": "bbbb", "base_version": 1, "before": "new_"},
+            {"op": "move", "cell": "bbbb", "base_version": 1, "at": "end"},
+            {"op": "rename", "cell": "aaaa", "base_version": 2, "name": "start"},
+            {"op": "configure", "cell": "aaaa", "base_version": 3, "config": {"disabled": True}},
+            {"op": "delete", "cell": "aaaa", "base_version": 4},
+        ],
+        DOCUMENT,
+    ) == [
+        CreateCell(code="w = 1", name="n", id=CellId("new_"), place=After(cell=A)),
+        CreateCell(code="", config=CellConfig(hide_code=True, column=2), place=AtEnd()),
+        CreateCell(code="", place=AtStart()),
+        EditCell(cell=A, base_version=1, code="x = 2"),
+        MoveCell(cell=B, base_version=1, place=Before(cell=CellId("new_"))),
+        MoveCell(cell=B, base_version=1, place=AtEnd()),
+        RenameCell(cell=A, base_version=2, name="start"),
+        ConfigureCell(cell=A, base_version=3, config=CellConfig(disabled=True)),
+        DeleteCell(cell=A, base_version=4),
+    ]
+
+
+OK = {"op": "create", "code": ""}
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ({}, "Edits must be a list: Input should be a valid list."),
+        ([OK, 3], "Edit 2: Input should be a valid dictionary or object to extract fields from."),
+        ([OK, {}], "Edit 2: Unable to extract tag using discriminator 'op'."),
+        ([{"op": "create"}], "Edit 1, field 'code': Field required."),
+        ([{"op": "create", "code": 3}], "Edit 1, field 'code': Input should be a valid string."),
+        ([{**OK, "colour": "red"}], "Edit 1, field 'colour': Extra inputs are not permitted."),
+        ([{**OK, "config": {"column": "a"}}], "Edit 1, field 'config.column': Input should be a valid integer."),
+        ([{"op": "edit", "cell": "load", "code": ""}], "Edit 1, field 'base_version': Field required."),
+        ([{**OK, "after": "nope"}], "Edit 1, field 'after': no cell 'nope'."),
+        ([{**OK, "before": "_"}], "Edit 1, field 'before': no cell '_'."),
+        ([{**OK, "after": "load", "at": "end"}], "Edit 1: has both 'after' and 'at'."),
+        ([OK, {"op": "delete", "cell": "twin", "base_version": 1}], "Edit 2, field 'cell': 2 cells are named 'twin'."),
+        ([{"op": "move", "cell": "load", "base_version": 1}], "Edit 1: says not where to move."),
+    ],
+)
+def test_a_wrong_edit_is_named_by_position_and_field(data: object, message: str) -> None:
+    with pytest.raises(UserError) as refused:
+        parse_edits(data, DOCUMENT)
+    assert refused.value.message == message
+    assert refused.value.hint
+
+
+def test_an_empty_notebook_has_no_cells_to_name() -> None:
+    with pytest.raises(UserError) as refused:
+        parse_edits([{"op": "delete", "cell": "x", "base_version": 1}], Document.new())
+    assert refused.value.hint == "Cells: none yet."
