@@ -1,0 +1,38 @@
+"""Sandbox: the cage around every process that runs a notebook's code.
+
+Owns:   namespaces, mounts, Landlock, seccomp, limits, what a project shows and what is kept of its changes.
+Above:  kernel.   Below: errors.
+Never:  notebooks, marimo, the wire to the kernel, model calls.
+
+`cage` and all it imports run in the zygote and use the standard library only, so the names below are loaded when used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cellwright.sandbox.names import __getattr__ as __getattr__
+
+if TYPE_CHECKING:
+    from cellwright.sandbox.control import CageControl, FileChange, KernelEnd
+    from cellwright.sandbox.keep import KeepReport
+    from cellwright.sandbox.project import hidden_in, project_of
+    from cellwright.sandbox.spec import CageSpec, DataMount, FilesMode, Limits, Tier
+    from cellwright.sandbox.tiers import Protection, Report, probe
+
+__all__ = [
+    "CageControl",
+    "CageSpec",
+    "DataMount",
+    "FileChange",
+    "FilesMode",
+    "KeepReport",
+    "KernelEnd",
+    "Limits",
+    "Protection",
+    "Report",
+    "Tier",
+    "hidden_in",
+    "probe",
+    "project_of",
+]

@@ -1,0 +1,187 @@
+"""Starting and ending a cage, from the zygote: one clone into new namespaces, ids, limits, release.
+
+The zygote is single-threaded, uncaged and holds no secret. `start` returns as soon as init can go on alone; init tells
+the host over the control socket when the kernel runs, or why it does not.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from cellwright.errors import UserError
+from cellwright.sandbox import family, init, linux, prepare, seccomp, supervised
+from cellwright.sandbox.answers import Meters
+from cellwright.sandbox.cgroups import Group
+from cellwright.sandbox.nursery import Nursery
+from cellwright.sandbox.spec import DEFAULT_UID, CageSpec
+
+_NAMESPACES = (
+    linux.CLONE_NEWUSER | linux.CLONE_NEWNS | linux.CLONE_NEWPID
+    | linux.CLONE_NEWIPC | linux.CLONE_NEWUTS | linux.CLONE_NEWNET
+)  # fmt: skip
+
+_nursery = Nursery()
+_alive: set[int] = set()
+"""The cages of this zygote; any other child of it is an orphan of a supervisor that was killed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caged:
+    """A running cage, as its zygote knows it."""
+
+    pid: int
+    """The cage's first process; SIGKILL takes everything inside."""
+    pidfd: int
+    """The same as a handle that can be passed on; the zygote closes its copy in `finish`."""
+    group: Group | None = None
+    placeholders: tuple[str, ...] = ()
+    """Mount points that direct mode had to make on the host."""
+    directory: str | None = None
+    """The private directory of tiers C and D."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """How a cage ended."""
+
+    exit_code: int | None
+    signal: int | None
+    out_of_memory: bool = False
+    limit: str | None = None
+
+
+def start(spec: CageSpec, body: Callable[[], None], *, kernel_fd: int, control_fd: int) -> Caged:
+    """Run `body` in a new cage, with `kernel_fd` as its descriptor 3 and nothing else of ours.
+
+    `OSError` says what could not be prepared here; what fails inside is told over `control_fd`.
+    """
+    try:
+        spec.check()
+        return _start(spec, body, kernel_fd, control_fd)
+    except UserError as error:
+        raise OSError(f"{error.message} {error.hint}") from error
+
+
+def _start(spec: CageSpec, body: Callable[[], None], kernel_fd: int, control_fd: int) -> Caged:
+    match spec.tier:
+        case "A" | "B":
+            return _start_caged(spec, body, kernel_fd, control_fd)
+        case "C" | "D":
+            pid, directory = supervised.start(spec, body, kernel_fd, control_fd)
+            _alive.add(pid)
+            return Caged(pid=pid, pidfd=os.pidfd_open(pid), directory=directory)
+
+
+def _start_caged(spec: CageSpec, body: Callable[[], None], kernel_fd: int, control_fd: int) -> Caged:
+    uid = (spec.uid or DEFAULT_UID) if os.geteuid() == 0 else os.geteuid()
+    gid = uid if os.geteuid() == 0 else os.getegid()
+    seccomp.program(has_private_network=True, has_memory_group=spec.tier == "A")
+    group, is_born_inside = _new_group(spec)
+    sources, meters, pipe = None, Meters(), ()
+    try:
+        meters = _open_meters(group)
+        sources = prepare.sources_as_root(spec, uid) if os.geteuid() == 0 else None
+        placeholders = prepare.missing_places(spec)
+        pipe = release, releasing = os.pipe2(os.O_CLOEXEC)
+        handover = init.Handover(
+            body=body, kernel_fd=kernel_fd, control_fd=control_fd, release_fd=release, sources=sources, meters=meters
+        )
+        pid = linux.clone(_NAMESPACES)
+        if pid == 0:
+            os.close(releasing)
+            init.main(spec, handover)
+        _release(pid, releasing, None if is_born_inside else group, uid, gid)
+    except BaseException:
+        if group is not None:
+            _remove(group)
+        raise
+    finally:
+        for descriptor in (*pipe, *meters.descriptors(), *(sources.descriptors() if sources else ())):
+            os.close(descriptor)
+    _alive.add(pid)
+    return Caged(pid=pid, pidfd=os.pidfd_open(pid), group=group, placeholders=placeholders)
+
+
+def prepare_next() -> None:
+    """Do ahead of time what makes the next `start` slow; for the zygote, after each start, when it is idle."""
+    _nursery.prepare()
+
+
+def shut_down() -> None:
+    """For the zygote's end: leave no empty group behind. Also done when the interpreter exits in the ordinary way."""
+    _nursery.close()
+
+
+def _new_group(spec: CageSpec) -> tuple[Group | None, bool]:
+    """The cage's group, and whether our next child is born in it."""
+    if spec.tier != "A":
+        return None, False
+    prepared = _nursery.take()
+    group = prepared or _nursery.create()
+    try:
+        group.limit(spec.limits)
+    except OSError:
+        _remove(group)
+        raise
+    return group, prepared is not None
+
+
+def _remove(group: Group) -> None:
+    _nursery.leave(group)
+    group.remove()
+
+
+def _open_meters(group: Group | None) -> Meters:
+    if group is None:
+        return Meters()
+    usage = group.cpu_usage()
+    return Meters(
+        memory_events=os.open(group.memory_events(), os.O_RDONLY | os.O_CLOEXEC),
+        cpu_usage=None if usage is None else os.open(usage, os.O_RDONLY | os.O_CLOEXEC),
+    )
+
+
+def _release(pid: int, releasing: int, group: Group | None, uid: int, gid: int) -> None:
+    """Give the new init its ids and let it build; let it start the kernel once its limits hold."""
+    try:
+        if os.geteuid() != 0:
+            _write(f"/proc/{pid}/setgroups", "deny")
+        _write(f"/proc/{pid}/uid_map", f"{init.INNER_ID} {uid} 1")
+        _write(f"/proc/{pid}/gid_map", f"{init.INNER_ID} {gid} 1")
+        os.write(releasing, b"i")
+        if group is not None:
+            group.add(pid)
+        os.write(releasing, b"g")
+    except OSError:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        raise
+
+
+def finish(caged: Caged, wait_status: int) -> Ended:
+    """After init was reaped: what happened, and nothing left behind."""
+    code = os.waitstatus_to_exitcode(wait_status)
+    number = -code if code < 0 else code - 128 if code > 128 else None
+    is_out_of_memory = False
+    if caged.group is not None:
+        is_out_of_memory = number == signal.SIGKILL and caged.group.out_of_memory_kills() > 0
+        _remove(caged.group)
+    prepare.remove_places(caged.placeholders)
+    _alive.discard(caged.pid)
+    if caged.directory is not None:
+        family.kill_strays(_alive)
+        supervised.remove(caged.directory)
+    os.close(caged.pidfd)
+    limit = "memory" if is_out_of_memory else "cpu" if number == signal.SIGXCPU else None
+    return Ended(exit_code=code if number is None else None, signal=number, out_of_memory=is_out_of_memory, limit=limit)
+
+
+def _write(path: str, value: str) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        os.write(descriptor, value.encode())
+    finally:
+        os.close(descriptor)

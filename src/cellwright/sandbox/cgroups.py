@@ -1,0 +1,222 @@
+"""Control groups: memory, processes and CPU time of everything in one cage together.
+
+Version 1 needs root. Version 2 needs a delegated subtree (root, or systemd's user session): written for, not tested.
+"""
+
+# Plain paths and descriptors: this runs between a clone and a pivot.
+# ruff: noqa: PTH102, PTH106, PTH110, PTH112, PTH120, PTH208
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+from dataclasses import dataclass
+
+from cellwright.sandbox.spec import Limits
+
+PREFIX = "cellwright-"
+_MEGABYTE = 1024 * 1024
+_OWN_PROCESSES = 2
+"""The cage's init, and its zygote until that has gone on to the next cage's group."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """The directories that hold one cage, by controller; on version 2 all are the same one."""
+
+    version: int
+    directories: dict[str, str]
+
+    def add(self, pid: int) -> None:
+        """Put a process, and all it will start, under the limits."""
+        for directory in dict.fromkeys(self.directories.values()):
+            _write(f"{directory}/cgroup.procs", str(pid))
+
+    def limit(self, limits: Limits) -> None:
+        """Set the caps; may be called again."""
+        memory, processes = self.directories["memory"], self.directories["pids"]
+        cap = str(limits.memory_mb * _MEGABYTE)
+        if self.version == 2:
+            _write(f"{memory}/memory.max", cap)
+            _try_write(f"{memory}/memory.swap.max", "0")
+        else:
+            _write(f"{memory}/memory.limit_in_bytes", cap)
+            _try_write(f"{memory}/memory.memsw.limit_in_bytes", cap)
+        _write(f"{processes}/pids.max", str(limits.processes + _OWN_PROCESSES))
+
+    def memory_events(self) -> str:
+        """The file in which the kernel counts processes killed for memory."""
+        return self.directories["memory"] + ("/memory.events" if self.version == 2 else "/memory.oom_control")
+
+    def cpu_usage(self) -> str | None:
+        """The file in which the kernel counts CPU time, if that controller is there."""
+        if self.version == 2:
+            return self.directories["memory"] + "/cpu.stat"
+        directory = self.directories.get("cpuacct")
+        return None if directory is None else f"{directory}/cpuacct.usage"
+
+    def out_of_memory_kills(self) -> int:
+        """How many processes the kernel killed here because memory ran out."""
+        return counter(_read(self.memory_events()), "oom_kill")
+
+    def refused_processes(self) -> int:
+        """How often a new process was refused."""
+        return counter(_read(f"{self.directories['pids']}/pids.events"), "max")
+
+    def remove(self, deadline_seconds: float = 2.0) -> None:
+        """Take the directories away; the last process may need a moment to be gone."""
+        end = time.monotonic() + deadline_seconds
+        for directory in dict.fromkeys(self.directories.values()):
+            while True:
+                try:
+                    os.rmdir(directory)
+                except FileNotFoundError:
+                    break
+                except OSError as error:
+                    if error.errno != errno.EBUSY or time.monotonic() > end:
+                        break
+                    time.sleep(0.001)
+                else:
+                    break
+
+
+def counter(text: str, name: str) -> int:
+    """The number after `name` in one of the kernel's "name number" files."""
+    for line in text.splitlines():
+        key, _, value = line.partition(" ")
+        if key == name and value.isdigit():
+            return int(value)
+    return 0
+
+
+def create(name: str, within: Group) -> Group:
+    """An empty group below another; `OSError` where we may not make one."""
+    full_name = f"{PREFIX}{os.getpid()}-{name}"
+    directories = {controller: f"{parent}/{full_name}" for controller, parent in within.directories.items()}
+    group = Group(version=within.version, directories=directories)
+    try:
+        for directory in dict.fromkeys(directories.values()):
+            os.mkdir(directory, 0o755)
+    except OSError:
+        group.remove(0)
+        raise
+    return group
+
+
+def own() -> Group:
+    """Where this process is and may make groups; `OSError` where it may not. Never to be limited or removed."""
+    version, parents = _parents()
+    return Group(version=version, directories=parents)
+
+
+def sweep() -> None:
+    """Remove empty groups that a killed zygote left behind."""
+    try:
+        _, parents = _parents()
+    except OSError:
+        return
+    for parent in dict.fromkeys(parents.values()):
+        for entry in os.listdir(parent):
+            owner = entry.removeprefix(PREFIX).partition("-")[0]
+            if entry.startswith(PREFIX) and owner.isdigit() and not os.path.exists(f"/proc/{owner}"):
+                try:
+                    os.rmdir(f"{parent}/{entry}")
+                except OSError:
+                    pass
+
+
+def _parents() -> tuple[int, dict[str, str]]:
+    """The version in use and, per controller, the directory in which we may make groups."""
+    own = _own_paths()
+    mounts = _mounts()
+    unified = mounts.get("")
+    if unified is not None and "" in own:
+        for candidate in _upwards(unified, own[""]):
+            if _is_delegated(candidate):
+                return 2, {"memory": candidate, "pids": candidate}
+    found: dict[str, str] = {}
+    for controller in ("memory", "pids", "cpuacct"):
+        mount = mounts.get(controller)
+        if mount is None or controller not in own:
+            continue
+        path = _join(mount, own[controller])
+        found[controller] = path if os.path.isdir(path) else mount[0]
+    if {"memory", "pids"} - found.keys():
+        raise OSError(errno.ENOENT, "no memory and pids control groups here")
+    return 1, found
+
+
+def _own_paths() -> dict[str, str]:
+    own: dict[str, str] = {}
+    for line in _read("/proc/self/cgroup").splitlines():
+        _, controllers, path = line.split(":", 2)
+        for controller in controllers.split(","):
+            own[controller] = path
+    return own
+
+
+def _mounts() -> dict[str, tuple[str, str]]:
+    """Per controller (empty name: the unified tree) where it is mounted and which part of it."""
+    mounts: dict[str, tuple[str, str]] = {}
+    for line in _read("/proc/self/mountinfo").splitlines():
+        left, _, right = line.partition(" - ")
+        kind, _, options = right.split(" ", 2)
+        _, _, _, root, place, *_ = left.split(" ")
+        if kind == "cgroup2":
+            mounts.setdefault("", (place, root))
+        elif kind == "cgroup":
+            for controller in options.rpartition(" ")[2].split(","):
+                mounts.setdefault(controller, (place, root))
+    return mounts
+
+
+def _join(mount: tuple[str, str], path: str) -> str:
+    place, root = mount
+    inner = path.removeprefix(root) if root != "/" else path
+    return f"{place}/{inner.strip('/')}".rstrip("/")
+
+
+def _upwards(mount: tuple[str, str], path: str) -> list[str]:
+    here, found = _join(mount, path), list[str]()
+    while here.startswith(mount[0]):
+        found.append(here)
+        here = os.path.dirname(here)
+    return found
+
+
+def _is_delegated(directory: str) -> bool:
+    try:
+        if not {"memory", "pids"} <= set(_read(f"{directory}/cgroup.controllers").split()):
+            return False
+        if not {"memory", "pids"} <= set(_read(f"{directory}/cgroup.subtree_control").split()):
+            _write(f"{directory}/cgroup.subtree_control", "+memory +pids")
+    except OSError:
+        return False
+    return os.access(directory, os.W_OK) and os.access(f"{directory}/cgroup.procs", os.W_OK)
+
+
+def _read(path: str) -> str:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        parts: list[bytes] = []
+        while part := os.read(descriptor, 1 << 16):
+            parts.append(part)
+    finally:
+        os.close(descriptor)
+    return b"".join(parts).decode(errors="replace")
+
+
+def _write(path: str, value: str) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        os.write(descriptor, value.encode())
+    finally:
+        os.close(descriptor)
+
+
+def _try_write(path: str, value: str) -> None:
+    try:
+        _write(path, value)
+    except OSError:
+        pass

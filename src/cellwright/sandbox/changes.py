@@ -1,0 +1,280 @@
+"""What a notebook changed in its project, read from the overlay's upper layer.
+
+Every step goes by directory descriptors and follows no link, so a running kernel cannot lead the reader astray.
+"""
+
+# Plain paths and descriptors: this runs between a clone and a pivot.
+# ruff: noqa: PTH208
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from cellwright.sandbox.root import Views
+from cellwright.sandbox.spec import CageSpec
+
+Change = tuple[str, str, str, int, int]
+"""Path, created|modified|deleted, file|directory|symlink:target, bytes, mode."""
+
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_COMPARE_BYTES = 64 * 1024 * 1024
+_OPAQUE = "user.overlay.opaque"
+_ORIGIN = "user.overlay.origin"
+
+
+@dataclass(frozen=True, slots=True)
+class CopyView:
+    """A plain copy of the project and what it was like before the kernel ran."""
+
+    upper: int
+    before: dict[str, tuple[int, ...]]
+
+    @classmethod
+    def of(cls, copy: int) -> CopyView:
+        """Remember the copy as it is now."""
+        return cls(copy, {path: _mark(status) for path, status in _walk(copy, "")})
+
+
+View = Views | CopyView
+
+
+def changes(views: View, spec: CageSpec) -> Iterator[Change]:
+    """Every difference from the project as it was, deletions first within a directory."""
+    targets = {mount.target for mount in spec.data}
+    if isinstance(views, CopyView):
+        yield from _copy_changes(views, targets | set(spec.protected))
+    elif views.upper is not None:
+        lowers = [os.dup(lower) for lower in views.lowers]
+        yield from _directory(os.dup(views.upper), lowers, "", targets)
+
+
+def open_changed(views: View, path: str) -> tuple[int, int]:
+    """An open file of the upper layer and its size."""
+    if views.upper is None:
+        raise FileNotFoundError(path)
+    directory = os.dup(views.upper)
+    *parents, name = path.split("/")
+    try:
+        for parent in parents:
+            if parent in {"", ".", ".."}:
+                raise ValueError(f"bad path {path!r}")
+            inner = os.open(parent, _DIRECTORY, dir_fd=directory)
+            os.close(directory)
+            directory = inner
+        descriptor = os.open(name, _FILE, dir_fd=directory)
+    finally:
+        os.close(directory)
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(descriptor)
+        raise ValueError(f"{path!r} is not a plain file")
+    return descriptor, status.st_size
+
+
+def _directory(upper: int, lowers: list[int], prefix: str, targets: set[str]) -> Iterator[Change]:
+    """Owns and closes the descriptors it is given."""
+    try:
+        for name in sorted(os.listdir(upper)):
+            path = f"{prefix}{name}"
+            if path in targets:
+                continue
+            try:
+                status = os.stat(name, dir_fd=upper, follow_symlinks=False)
+                yield from _entry(upper, lowers, name, path, status, targets)
+            except (FileNotFoundError, NotADirectoryError):
+                # The kernel still runs and has just removed it.
+                continue
+    finally:
+        os.close(upper)
+        for lower in lowers:
+            os.close(lower)
+
+
+def _entry(
+    upper: int, lowers: list[int], name: str, path: str, status: os.stat_result, targets: set[str]
+) -> Iterator[Change]:
+    mode = stat.S_IMODE(status.st_mode)
+    below = _lookup(lowers, name)
+    is_directory_below = below is not None and stat.S_ISDIR(below[1].st_mode)
+    if stat.S_ISDIR(status.st_mode):
+        inner = os.open(name, _DIRECTORY, dir_fd=upper)
+        inner_lowers = [] if _is_opaque(inner) else _open_all(lowers, name)
+        if is_directory_below and not inner_lowers:
+            yield from _replaced(lowers, name, path, inner, targets)
+        elif below is not None and not is_directory_below:
+            yield (path, "deleted", "file", 0, 0)
+        if not is_directory_below:
+            yield (path, "created", "directory", 0, mode)
+        yield from _directory(inner, inner_lowers, f"{path}/", targets)
+        return
+    if is_directory_below and below is not None:
+        yield from _gone(_open_all(lowers, name), f"{path}/", targets, kept=set())
+        yield (path, "deleted", "directory", 0, 0)
+        below = None
+    if stat.S_ISCHR(status.st_mode) and status.st_rdev == 0:
+        if below is not None:
+            yield (path, "deleted", "file", 0, 0)
+    elif stat.S_ISLNK(status.st_mode):
+        target = os.readlink(name, dir_fd=upper)
+        yield (path, "created" if below is None else "modified", f"symlink:{target}", len(os.fsencode(target)), mode)
+    elif stat.S_ISREG(status.st_mode):
+        if below is None:
+            yield (path, "modified" if _has_origin(upper, name) else "created", "file", status.st_size, mode)
+        elif not _is_same(upper, below, name, status):
+            yield (path, "modified", "file", status.st_size, mode)
+
+
+def _replaced(lowers: list[int], name: str, path: str, inner: int, targets: set[str]) -> Iterator[Change]:
+    """A directory was removed and made again: what is not in the new one is gone."""
+    yield from _gone(_open_all(lowers, name), f"{path}/", targets, kept=set(os.listdir(inner)))
+
+
+def _gone(lowers: list[int], prefix: str, targets: set[str], *, kept: set[str]) -> Iterator[Change]:
+    """Everything below these directories as deletions, deepest first."""
+    seen: set[str] = set(kept)
+    try:
+        for lower in lowers:
+            for name in sorted(os.listdir(lower)):
+                path = f"{prefix}{name}"
+                if name in seen or path in targets:
+                    continue
+                seen.add(name)
+                if stat.S_ISDIR(os.stat(name, dir_fd=lower, follow_symlinks=False).st_mode):
+                    yield from _gone(_open_all(lowers, name), f"{path}/", targets, kept=set())
+                    yield (path, "deleted", "directory", 0, 0)
+                else:
+                    yield (path, "deleted", "file", 0, 0)
+    finally:
+        for lower in lowers:
+            os.close(lower)
+
+
+def _lookup(lowers: list[int], name: str) -> tuple[int, os.stat_result] | None:
+    for lower in lowers:
+        try:
+            return lower, os.stat(name, dir_fd=lower, follow_symlinks=False)
+        except OSError:
+            continue
+    return None
+
+
+def _open_all(lowers: list[int], name: str) -> list[int]:
+    opened: list[int] = []
+    for lower in lowers:
+        try:
+            opened.append(os.open(name, _DIRECTORY, dir_fd=lower))
+        except OSError:
+            continue
+        if _is_opaque(opened[-1]):
+            break
+    return opened
+
+
+def _is_opaque(directory: int) -> bool:
+    try:
+        return os.getxattr(directory, _OPAQUE) == b"y"
+    except OSError:
+        return False
+
+
+def _has_origin(upper: int, name: str) -> bool:
+    """Whether the overlay copied the file from below, where it is no longer: somebody deleted it on the host."""
+    descriptor = os.open(name, _FILE, dir_fd=upper)
+    try:
+        os.getxattr(descriptor, _ORIGIN)
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True
+
+
+def _is_same(upper: int, below: tuple[int, os.stat_result], name: str, status: os.stat_result) -> bool:
+    """Opened for writing but left as it was: not a change."""
+    lower, before = below
+    if before.st_size != status.st_size or not stat.S_ISREG(before.st_mode) or status.st_size > _COMPARE_BYTES:
+        return False
+    if stat.S_IMODE(before.st_mode) != stat.S_IMODE(status.st_mode):
+        return False
+    new = os.open(name, _FILE, dir_fd=upper)
+    try:
+        old = os.open(name, _FILE, dir_fd=lower)
+    except OSError:
+        os.close(new)
+        return False
+    try:
+        while chunk := os.read(new, 1 << 16):
+            if chunk != os.read(old, len(chunk)):
+                return False
+        return True
+    finally:
+        os.close(new)
+        os.close(old)
+
+
+def _copy_changes(view: CopyView, ignored: set[str]) -> Iterator[Change]:
+    now = dict(_walk(view.upper, ""))
+    replaced = {path for path in view.before.keys() & now.keys() if _is_other_kind(view.before[path], now[path])}
+    for path in sorted((view.before.keys() - now.keys() | replaced) - ignored, reverse=True):
+        what = "directory" if stat.S_ISDIR(view.before[path][0]) else "file"
+        yield (path, "deleted", what, 0, 0)
+    for path, status in sorted(now.items()):
+        before, mode = None if path in replaced else view.before.get(path), stat.S_IMODE(status.st_mode)
+        kind = "created" if before is None else "modified"
+        if path in ignored or before == _mark(status):
+            continue
+        if stat.S_ISDIR(status.st_mode):
+            if before is None:
+                yield (path, "created", "directory", 0, mode)
+        elif stat.S_ISLNK(status.st_mode):
+            target = os.readlink(path, dir_fd=view.upper)
+            yield (path, kind, f"symlink:{target}", len(os.fsencode(target)), mode)
+        elif stat.S_ISREG(status.st_mode):
+            yield (path, kind, "file", status.st_size, mode)
+
+
+def _is_other_kind(before: tuple[int, ...], status: os.stat_result) -> bool:
+    """A directory where something else was, or the other way round."""
+    return stat.S_ISDIR(before[0]) != stat.S_ISDIR(status.st_mode)
+
+
+def _mark(status: os.stat_result) -> tuple[int, ...]:
+    """Directories change whenever something in them does, which is told elsewhere."""
+    if stat.S_ISDIR(status.st_mode):
+        return (stat.S_IFDIR,)
+    return (status.st_mode, status.st_size, status.st_ino, status.st_mtime_ns, status.st_ctime_ns)
+
+
+def _walk(directory: int, prefix: str) -> Iterator[tuple[str, os.stat_result]]:
+    with os.scandir(directory) as entries:
+        found = [(entry.name, entry.stat(follow_symlinks=False)) for entry in entries]
+    for name, status in found:
+        yield prefix + name, status
+        if stat.S_ISDIR(status.st_mode):
+            try:
+                inner = os.open(name, _DIRECTORY, dir_fd=directory)
+            except OSError:
+                continue
+            try:
+                yield from _walk(inner, f"{prefix}{name}/")
+            finally:
+                os.close(inner)
+
+
+def disk_use(directory: str) -> tuple[int, int]:
+    """Bytes and number of files below a directory."""
+    opened = os.open(directory, _DIRECTORY)
+    size = files = 0
+    try:
+        for _, status in _walk(opened, ""):
+            size += status.st_blocks * 512
+            files += 1
+    except OSError:
+        pass
+    finally:
+        os.close(opened)
+    return size, files

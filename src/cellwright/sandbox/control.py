@@ -1,0 +1,365 @@
+"""The host's end of a cage: interrupt, how it ended, what changed, what to keep.
+
+Whoever waits reads: no background task, so a `CageControl` needs no lifetime of its own. Nothing that arrives here is
+trusted: frames, names, sizes and numbers are checked before they are used.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, cast
+
+import anyio
+import anyio.to_thread
+
+from cellwright.errors import Unavailable
+from cellwright.sandbox import frames
+from cellwright.sandbox.keep import Keeper, KeepReport, Refused
+
+ChangeKind = Literal["created", "modified", "deleted"]
+ChangeWhat = Literal["file", "directory", "symlink"]
+
+_MAX_CHANGES = 1_000_000
+_MAX_FILE_BYTES = 1 << 40
+_MOST_QUEUED = 32
+_CLOCK_GRAIN_NS = 10_000_000
+_LIMITS = {"memory", "cpu", "disk", "inodes"}
+_DEADLINE_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelEnd:
+    """How the kernel's process ended: one of `exit_code` and `signal` is set."""
+
+    exit_code: int | None
+    signal: int | None
+    out_of_memory: bool = False
+    limit: str | None = None
+    """`memory`, `cpu`, `disk` or `inodes` when that limit ended it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileChange:
+    """One difference between the project and what the notebook left."""
+
+    path: str
+    kind: ChangeKind
+    bytes: int
+    what: ChangeWhat = "file"
+    mode: int = 0o644
+    target: str = ""
+    """Where a symbolic link points."""
+
+
+class CageControl:
+    """Speaks with the first process of one cage over `sock` (a connected stream socket)."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        sock.setblocking(False)
+        self._socket = sock
+        self._unpacker = frames.Unpacker()
+        self._reading = anyio.Lock()
+        self._commanding = anyio.Lock()
+        self._request = 0
+        self._answers: list[dict[str, Any]] = []
+        self._data: list[bytes] = []
+        self._room = anyio.Event()
+        self._end: KernelEnd | None = None
+        self._failure: str | None = None
+        self._started: dict[str, Any] | None = None
+        self._is_closed = False
+        self._since_ns = time.time_ns() - _CLOCK_GRAIN_NS
+
+    @property
+    def start_phases_ms(self) -> dict[str, float]:
+        """Milliseconds of each phase of the start, once it is over."""
+        phases: object = (self._started or {}).get("ms", {})
+        if not isinstance(phases, dict):
+            return {}
+        return {
+            str(name): float(value)
+            for name, value in cast("dict[object, object]", phases).items()
+            if isinstance(value, int | float)
+        }
+
+    @property
+    def kernel_end(self) -> KernelEnd | None:
+        """How the kernel ended, as far as is known without waiting."""
+        return self._end
+
+    async def wait_started(self) -> None:
+        """Until the kernel runs confined; `Unavailable` with the reason if it never will."""
+        await self._until(lambda: self._started is not None)
+
+    async def wait_kernel(self) -> KernelEnd:
+        """Until the kernel has ended. A cage killed from outside counts as SIGKILL."""
+        try:
+            await self._until(lambda: self._end is not None)
+        except Unavailable:
+            if self._failure is not None or self._started is None:
+                raise
+        return self._end or KernelEnd(exit_code=None, signal=9)
+
+    async def interrupt(self) -> None:
+        """Raise KeyboardInterrupt in the kernel's main thread."""
+        await self._ask("interrupt")
+
+    async def signal(self, number: int) -> None:
+        """Send any signal to the kernel's process."""
+        await self._ask("signal", signal=number)
+
+    async def changes(self) -> tuple[FileChange, ...]:
+        """Every file of the project the notebook created, modified or deleted so far."""
+        found: list[FileChange] = []
+        async with self._commanding, aclosing(self._conversation("changes")) as answers:
+            async for answer in answers:
+                found += [_read_change(raw) for raw in _list(answer.get("changes"))]
+                if len(found) > _MAX_CHANGES:
+                    raise self._break("too many changed files")
+                if answer.get("more") is not True:
+                    break
+        return tuple(found)
+
+    async def keep(self, project: Path, *, hidden: tuple[str, ...] = ()) -> KeepReport:
+        """Write the notebook's changes into the project on the host; what is refused stays as it was."""
+        changes = await self.changes()
+        keeper = Keeper(project, since_ns=self._since_ns, hidden=hidden)
+        try:
+            for change in changes:
+                await self._keep_one(keeper, change)
+        finally:
+            keeper.close()
+        return keeper.report()
+
+    async def _keep_one(self, keeper: Keeper, change: FileChange) -> None:
+        try:
+            if change.kind == "deleted":
+                await anyio.to_thread.run_sync(keeper.delete, change.path, change.what)
+            elif change.what == "directory":
+                await anyio.to_thread.run_sync(keeper.make_directory, change.path)
+            elif change.what == "symlink":
+                await anyio.to_thread.run_sync(keeper.make_link, change.path, change.target, change.kind == "created")
+            else:
+                await self._keep_file(keeper, change)
+        except Refused as refusal:
+            keeper.refuse(change.path, str(refusal))
+        except OSError as error:
+            keeper.refuse(change.path, error.strerror or str(error))
+
+    async def _keep_file(self, keeper: Keeper, change: FileChange) -> None:
+        keeper.check_file(change.path, is_new=change.kind == "created")
+        async with self._commanding, aclosing(self._conversation("read", path=change.path)) as answers:
+            header = await anext(answers)
+            size = _integer(header.get("bytes"))
+            if not 0 <= size <= _MAX_FILE_BYTES:
+                raise self._break("impossible file size")
+            with keeper.new_file(change.path, change.mode) as file:
+                left = size
+                while left:
+                    chunk = await self._next_data()
+                    if len(chunk) > left:
+                        raise self._break("more data than announced")
+                    left -= len(chunk)
+                    await anyio.to_thread.run_sync(file.write, chunk)
+                await anyio.to_thread.run_sync(file.commit)
+
+    async def stop(self) -> None:
+        """Tell the cage to end; it takes everything inside with it. Closes the socket."""
+        try:
+            with anyio.move_on_after(1):
+                await self._send({"do": "stop", "id": 0})
+        except (OSError, Unavailable):
+            pass
+        self.close()
+
+    def close(self) -> None:
+        """Close the socket, which also ends the cage."""
+        if not self._is_closed:
+            self._is_closed = True
+            # Whoever waits on the socket would never hear of its end otherwise.
+            anyio.notify_closing(self._socket)
+            self._socket.close()
+
+    async def _ask(self, command: str, **arguments: object) -> dict[str, Any]:
+        async with self._commanding, aclosing(self._conversation(command, **arguments)) as answers:
+            return await anext(answers)
+
+    async def _conversation(self, command: str, **arguments: object) -> AsyncGenerator[dict[str, Any]]:
+        """Send one command and read its answers; the caller holds the command lock."""
+        self._request += 1
+        self._forget()
+        try:
+            with anyio.fail_after(_DEADLINE_SECONDS):
+                await self._send({"do": command, "id": self._request, **arguments})
+            while True:
+                await self._until_within_deadline(lambda: bool(self._answers))
+                answer = self._answers.pop(0)
+                if "error" in answer:
+                    raise Refused(str(answer["error"])[:500])
+                yield answer
+        finally:
+            self._request += 1
+            self._forget()
+
+    def _forget(self) -> None:
+        self._answers.clear()
+        self._data.clear()
+        self._room.set()
+
+    async def _next_data(self) -> bytes:
+        await self._until_within_deadline(lambda: bool(self._data) or bool(self._answers))
+        if not self._data:
+            raise Refused(str(self._answers.pop(0).get("error", "the cage stopped sending"))[:500])
+        self._room.set()
+        return self._data.pop(0)
+
+    async def _until_within_deadline(self, is_true: Callable[[], bool]) -> None:
+        try:
+            with anyio.fail_after(_DEADLINE_SECONDS):
+                await self._until(is_true)
+        except TimeoutError:
+            raise self._break("no answer in time") from None
+
+    async def _until(self, is_true: Callable[[], bool]) -> None:
+        while not is_true():
+            async with self._reading:
+                if not is_true():
+                    await self._read_some()
+
+    async def _read_some(self) -> None:
+        if self._failure is not None:
+            raise Unavailable(f"The cage could not start: {self._failure}", hint="See `cellwright doctor`.")
+        if self._is_closed:
+            raise Unavailable("The cage is gone.")
+        frame = self._next_frame()
+        if frame is None:
+            data = await self._receive_some()
+            if data == b"":
+                self.close()
+                raise Unavailable("The cage is gone.")
+            self._unpacker.feed(data or b"")
+            return
+        kind, payload = frame
+        if kind == frames.JSON:
+            self._take(payload)
+        elif frames.request_of(payload) == self._request:
+            self._data.append(payload[frames.REQUEST_BYTES :])
+            await self._wait_for_room()
+
+    async def _wait_for_room(self) -> None:
+        """Whoever reads on behalf of somebody slower stops reading, so that nothing piles up here."""
+        if len(self._data) >= _MOST_QUEUED:
+            self._room = anyio.Event()
+            await self._room.wait()
+
+    async def _receive_some(self) -> bytes | None:
+        try:
+            await anyio.wait_readable(self._socket)
+        except (anyio.ClosedResourceError, ValueError):
+            return b""
+        return self._receive()
+
+    def _receive(self) -> bytes | None:
+        try:
+            return self._socket.recv(1 << 18)
+        except BlockingIOError:
+            return None
+        except ConnectionError:
+            return b""
+
+    def _next_frame(self) -> tuple[int, bytes] | None:
+        try:
+            return self._unpacker.next()
+        except frames.BadFrame as error:
+            raise self._break(str(error)) from None
+
+    def _take(self, payload: bytes) -> None:
+        try:
+            message = frames.read_json(payload)
+        except frames.BadFrame as error:
+            raise self._break(str(error)) from None
+        match message.get("event"):
+            case "started" if self._started is None:
+                self._started = message
+                self._note_start(message)
+            case "failed":
+                self._failure = str(message.get("reason"))[:2000]
+            case "ended":
+                self._end = _read_end(message)
+            case _ if message.get("id") == self._request and len(self._answers) < _MOST_QUEUED:
+                self._answers.append(message)
+            case _:
+                pass
+
+    def _note_start(self, message: dict[str, Any]) -> None:
+        """Believe the cage's own moment only where it is possible: a later one would let it overwrite newer files."""
+        told = _integer(message.get("since_ns"))
+        if self._since_ns <= told <= time.time_ns():
+            self._since_ns = told
+
+    async def _send(self, message: dict[str, Any]) -> None:
+        data = memoryview(frames.pack_json(message))
+        while data:
+            if self._is_closed:
+                raise Unavailable("The cage is gone.")
+            try:
+                sent = self._socket.send(data)
+            except BlockingIOError:
+                await anyio.wait_writable(self._socket)
+                continue
+            except ConnectionError:
+                self.close()
+                raise Unavailable("The cage is gone.") from None
+            data = data[sent:]
+
+    def _break(self, reason: str) -> Unavailable:
+        """The other side does not keep to the protocol: end it."""
+        self.close()
+        return Unavailable(f"The cage broke off: {reason}.", hint="Run the notebook again.")
+
+
+def _integer(value: object) -> int:
+    return value if isinstance(value, int) else -1
+
+
+def _list(value: object) -> list[object]:
+    return cast("list[object]", value) if isinstance(value, list) else []
+
+
+def _read_end(message: dict[str, Any]) -> KernelEnd:
+    code, number = message.get("exit_code"), message.get("signal")
+    limit = message.get("limit")
+    return KernelEnd(
+        exit_code=code if isinstance(code, int) else None,
+        signal=number if isinstance(number, int) else None,
+        out_of_memory=message.get("out_of_memory") is True,
+        limit=limit if limit in _LIMITS else None,
+    )
+
+
+def _printable(name: str) -> str:
+    """A name as proper Unicode; one that is none is changed here, and so found nowhere and not kept."""
+    return name.encode("utf-8", "replace").decode()
+
+
+def _read_change(raw: object) -> FileChange:
+    match raw:
+        case [str(path), ("created" | "modified" | "deleted") as kind, str(what), int(size), int(mode)]:
+            name, _, target = what.partition(":")
+            if name not in {"file", "directory", "symlink"}:
+                raise Unavailable(f"The cage reported a {name[:20]!r}, which is no kind of file.")
+            return FileChange(
+                path=_printable(path[:4096]),
+                kind=kind,
+                what=cast("ChangeWhat", name),
+                bytes=max(0, size),
+                mode=mode,
+                target=_printable(target[:4096]),
+            )
+        case _:
+            raise Unavailable("The cage reported its changes in a form nobody knows.")

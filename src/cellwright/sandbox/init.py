@@ -1,0 +1,192 @@
+"""Process 1 of a cage: builds the root, starts the kernel, answers the host. Runs no user code, trusts none.
+
+Its end is the end of everything inside. It keeps mount rights in its own user namespace because the kernel, behind
+Landlock and seccomp, can mount nothing: a branch's root will be mounted here, below `/branches`, on a command.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import socket
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NoReturn
+
+from cellwright.sandbox import confine, linux, overlay, root
+from cellwright.sandbox.answers import Answers, Clock, Meters
+from cellwright.sandbox.root import Sources, Views
+from cellwright.sandbox.spec import CageSpec
+
+SETUP_FAILED = 125
+INNER_ID = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Handover:
+    """What the zygote gives to a new init besides the spec."""
+
+    body: Callable[[], None]
+    kernel_fd: int
+    control_fd: int
+    release_fd: int
+    sources: Sources | None
+    """Opened by a zygote that is root; otherwise init opens them itself."""
+    meters: Meters
+
+    def descriptors(self) -> set[int]:
+        """Everything init must keep open."""
+        kept = {self.kernel_fd, self.control_fd, self.release_fd, *self.meters.descriptors()}
+        if self.sources is not None:
+            kept |= self.sources.descriptors()
+        return kept
+
+
+def main(spec: CageSpec, handover: Handover) -> NoReturn:
+    """Be the init of a fresh set of namespaces until the host says stop or is gone."""
+    code = SETUP_FAILED
+    control = socket.socket(fileno=handover.control_fd)
+    answers = Answers(control, handover.meters, spec, kill_all=_kill_all)
+    try:
+        gc.disable()
+        clock = Clock()
+        _settle(handover)
+        views = _build(spec, handover, clock)
+        kernel, report = _start_kernel(spec, handover, clock)
+        answers.watch(kernel, report, views, clock)
+        code = answers.serve()
+    except BaseException as error:  # noqa: BLE001  the last frame of a process: nobody above can handle it
+        answers.fail(f"{type(error).__name__}: {error}")
+    finally:
+        os._exit(code)
+
+
+def _kill_all() -> dict[int, int]:
+    """Process 1 kills all others of its namespace at once and waits until they are gone."""
+    try:
+        os.kill(-1, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    statuses: dict[int, int] = {}
+    while True:
+        try:
+            pid, status = os.wait()
+        except ChildProcessError:
+            return statuses
+        statuses[pid] = status
+
+
+def _settle(handover: Handover) -> None:
+    """Wait for our user ids; hold nothing of the zygote's."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGUSR1, signal.SIGUSR2):
+        signal.signal(number, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
+    confine.silence()
+    confine.close_all_except({0, 1, 2} | handover.descriptors())
+    _await(handover.release_fd)
+
+
+def _await(release_fd: int) -> None:
+    if not os.read(release_fd, 1):
+        raise ConnectionError("the zygote is gone")
+
+
+def _build(spec: CageSpec, handover: Handover, clock: Clock) -> Views:
+    clock.lap("released")
+    linux.mount(None, "/", None, linux.MS_REC | linux.MS_PRIVATE)
+    system = root.open_system()
+    sources = handover.sources or open_sources(spec)
+    clock.lap("open")
+    if os.getuid() != INNER_ID:
+        os.setgroups([])
+    os.setresgid(INNER_ID, INNER_ID, INNER_ID)
+    os.setresuid(INNER_ID, INNER_ID, INNER_ID)
+    linux.prctl(linux.PR_SET_PDEATHSIG, signal.SIGKILL)
+    os.umask(0o022)
+    root.stage(spec.limits)
+    root.build(spec, sources, system)
+    clock.lap("root")
+    views, _ = overlay.mount_project(spec, sources)
+    clock.lap("project")
+    root.enter()
+    clock.lap("pivot")
+    linux.sethostname("cell")
+    linux.set_process_name("cellwright-init")
+    linux.prctl(linux.PR_SET_DUMPABLE, 0)
+    return views
+
+
+def open_sources(spec: CageSpec) -> Sources:
+    """The project, the data and the software as detached mounts of our own mount namespace."""
+    return Sources(
+        project=linux.open_tree(spec.project),
+        software=root.open_software(spec.software),
+        data=[(mount.target, root.open_read_only(mount.source)) for mount in spec.data],
+    )
+
+
+def _start_kernel(spec: CageSpec, handover: Handover, clock: Clock) -> tuple[int, int]:
+    """Fork the kernel; its pid, and a pipe on which it says that it is confined, or why not."""
+    _await(handover.release_fd)
+    clock.lap("group")
+    linux.unshare(linux.CLONE_NEWCGROUP)
+    report, reporting = os.pipe()
+    clock.stamp()
+    pid = os.fork()
+    if pid == 0:
+        _be_kernel(spec, handover, reporting)
+    os.close(reporting)
+    os.close(handover.kernel_fd)
+    os.close(handover.release_fd)
+    clock.lap("fork")
+    return pid, report
+
+
+def _be_kernel(spec: CageSpec, handover: Handover, reporting: int) -> NoReturn:
+    code = SETUP_FAILED
+    try:
+        confine.reset_signals()
+        os.setsid()
+        os.environ.clear()
+        os.environ.update(spec.environment, CELLWRIGHT_PROJECT="/project")
+        os.chdir(spec.cwd)
+        confine.confine(
+            spec,
+            confine.rules_inside(spec),
+            capability=linux.CAP_SYS_CHROOT,
+            is_private=True,
+            has_memory_group=handover.meters.memory_events is not None,
+        )
+        run_body(handover.body, handover.kernel_fd, reporting)
+        code = 0
+    except SystemExit as error:
+        code = error.code if isinstance(error.code, int) else int(error.code is not None)
+    except BaseException as error:  # noqa: BLE001  the last frame of a process: nobody above can handle it
+        code = report_failure(reporting, error)
+    finally:
+        os._exit(code & 0xFF)
+
+
+def run_body(body: Callable[[], None], kernel_fd: int, reporting: int) -> None:
+    """Say that we are confined, keep the one socket as descriptor 3, and hand over."""
+    if kernel_fd != confine.KERNEL_FD:
+        if reporting == confine.KERNEL_FD:
+            reporting = os.dup(reporting)
+        os.dup2(kernel_fd, confine.KERNEL_FD, inheritable=False)
+    os.write(reporting, b"+")
+    confine.close_all_except({0, 1, 2, confine.KERNEL_FD})
+    # Found out once per process, and the zygote's answer is not ours.
+    tempfile.tempdir = None
+    gc.enable()
+    body()
+
+
+def report_failure(reporting: int, error: BaseException) -> int:
+    """Tell init why there is no kernel; after the body began nobody listens any more."""
+    try:
+        os.write(reporting, f"-{type(error).__name__}: {error}".encode()[:4000])
+    except OSError:
+        return 1
+    return SETUP_FAILED

@@ -1,0 +1,170 @@
+"""What a cage is asked to be: tier, project, what is hidden, what may be used.
+
+Plain values that travel as JSON from the host to the zygote; nothing here acts.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, Literal, cast
+
+from cellwright.errors import UserError
+
+Tier = Literal["A", "B", "C", "D"]
+FilesMode = Literal["keep", "drop", "direct"]
+
+DEFAULT_UID = 54321
+"""The host's user id for kernels that root starts, unless the spec names one."""
+
+PROTECTED = (".git", ".cellwright")
+"""Directories of a project that a notebook may read but never change."""
+
+_SIZE_UNITS = {"": 1024**2, "k": 1024, "m": 1024**2, "g": 1024**3, "t": 1024**4}
+_DURATION_UNITS = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What everything in one cage may use together."""
+
+    memory_mb: int = 4096
+    """Hard cap. Files the notebook writes live in memory and count too."""
+    cpu_seconds: float | None = None
+    """CPU time of all processes together."""
+    wall_seconds: float | None = None
+    """Time from the first cell on; enforced by whoever runs the notebook."""
+    processes: int = 256
+    """Processes and threads."""
+    open_files: int = 1024
+    """Per process."""
+    disk_mb: int = 2048
+    """New and changed files of the project."""
+    inodes: int = 200_000
+    """New and changed files of the project, by number."""
+    tmp_mb: int = 512
+    """`/tmp`, the home directory and `/dev/shm` together."""
+    output_mb: int = 64
+    """What the notebook may print and show; enforced by whoever reads it."""
+
+    @classmethod
+    def parse(cls, words: Sequence[str]) -> Limits:
+        """Limits from `memory=2g`, `wall=20s`, `processes=64` …; later words win."""
+        limits = cls()
+        for word in words:
+            name, equals, value = word.partition("=")
+            reader = _READERS.get(name.strip().lower())
+            if reader is None or not equals:
+                known = ", ".join(_READERS)
+                raise UserError(f"Unknown limit {word!r}.", hint=f"Write NAME=VALUE with one of: {known}.")
+            limits = replace(limits, **reader(name, value.strip().lower()))
+        return limits
+
+    def as_dict(self) -> dict[str, int | float | None]:
+        """Every limit by name, as it stands in results."""
+        return asdict(self)
+
+
+def _size_mb(name: str, value: str) -> int:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?", value)
+    size = float(match[1]) * _SIZE_UNITS[match[2]] if match else 0
+    if size < _SIZE_UNITS["m"]:
+        raise UserError(f"{value!r} is no size for the limit {name!r}.", hint="At least 1m; for example 512m or 2g.")
+    return int(size // _SIZE_UNITS["m"])
+
+
+def _seconds(name: str, value: str) -> float:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|)", value)
+    seconds = float(match[1]) * _DURATION_UNITS[match[2]] if match else 0
+    if seconds <= 0:
+        raise UserError(f"{value!r} is no duration for the limit {name!r}.", hint="For example 20s, 5m or 1h.")
+    return seconds
+
+
+def _count(name: str, value: str) -> int:
+    if not value.isascii() or not value.isdigit() or not 1 <= int(value) <= 10**9:
+        raise UserError(f"{value!r} is no number for the limit {name!r}.", hint="A whole number from 1 on.")
+    return int(value)
+
+
+_Reader = Callable[[str, str], dict[str, Any]]
+_READERS: dict[str, _Reader] = {
+    "memory": lambda name, value: {"memory_mb": _size_mb(name, value)},
+    "cpu": lambda name, value: {"cpu_seconds": _seconds(name, value)},
+    "wall": lambda name, value: {"wall_seconds": _seconds(name, value)},
+    "processes": lambda name, value: {"processes": _count(name, value)},
+    "open_files": lambda name, value: {"open_files": _count(name, value)},
+    "disk": lambda name, value: {"disk_mb": _size_mb(name, value)},
+    "inodes": lambda name, value: {"inodes": _count(name, value)},
+    "tmp": lambda name, value: {"tmp_mb": _size_mb(name, value)},
+    "output": lambda name, value: {"output_mb": _size_mb(name, value)},
+}
+
+
+def _is_inside(path: str) -> bool:
+    return all(part not in {"", ".", ".."} and "\0" not in part for part in path.split("/"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataMount:
+    """A file or directory from elsewhere, readable at a place inside the project."""
+
+    source: str
+    """Absolute path on the host."""
+    target: str
+    """Relative to the project, for example `data/sales.csv`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CageSpec:
+    """Everything `cage.start` needs to know."""
+
+    name: str
+    """Shown in process lists and used for the control group; letters, digits, dashes."""
+    tier: Tier
+    project: str
+    """Absolute path on the host; `/project` inside."""
+    files: FilesMode = "keep"
+    hidden: tuple[str, ...] = ()
+    """Paths relative to the project that exist but cannot be read inside."""
+    data: tuple[DataMount, ...] = ()
+    software: tuple[str, ...] = ()
+    """Absolute paths that are readable and executable inside, at the same place."""
+    limits: Limits = Limits()
+    uid: int | None = None
+    """The host's user id for the kernel when started by root; 54321 if not given."""
+    environment: dict[str, str]
+    cwd: str = "/project"
+    """Where the kernel starts, as seen inside."""
+    protected: tuple[str, ...] = PROTECTED
+    """Paths relative to the project that are read-only inside and never kept."""
+
+    def check(self) -> None:
+        """`UserError` for a spec whose paths would lead out of the project."""
+        for path in (*self.hidden, *self.protected, *(mount.target for mount in self.data)):
+            if not _is_inside(path):
+                raise UserError(f"{path!r} is not a path inside the project.", hint="Give it relative, without '..'.")
+        for mount in self.data:
+            if mount.target.split("/")[0] in self.protected:
+                raise UserError(f"Data cannot be placed at {mount.target!r}.", hint="Choose another place for it.")
+        for path in (self.project, *self.software, *(mount.source for mount in self.data)):
+            if not path.startswith("/"):
+                raise UserError(f"{path!r} is not an absolute path.", hint="Give it from the root on.")
+
+    def to_json(self) -> bytes:
+        """The spec as bytes for the zygote."""
+        return json.dumps(asdict(self), separators=(",", ":")).encode()
+
+    @classmethod
+    def from_json(cls, data: bytes) -> CageSpec:
+        """The spec back from `to_json`."""
+        raw = cast("dict[str, Any]", json.loads(data))
+        known = {field.name for field in fields(cls)}
+        values: dict[str, Any] = {name: value for name, value in raw.items() if name in known}
+        for name in ("hidden", "software", "protected"):
+            values[name] = tuple(raw[name])
+        values["limits"] = Limits(**raw["limits"])
+        values["data"] = tuple(DataMount(**mount) for mount in raw["data"])
+        return cls(**values)

@@ -1,0 +1,241 @@
+"""Tiers C and D: no namespaces. A supervisor, a copy of the project, Landlock and seccomp (C) or limits alone (D).
+
+Process lists, memory of several processes together and total disk use are weaker here; `tiers` says so to the person.
+"""
+
+# Plain paths and descriptors: this runs in the zygote and its children.
+# ruff: noqa: PTH101, PTH102, PTH103, PTH112, PTH114, PTH120, PTH208, PTH211
+
+from __future__ import annotations
+
+import errno
+import gc
+import os
+import shutil
+import signal
+import socket
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NoReturn
+
+from cellwright.errors import UserError
+from cellwright.sandbox import confine, init, landlock, linux, root
+from cellwright.sandbox.answers import Answers, Clock, Meters
+from cellwright.sandbox.changes import CopyView, View
+from cellwright.sandbox.copying import Budget, Copier
+from cellwright.sandbox.family import kill_descendants
+from cellwright.sandbox.root import Views
+from cellwright.sandbox.spec import DEFAULT_UID, CageSpec
+
+_MEGABYTE = 1024 * 1024
+_READABLE = (
+    "/etc/ld.so.cache", "/etc/localtime", "/etc/alternatives", "/etc/fonts", "/etc/ssl/certs", "/etc/ssl/openssl.cnf",
+    "/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/pki/tls/certs", "/proc",
+)  # fmt: skip
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The private directory of one kernel, and where it works in it."""
+
+    directory: str
+    project: str
+
+    def inside(self, path: str) -> str:
+        """Where a path of a real cage is found here."""
+        if path == "/project" or path.startswith("/project/"):
+            return self.project + path.removeprefix("/project")
+        return path
+
+
+def start(spec: CageSpec, body: Callable[[], None], kernel_fd: int, control_fd: int) -> tuple[int, str]:
+    """The supervisor's pid and its private directory."""
+    if spec.files == "direct" and spec.tier == "C":
+        raise UserError(
+            "Direct file access needs user namespaces, which this machine does not offer.",
+            hint="Use --files keep: the notebook then works on a copy and its changes are brought back.",
+        )
+    linux.prctl(linux.PR_SET_CHILD_SUBREAPER, 1)
+    directory = tempfile.mkdtemp(prefix=f"cellwright-cage-{os.getpid()}-")
+    project = spec.project if spec.files == "direct" else f"{directory}/project"
+    parent = os.getpid()
+    pid = os.fork()
+    if pid == 0:
+        _supervise(spec, body, kernel_fd, control_fd, Place(directory, project), parent)
+    return pid, directory
+
+
+def remove(directory: str) -> None:
+    """Delete a private directory, whatever modes a notebook left in it."""
+    shutil.rmtree(directory, ignore_errors=True)
+    if os.path.lexists(directory):
+        os.chmod(directory, 0o700)
+        for parent, names, _ in os.walk(directory):
+            for name in names:
+                if not os.path.islink(f"{parent}/{name}"):
+                    os.chmod(f"{parent}/{name}", 0o700)
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def _supervise(
+    spec: CageSpec, body: Callable[[], None], kernel_fd: int, control_fd: int, place: Place, zygote: int
+) -> NoReturn:
+    code = init.SETUP_FAILED
+    control = socket.socket(fileno=control_fd)
+    answers = Answers(control, Meters(directory=place.directory), spec, kill_all=kill_descendants)
+    try:
+        gc.disable()
+        clock = Clock()
+        _settle(answers, {kernel_fd, control_fd}, zygote)
+        view = _fill(spec, place)
+        clock.lap("copy")
+        report, reporting = os.pipe()
+        clock.stamp()
+        supervisor = os.getpid()
+        kernel = os.fork()
+        if kernel == 0:
+            _be_kernel(spec, body, kernel_fd, reporting, place, supervisor)
+        os.close(reporting)
+        os.close(kernel_fd)
+        answers.watch(kernel, report, view, clock)
+        code = answers.serve()
+    except BaseException as error:  # noqa: BLE001  the last frame of a process: nobody above can handle it
+        answers.fail(f"{type(error).__name__}: {error}")
+    finally:
+        kill_descendants()
+        remove(place.directory)
+        os._exit(code & 0xFF)
+
+
+def _settle(answers: Answers, kept: set[int], zygote: int) -> None:
+    """End with the zygote, but not before everything below has ended."""
+    os.setsid()
+    linux.prctl(linux.PR_SET_CHILD_SUBREAPER, 1)
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGUSR1, signal.SIGUSR2):
+        signal.signal(number, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
+    signal.signal(signal.SIGTERM, lambda _number, _frame: answers.stop())
+    linux.prctl(linux.PR_SET_PDEATHSIG, signal.SIGTERM)
+    if os.getppid() != zygote:
+        raise ConnectionError("the zygote is gone")
+    confine.silence()
+    confine.close_all_except({0, 1, 2} | kept)
+    linux.set_process_name("cellwright-init")
+    linux.prctl(linux.PR_SET_DUMPABLE, 0)
+
+
+def _fill(spec: CageSpec, place: Place) -> View:
+    """The private directory: scratch space and, unless the real files are used, a filtered copy of the project."""
+    uid = (spec.uid or DEFAULT_UID) if os.geteuid() == 0 else None
+    owner = None if uid is None else (uid, uid)
+    for name in ("tmp", "home", "read-only"):
+        os.mkdir(f"{place.directory}/{name}", 0o755 if name == "read-only" else 0o700)
+        if owner and name != "read-only":
+            os.chown(f"{place.directory}/{name}", *owner)
+    os.chmod(place.directory, 0o711)
+    if spec.files == "direct":
+        return Views(upper=None, lowers=())
+    os.mkdir(place.project, 0o700)
+    if owner:
+        os.chown(place.project, *owner)
+    copy = os.open(place.project, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    _copy_project(spec, place, copy, owner)
+    for mount in spec.data:
+        target = f"{place.project}/{mount.target}"
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        if os.path.lexists(target):
+            raise FileExistsError(errno.EEXIST, "the project has a file where data should go", mount.target)
+        os.symlink(mount.source, target)
+    return CopyView.of(copy)
+
+
+def _copy_project(spec: CageSpec, place: Place, copy: int, owner: tuple[int, int] | None) -> None:
+    budget = Budget(bytes=spec.limits.disk_mb * _MEGABYTE, files=spec.limits.inodes)
+    leave_out = {*spec.hidden, *spec.protected}
+    source = os.open(spec.project, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        Copier(leave_out=leave_out, owner=owner, budget=budget).copy_all(source, copy)
+        for number, path in enumerate(spec.protected):
+            _set_aside(
+                f"{spec.project}/{path}", f"{place.directory}/read-only/{number}", f"{place.project}/{path}", budget
+            )
+    except OSError as error:
+        if error.errno == errno.EFBIG:
+            raise OSError(errno.EFBIG, "the project is too big for a copy; raise the limits disk and inodes") from None
+        raise
+    finally:
+        os.close(source)
+
+
+def _set_aside(original: str, copy: str, seen_at: str, budget: Budget) -> None:
+    """A protected file or directory: Landlock cannot take rights away below a writable one, so it lives elsewhere."""
+    if not os.path.lexists(original) or os.path.islink(original):
+        return
+    source, name = os.path.split(original)
+    os.mkdir(copy, 0o755)
+    reading = os.open(source, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    writing = os.open(copy, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        others = {entry for entry in os.listdir(reading) if entry != name}
+        Copier(leave_out=others, owner=None, budget=budget).copy_all(reading, writing)
+    finally:
+        os.close(reading)
+        os.close(writing)
+    if os.path.isdir(os.path.dirname(seen_at)):
+        os.symlink(f"{copy}/{name}", seen_at)
+
+
+def _be_kernel(
+    spec: CageSpec, body: Callable[[], None], kernel_fd: int, reporting: int, place: Place, supervisor: int
+) -> NoReturn:
+    code = init.SETUP_FAILED
+    try:
+        confine.reset_signals()
+        os.setsid()
+        _become(spec)
+        linux.prctl(linux.PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != supervisor:
+            raise ConnectionError("the supervisor is gone")
+        os.umask(0o022)
+        os.environ.clear()
+        os.environ.update(spec.environment)
+        os.environ.update(
+            HOME=f"{place.directory}/home", TMPDIR=f"{place.directory}/tmp", CELLWRIGHT_PROJECT=place.project
+        )
+        os.chdir(place.inside(spec.cwd))
+        if spec.tier == "C":
+            confine.confine(spec, _rules(spec, place), capability=None, is_private=False, has_memory_group=False)
+        else:
+            confine.limit(spec.limits, has_memory_group=False)
+        init.run_body(body, kernel_fd, reporting)
+        code = 0
+    except SystemExit as error:
+        code = error.code if isinstance(error.code, int) else int(error.code is not None)
+    except BaseException as error:  # noqa: BLE001  the last frame of a process: nobody above can handle it
+        code = init.report_failure(reporting, error)
+    finally:
+        os._exit(code & 0xFF)
+
+
+def _become(spec: CageSpec) -> None:
+    # Tier D contains nothing, and says so; another uid would only keep it from its own interpreter.
+    if os.geteuid() == 0 and spec.tier != "D":
+        uid = spec.uid or DEFAULT_UID
+        os.setgroups([])
+        os.setresgid(uid, uid, uid)
+        os.setresuid(uid, uid, uid)
+        for path in spec.software:
+            if not os.access(path, os.R_OK | os.X_OK):
+                raise PermissionError(f"user id {uid}, under which kernels run, cannot reach {path}")
+
+
+def _rules(spec: CageSpec, place: Place) -> list[tuple[str, int]]:
+    return [
+        *((path, landlock.USE) for path in (*root.SYSTEM, *spec.software)),
+        *((path, landlock.READ) for path in (*_READABLE, f"{place.directory}/read-only")),
+        *((mount.source, landlock.READ) for mount in spec.data),
+        *((path, landlock.READ | landlock.CHANGE_FILES) for path in _DEVICES),
+        *((path, landlock.CHANGE) for path in (place.project, f"{place.directory}/tmp", f"{place.directory}/home")),
+    ]

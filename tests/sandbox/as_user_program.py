@@ -1,0 +1,67 @@
+"""Become a plain user, with the interpreter still reachable, and run a command.
+
+`python -I -S as_user_program.py UID SRC WITHOUT_NAMESPACES READABLE... -- COMMAND...`; needs root.
+"""
+
+# It runs before and between execs, on plain paths.
+# ruff: noqa: PTH103, PTH116, PTH123
+
+from __future__ import annotations
+
+import os
+import sys
+
+
+def make_reachable(path: str) -> None:
+    """In a mount namespace of our own, put open directories over those that only root may enter."""
+    from cellwright.sandbox import linux
+
+    parts = path.strip("/").split("/")
+    for end in range(1, len(parts)):
+        directory = "/" + "/".join(parts[:end])
+        if os.stat(directory).st_mode & 0o001:
+            continue
+        tree = linux.open_tree(path)
+        linux.mount("tmpfs", directory, "tmpfs", 0, "size=64k,mode=755")
+        os.makedirs(path)
+        linux.attach(tree, path)
+        os.close(tree)
+        return
+
+
+def give_up_namespaces(uid: int) -> None:
+    """A user namespace in which no further one can be made, as on machines that forbid them."""
+    from cellwright.sandbox import linux
+
+    linux.prctl(linux.PR_SET_DUMPABLE, 1)
+    linux.unshare(linux.CLONE_NEWUSER)
+    for name, value in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{uid} {uid} 1")):
+        with open(f"/proc/self/{name}", "w") as file:
+            file.write(value)
+    with open("/proc/sys/user/max_user_namespaces", "w") as file:
+        file.write("0")
+
+
+def main() -> None:
+    uid, source, without_namespaces = int(sys.argv[1]), sys.argv[2], sys.argv[3] == "yes"
+    sys.path.insert(0, source)
+    end = sys.argv.index("--")
+    readable, command = sys.argv[4:end], sys.argv[end + 1 :]
+    from cellwright.sandbox import linux
+
+    if os.geteuid() == 0:
+        linux.unshare(linux.CLONE_NEWNS)
+        linux.mount(None, "/", None, linux.MS_REC | linux.MS_PRIVATE)
+        for path in readable:
+            make_reachable(path)
+        os.setgroups([])
+        os.setresgid(uid, uid, uid)
+        os.setresuid(uid, uid, uid)
+    if without_namespaces:
+        give_up_namespaces(uid)
+    os.chdir("/")
+    os.execve(command[0], command, {})
+
+
+if __name__ == "__main__":
+    main()

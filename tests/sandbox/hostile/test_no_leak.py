@@ -1,0 +1,69 @@
+"""No hostile program leaks out of a notebook: not on tiers A and B, and on C only where it is written down.
+
+Every program runs as a cell of a real notebook, opened through the public API by a host of its own, in a real cage.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from .catalogue import ATTACKS, Attack, Held, Leaked, judge
+from .conftest import HallFor
+from .hall import Setting, main_settings, plain_settings
+from .victim import set_stage
+
+PLAIN_SAMPLE = frozenset(
+    {
+        "read_host_file_of_root",
+        "read_hidden_env_file",
+        "write_git_hook",
+        "rewrite_own_notebook",
+        "read_every_environment",
+        "kill_victim",
+        "connect_tcp",
+        "connect_abstract_socket",
+        "unshare_user_namespace",
+        "list_sys",
+        "fork_bomb",
+        "hog_memory",
+        "daemonise",
+        "send_garbage",
+    }
+)
+"""What a plain user's cage is tried with in the quick run; all the others are slow ones there."""
+
+
+def cases() -> list[Any]:
+    """Every attack in every setting; long waits are had once in the quick run, on the first tier."""
+    first, *weaker = main_settings()
+    return [
+        *(case(attack, first, is_slow=False) for attack in ATTACKS),
+        *(case(attack, setting, is_slow=attack.is_long) for setting in weaker for attack in ATTACKS),
+        *(
+            case(attack, setting, is_slow=attack.name not in PLAIN_SAMPLE or setting.tier == "C")
+            for setting in plain_settings()
+            for attack in ATTACKS
+        ),
+    ]
+
+
+def case(attack: Attack, setting: Setting, *, is_slow: bool) -> Any:
+    return pytest.param(attack, setting, id=f"{setting}-{attack.name}", marks=[pytest.mark.slow] if is_slow else [])
+
+
+@pytest.mark.parametrize(("attack", "setting"), cases())
+def test_the_attack_is_held(attack: Attack, setting: Setting, hall_for: HallFor) -> None:
+    hall = hall_for(setting)
+    with set_stage(with_victim=attack.needs_victim, secret=hall.secret) as stage:
+        seen = hall.run(attack, stage)
+    judgement = judge(attack, seen)
+    if setting.tier == "C" and attack.open_on_c:
+        # A wall that has been closed meanwhile must not stay in the documents as an open one.
+        assert isinstance(judgement, Leaked if attack.is_certain else (Leaked, Held)), (judgement, seen)
+    else:
+        assert isinstance(judgement, Held), (judgement, seen)
+    assert seen.survivors == 0
+    assert hall.is_alive
+    assert seen.ended == "died" or not attack.ends_kernel, seen

@@ -1,0 +1,147 @@
+"""Nothing survives a cage: no process, mount, control group, descriptor or temporary file."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+import pytest
+
+from tests.sandbox.conftest import Bench, Cage
+
+DAEMON = """
+import os, time, signal
+def daemon():
+    if os.fork() == 0:
+        os.setsid()
+        for number in (1, 2, 15): signal.signal(number, signal.SIG_IGN)
+        if os.fork() == 0:
+            while True: time.sleep(1000)
+        os._exit(0)
+    os.wait()
+daemon(); daemon()
+"""
+
+
+def members(namespace: str) -> set[int]:
+    """The living processes of one process namespace, as the host sees them."""
+    found: set[int] = set()
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                is_member = str((entry / "ns" / "pid").readlink()) == namespace
+                if is_member and " Z " not in (entry / "stat").read_text():
+                    found.add(int(entry.name))
+            except OSError:
+                continue
+    return found
+
+
+def namespace_of(cage: Cage) -> str:
+    return str(Path(f"/proc/{cage.pid}/ns/pid").readlink())
+
+
+def own_descriptors() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+async def gone(cage: Cage) -> None:
+    """Until the cage's first process has ended, which is after all others of its namespace."""
+    poll = select.poll()
+    poll.register(cage.pidfd, select.POLLIN)
+    assert await anyio.to_thread.run_sync(poll.poll, 20_000)
+
+
+async def test_the_kill_handle_takes_daemons_too(bench: Bench) -> None:
+    async with bench.zygote.cage(bench.spec, DAEMON) as cage:
+        await cage.output()
+        namespace = namespace_of(cage)
+        assert len(members(namespace)) >= 3
+        cage.kill()
+        await gone(cage)
+        assert members(namespace) == set()
+        assert await bench.zygote.ended(cage) == (None, 9, None)
+
+
+async def test_a_killed_cage_is_told_as_killed(bench: Bench) -> None:
+    async with bench.zygote.cage(bench.spec, "kernel.send(b'.')\nkernel.recv(1)") as cage:
+        with anyio.fail_after(20):
+            await cage.control.wait_started()
+            cage.kill()
+            assert (await cage.control.wait_kernel()).signal == 9
+
+
+async def test_daemons_end_with_their_kernel(bench: Bench) -> None:
+    async with bench.zygote.cage(bench.spec, DAEMON + "os._exit(0)") as cage:
+        namespace = namespace_of(cage)
+        with anyio.fail_after(20):
+            await cage.control.wait_kernel()
+        assert members(namespace) == {cage.pid}
+
+
+async def test_nothing_survives_a_killed_zygote(bench: Bench) -> None:
+    cage = await bench.zygote.start(bench.spec, DAEMON + "kernel.send(b'x' * 9)")
+    await anyio.to_thread.run_sync(cage.kernel.recv, 9)
+    namespace = namespace_of(cage)
+    bench.zygote.process.kill()
+    await gone(cage)
+    assert members(namespace) == set()
+    cage.close()
+
+
+async def test_a_host_that_goes_away_ends_the_cage(bench: Bench) -> None:
+    cage = await bench.zygote.start(bench.spec, DAEMON)
+    await cage.output()
+    cage.control.close()
+    await gone(cage)
+    await bench.zygote.ended(cage)
+    cage.close()
+
+
+def traces(zygote: int) -> dict[str, object]:
+    groups = [path for path in Path("/sys/fs/cgroup").rglob(f"cellwright-{zygote}-*") if path.is_dir()]
+    return {
+        "children": Path(f"/proc/{zygote}/task/{zygote}/children").read_text(),
+        "mounts": len(Path(f"/proc/{zygote}/mountinfo").read_text().splitlines()),
+        "descriptors": len(list(Path(f"/proc/{zygote}/fd").iterdir())),
+        "groups": len(groups),
+        "temporary": len(list(Path(tempfile.gettempdir()).glob(f"cellwright-cage-{zygote}-*"))),
+    }
+
+
+@pytest.mark.parametrize("files", ["keep", "direct"])
+async def test_fifty_cages_in_a_row_leave_nothing_behind(bench: Bench, files: str) -> None:
+    spec = replace(bench.spec, files=files)  # type: ignore[arg-type]
+    zygote = bench.zygote.process.pid
+    async with bench.zygote.cage(spec, "print('warm')") as cage:
+        await cage.output()
+    before = traces(zygote)
+    own = own_descriptors()
+    for number in range(50):
+        async with bench.zygote.cage(replace(spec, name=f"row-{number}"), DAEMON if number % 10 == 0 else "") as cage:
+            await cage.output()
+            if number % 3 == 0:
+                cage.kill()
+    assert traces(zygote) == before
+    assert own_descriptors() == own
+    assert list(bench.project.iterdir()) == []
+
+
+async def test_cages_run_side_by_side_without_seeing_each_other(bench: Bench) -> None:
+    show = (
+        "import os\nopen('/tmp/x', 'x')\nopen('x', 'x')\nprint(sorted(n for n in os.listdir('/proc') if n.isdigit()))"
+    )
+    async with (
+        bench.zygote.cage(replace(bench.spec, name="one"), show) as one,
+        bench.zygote.cage(replace(bench.spec, name="two"), show) as two,
+    ):
+        assert (await one.output(), await two.output()) == ("['1', '2']\n", "['1', '2']\n")
+        os.kill(one.pid, signal.SIGKILL)
+        await gone(one)
+        await two.control.interrupt()

@@ -1,0 +1,68 @@
+"""Control groups: none is left behind, also by zygotes that were killed or never got to use theirs."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from cellwright.sandbox import cgroups
+from cellwright.sandbox.spec import Limits
+from tests.sandbox.conftest import USERS, BenchFor, Zygote
+
+AS_ROOT = [user for user in USERS if user == "root"]
+
+
+def groups(of: int) -> list[Path]:
+    return [path for path in Path("/sys/fs/cgroup").rglob(f"cellwright-{of}-*") if path.is_dir()]
+
+
+@pytest.mark.parametrize("user", AS_ROOT)
+async def test_a_zygote_waits_in_the_next_group_and_takes_it_away_at_its_end(bench_for: BenchFor, user: str) -> None:
+    bench = bench_for("root")
+    zygote = bench.zygote.process.pid
+    await bench.run("")
+    await bench.run("")
+    assert {path.name for path in groups(zygote)} == {f"cellwright-{zygote}-3"}
+    bench.zygote.close()
+    assert groups(zygote) == []
+
+
+@pytest.mark.parametrize("user", AS_ROOT)
+async def test_groups_of_a_killed_zygote_are_swept_by_the_next(bench_for: BenchFor, user: str) -> None:
+    bench = bench_for("root")
+    killed = bench.zygote.process.pid
+    await bench.run("")
+    bench.zygote.process.kill()
+    bench.zygote.process.wait()
+    bench.zygote.requests.close()
+    assert groups(killed) != []
+    bench.zygote = Zygote.launch("root")
+    await bench.run("")
+    bench.zygote.close()
+    assert groups(killed) == []
+
+
+@pytest.mark.parametrize("user", AS_ROOT)
+def test_a_group_holds_what_is_put_into_it(user: str) -> None:
+    group = cgroups.create("unit", within=cgroups.own())
+    try:
+        group.limit(Limits(memory_mb=64, processes=5))
+        assert (group.out_of_memory_kills(), group.refused_processes()) == (0, 0)
+        pid = os.fork()
+        if pid == 0:
+            os.read(os.pipe()[0], 1)
+        group.add(pid)
+        members = (Path(group.directories["memory"]) / "cgroup.procs").read_text()
+        os.kill(pid, 9)
+        os.waitpid(pid, 0)
+        assert members == f"{pid}\n"
+    finally:
+        group.remove()
+    assert not any(Path(directory).exists() for directory in group.directories.values())
+
+
+def test_counters_are_read_by_name() -> None:
+    assert cgroups.counter("low 0\noom_kill 3\noom_kill_disable 9\n", "oom_kill") == 3
+    assert cgroups.counter("", "oom_kill") == 0

@@ -1,0 +1,131 @@
+"""Every limit, really hit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import anyio
+import pytest
+
+from cellwright.sandbox.control import KernelEnd
+from cellwright.sandbox.spec import Limits
+from tests.sandbox.conftest import USERS, Bench, BenchFor
+
+
+async def run(bench: Bench, program: str, **limits: float) -> str:
+    return await bench.run(program, limits=replace(Limits(), **limits))  # type: ignore[arg-type]
+
+
+async def end(bench: Bench, program: str, **limits: float) -> tuple[KernelEnd, object]:
+    spec = replace(bench.spec, limits=replace(Limits(), **limits))  # type: ignore[arg-type]
+    async with bench.zygote.cage(spec, program) as cage:
+        with anyio.fail_after(60):
+            kernel_end = await cage.control.wait_kernel()
+        cage.control.close()
+        return kernel_end, await bench.zygote.ended(cage)
+
+
+EAT = "held = []\nwhile True: held.append(bytearray(1 << 20))"
+
+
+@pytest.mark.parametrize("user", [user for user in USERS if user == "root"])
+async def test_memory_of_all_processes_together_ends_the_kernel(bench_for: BenchFor, user: str) -> None:
+    bench = bench_for("root")
+    program = f"import os\nos.fork()\nos.fork()\n{EAT}"
+    for attempt in (EAT, program):
+        kernel_end, ended = await end(bench, attempt, memory_mb=200)
+        if kernel_end.signal is None:
+            continue
+        assert kernel_end == KernelEnd(exit_code=None, signal=9, out_of_memory=True, limit="memory")
+        assert ended == (None, 9, "memory")
+
+
+@pytest.mark.parametrize("user", [user for user in USERS if user == "root"])
+async def test_memory_in_unnamed_files_counts(bench_for: BenchFor, user: str) -> None:
+    program = "import os\nfd = os.memfd_create('x')\nwhile True: os.write(fd, bytes(1 << 20))"
+    kernel_end, _ = await end(bench_for("root"), program, memory_mb=100)
+    assert kernel_end.limit == "memory"
+
+
+async def test_memory_without_control_groups_is_limited_per_process(bench_for: BenchFor) -> None:
+    bench = bench_for("plain")
+    program = f"try:\n    exec({EAT!r})\nexcept MemoryError:\n    print('no more')"
+    assert await run(bench, program, memory_mb=200) == "no more\n"
+    assert await run(bench, "import os\ntry: os.memfd_create('x')\nexcept OSError as error: print(error.strerror)") == (
+        "Function not implemented\n"
+    )
+
+
+async def test_processes(bench: Bench) -> None:
+    program = """
+import os, time
+born = 0
+try:
+    while born < 500:
+        if os.fork() == 0: time.sleep(1000)
+        born += 1
+except BlockingIOError:
+    print(born)
+"""
+    assert 10 <= int(await run(bench, program, processes=20)) <= 20
+
+
+async def test_open_files(bench: Bench) -> None:
+    program = """
+held = []
+try:
+    while True: held.append(open('/dev/null'))
+except OSError as error:
+    print(len(held), error.strerror)
+"""
+    count, _, reason = (await run(bench, program, open_files=50)).strip().partition(" ")
+    assert (int(count) <= 50, reason) == (True, "Too many open files")
+
+
+FILL = """
+written = 0
+try:
+    for number in range(10):
+        with open(f'{place}/fill{number}', 'wb', buffering=0) as file:
+            for _ in range(20): written += file.write(bytes(1 << 20))
+except OSError as error:
+    print(written >> 20, error.strerror)
+"""
+
+
+@pytest.mark.parametrize(("place", "limit"), [("/project", "disk_mb"), ("/tmp", "tmp_mb"), ("/dev/shm", "tmp_mb")])
+async def test_disk_and_scratch_space(bench: Bench, place: str, limit: str) -> None:
+    megabytes, _, reason = (await run(bench, FILL.replace("{place}", place), **{limit: 30})).strip().partition(" ")
+    assert (25 <= int(megabytes) <= 30, reason) == (True, "No space left on device")
+
+
+async def test_the_project_on_the_host_does_not_grow(bench: Bench) -> None:
+    await run(bench, FILL.replace("{place}", "/project"), disk_mb=30)
+    assert list(bench.project.iterdir()) == []
+
+
+async def test_inodes(bench: Bench) -> None:
+    program = """
+made = 0
+try:
+    while made < 5000:
+        open(f'f{made}', 'w').close()
+        made += 1
+except OSError as error:
+    print(made, error.strerror)
+"""
+    made, _, reason = (await run(bench, program, inodes=300)).strip().partition(" ")
+    assert (250 <= int(made) <= 320, reason) == (True, "No space left on device")
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "while True: pass",
+        "import os\nos.fork()\nos.fork()\nwhile True: pass",
+        "import signal\nsignal.signal(24, signal.SIG_IGN)\nwhile True: pass",
+    ],
+)
+async def test_cpu_time_of_all_processes_together(bench: Bench, program: str) -> None:
+    kernel_end, _ = await end(bench, program, cpu_seconds=0.5)
+    assert (kernel_end.signal, kernel_end.limit) == (9, "cpu")

@@ -1,0 +1,257 @@
+"""Tiers C and D: no namespaces, a filtered copy of the project, Landlock and seccomp or limits alone.
+
+Once truly without user namespaces (in a parent that has none left to give), once forced, as root in a container would.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import socket
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+import pytest
+
+from cellwright.sandbox.keep import KeepReport
+from cellwright.sandbox.spec import DataMount, Limits
+from tests.sandbox.conftest import WEAK_USERS, Bench, BenchFor, Cage
+from tests.sandbox.test_endings import DAEMON
+
+
+@pytest.fixture(params=WEAK_USERS)
+def weak(request: pytest.FixtureRequest, bench_for: BenchFor) -> Bench:
+    return bench_for(request.param)
+
+
+async def error_of(bench: Bench, program: str) -> str:
+    async with bench.zygote.cage(bench.spec, program) as cage:
+        return str((await cage.result())["error"])
+
+
+async def test_a_real_cage_cannot_start_where_namespaces_are_used_up(bench_for: BenchFor) -> None:
+    bench = bench_for("plain without namespaces")
+    with pytest.raises(OSError, match="clone"):
+        await bench.zygote.start(replace(bench.spec, tier="B"))
+
+
+async def test_the_notebook_works_on_a_copy_and_its_changes_are_kept(weak: Bench) -> None:
+    for path in ("changed.txt", "gone.txt", "old/a", "same.txt"):
+        weak.write(path, path)
+    program = """
+import os, shutil
+open('changed.txt', 'a').write('+')
+os.makedirs('deep'); open('deep/x', 'w').write('x')
+os.remove('gone.txt'); shutil.rmtree('old')
+"""
+    async with weak.zygote.cage(weak.spec, program) as cage:
+        await cage.output()
+        assert (weak.project / "changed.txt").read_text() == "changed.txt"
+        report = await cage.control.keep(weak.project)
+    assert report == KeepReport(kept=("old/a", "old", "gone.txt", "changed.txt", "deep", "deep/x"), refused=())
+    left = sorted(str(path.relative_to(weak.project)) for path in weak.project.rglob("*"))
+    assert left == ["changed.txt", "deep", "deep/x", "same.txt"]
+    assert (weak.project / "changed.txt").read_text() == "changed.txt+"
+
+
+async def test_hidden_files_are_not_in_the_copy_and_the_repository_is_read_only(weak: Bench) -> None:
+    weak.write(".env", "secret")
+    weak.write(".git/config", "ours")
+    program = """
+import os, json
+print(json.dumps([sorted(os.listdir('.')), open('.git/config').read()]))
+try: open('.git/config', 'w')
+except OSError as error: print(error.strerror)
+try: open('.git/hooks', 'w')
+except OSError as error: print(error.strerror)
+"""
+    first, *rest = (await weak.run(program, hidden=(".env",))).splitlines()
+    assert json.loads(first) == [[".git"], "ours"]
+    assert rest == ["Permission denied"] * 2
+
+
+async def test_a_protected_file_is_readable_and_never_kept(weak: Bench) -> None:
+    weak.write("sub/nb.py", "ours")
+    weak.write("sub/other.py", "ours")
+    program = """
+import os
+print(open('sub/nb.py').read())
+try: open('sub/nb.py', 'w')
+except OSError as error: print(error.strerror)
+os.remove('sub/nb.py')
+open('sub/nb.py', 'w').write('theirs')
+open('sub/other.py', 'w').write('theirs')
+"""
+    async with weak.zygote.cage(replace(weak.spec, protected=(".git", "sub/nb.py")), program) as cage:
+        assert await cage.output() == "ours\nPermission denied\n"
+        assert (await cage.control.keep(weak.project)).kept == ("sub/other.py",)
+    assert (weak.project / "sub" / "nb.py").read_text() == "ours"
+
+
+async def test_other_files_networks_and_processes_are_out_of_reach(weak: Bench) -> None:
+    secret = weak.project.parent / f"{weak.project.name}-secret"
+    secret.write_text("secret")
+    secret.chmod(0o644)
+    try:
+        with socket.socket(socket.AF_UNIX) as server, socket.create_server(("127.0.0.1", 0)) as inet:
+            path, port = f"{weak.project}/socket", inet.getsockname()[1]
+            server.bind(path)
+            (weak.project / "socket").chmod(0o777)
+            server.listen()
+            attempts = {
+                f"open({str(secret)!r})": "PermissionError",
+                f"open({str(weak.project / 'socket')!r})": "PermissionError",
+                f"import socket\nsocket.socket(socket.AF_UNIX).connect({path!r})": "PermissionError",
+                f"import socket\nsocket.create_connection(('127.0.0.1', {port}), 1)": "PermissionError",
+                "import socket\nsocket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)": "PermissionError",
+                "import os\nos.memfd_create('x')": "not implemented",
+                "open('/dev/shm/x', 'w')": "PermissionError",
+                "open('/tmp/x', 'w')": "PermissionError",
+                f"import os\nos.kill({os.getpid()}, 0)": "Error",
+                f"open('/proc/{os.getpid()}/environ').read()": "PermissionError",
+            }
+            for attempt, expected in attempts.items():
+                assert expected in await error_of(weak, attempt), attempt
+    finally:
+        secret.unlink()
+
+
+async def test_ordinary_work_is_possible(weak: Bench) -> None:
+    program = """
+import subprocess, tempfile, threading, os
+assert subprocess.run(['sh', '-c', 'echo hi'], capture_output=True, check=True).stdout == b'hi\\n'
+tempfile.NamedTemporaryFile().close()
+open(os.path.expanduser('~/x'), 'w').close()
+thread = threading.Thread(target=lambda: None); thread.start(); thread.join()
+print(os.getcwd() == os.environ['CELLWRIGHT_PROJECT'])
+"""
+    assert await weak.run(program) == "True\n"
+
+
+async def test_data_is_readable_at_its_place(weak: Bench) -> None:
+    data = weak.project.parent / f"{weak.project.name}.csv"
+    data.write_text("1,2")
+    data.chmod(0o644)
+    try:
+        mounts = (DataMount(source=str(data), target="data/sales.csv"),)
+        async with weak.zygote.cage(replace(weak.spec, data=mounts), "print(open('data/sales.csv').read())") as cage:
+            assert await cage.output() == "1,2\n"
+            assert [change.path for change in await cage.control.changes()] == []
+    finally:
+        data.unlink()
+
+
+async def test_direct_access_is_refused(weak: Bench) -> None:
+    with pytest.raises(OSError, match="Direct file access"):
+        await weak.zygote.start(replace(weak.spec, files="direct"))
+
+
+def alive(marker: str) -> list[str]:
+    """Processes that were started with the marker as an argument."""
+    found: list[str] = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                if marker in (entry / "cmdline").read_text():
+                    found.append(entry.name)
+            except OSError:
+                continue
+    return found
+
+
+def daemon(marker: str) -> str:
+    """Two daemons that ignore everything and carry the marker in their command line."""
+    return f"""
+import os, subprocess, signal
+for _ in range(2):
+    if os.fork() == 0:
+        os.setsid()
+        signal.signal(15, signal.SIG_IGN)
+        if os.fork() == 0:
+            os.execv('/bin/sleep', ['{marker}', '1000'])
+        os._exit(0)
+for _ in range(2): os.wait()
+"""
+
+
+async def gone(cage: Cage) -> None:
+    poll = select.poll()
+    poll.register(cage.pidfd, select.POLLIN)
+    assert await anyio.to_thread.run_sync(poll.poll, 20_000)
+
+
+async def test_the_kill_handle_takes_daemons_too(weak: Bench) -> None:
+    marker = f"marker-{weak.project.name}"
+    async with weak.zygote.cage(weak.spec, daemon(marker)) as cage:
+        await cage.output()
+        cage.kill()
+        assert await weak.zygote.ended(cage) == (None, 9, None)
+        assert alive(marker) == []
+
+
+async def test_daemons_end_with_their_kernel(weak: Bench) -> None:
+    marker = f"marker-{weak.project.name}"
+    async with weak.zygote.cage(weak.spec, daemon(marker) + "os._exit(3)") as cage:
+        with anyio.fail_after(20):
+            assert (await cage.control.wait_kernel()).exit_code == 3
+        assert alive(marker) == []
+
+
+async def test_nothing_survives_a_killed_zygote(weak: Bench) -> None:
+    marker = f"marker-{weak.project.name}"
+    cage = await weak.zygote.start(weak.spec, daemon(marker))
+    await cage.output()
+    weak.zygote.process.kill()
+    await gone(cage)
+    assert alive(marker) == []
+    assert private_directories(weak.zygote.process.pid) == []
+    cage.close()
+
+
+def traces(zygote: int) -> tuple[int, str, list[Path]]:
+    children = Path(f"/proc/{zygote}/task/{zygote}/children").read_text()
+    return len(list(Path(f"/proc/{zygote}/fd").iterdir())), children, private_directories(zygote)
+
+
+def private_directories(zygote: int) -> list[Path]:
+    return list(Path(tempfile.gettempdir()).glob(f"cellwright-cage-{zygote}-*"))
+
+
+async def test_cages_leave_nothing_behind(weak: Bench) -> None:
+    zygote = weak.zygote.process.pid
+    async with weak.zygote.cage(weak.spec, "") as cage:
+        await cage.output()
+    before = traces(zygote)
+    for number in range(10):
+        async with weak.zygote.cage(
+            weak.spec, DAEMON if number % 5 == 0 else "import os\nos.mkdir('d', 0o000)"
+        ) as cage:
+            directory = (await cage.result())["out"]
+            assert directory == ""
+    assert traces(zygote) == before
+
+
+async def test_limits_hold(weak: Bench) -> None:
+    async def limit(program: str, **limits: float) -> str | None:
+        spec = replace(weak.spec, limits=replace(Limits(), **limits))  # type: ignore[arg-type]
+        async with weak.zygote.cage(spec, program) as cage:
+            with anyio.fail_after(60):
+                return (await cage.control.wait_kernel()).limit
+
+    assert await limit("while True: pass", cpu_seconds=0.5) == "cpu"
+    fill = "n = 0\nwhile True:\n    open(f'f{n}', 'wb').write(bytes(1 << 20)); n += 1"
+    assert await limit(fill, disk_mb=20, tmp_mb=1) == "disk"
+    assert await limit("n = 0\nwhile True:\n    open(f'f{n}', 'wb'); n += 1", inodes=200) == "inodes"
+
+
+async def test_tier_d_runs_with_limits_only(weak: Bench) -> None:
+    weak.write("a.txt", "a")
+    program = "import os, socket\nsocket.socket().close()\nopen('a.txt', 'w').write('b')\nprint(os.listdir('.'))"
+    async with weak.zygote.cage(replace(weak.spec, tier="D"), program) as cage:
+        assert await cage.output() == "['a.txt']\n"
+        assert [change.path for change in await cage.control.changes()] == ["a.txt"]
+    assert (weak.project / "a.txt").read_text() == "a"
