@@ -95,7 +95,7 @@ class Bind(_Message, frozen=True, kw_only=True):
     """Absolute path inside the cage."""
     threads: int
     """BLAS threads to restore."""
-    app_config: dict[str, str | bool | int | float | None | list[str]] = {}
+    app_config: dict[str, str | bool | int | float | list[str] | None] = {}
     console_bytes: int = 1 << 20
     """What one cell may print before the rest is dropped and counted."""
     output_bytes: int = 4 << 20
@@ -116,7 +116,6 @@ class Apply(_Message, frozen=True, kw_only=True):
     """Cells to run even if unchanged; their stale ancestors and their dependents follow."""
     reactive: bool = True
     """False: dependents of what changed become stale instead of running."""
-    seconds_per_cell: float | None = None
 
 
 class SetUi(_Message, frozen=True, kw_only=True):

@@ -1,0 +1,361 @@
+"""The kernel process: marimo's own kernel object, driven in one thread over one socket.
+
+`Driver()` builds the kernel before the fork, where it costs nothing per notebook; `serve` binds it to a notebook
+and answers the host until the host goes away. No threads, no ZMQ, no queues between processes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import queue
+import signal
+import socket
+import sys
+import tempfile
+from collections.abc import Callable, Iterable
+from pathlib import PurePosixPath
+from typing import Any, NoReturn
+
+import msgspec
+from marimo._ast.app_config import _AppConfig
+from marimo._ast.cell import CellConfig
+from marimo._config.config import DEFAULT_CONFIG, merge_config
+from marimo._messaging.types import KernelStreams
+from marimo._output.formatters.formatters import register_formatters
+from marimo._plugins.ui._core.ui_element import UIElement
+from marimo._runtime import handlers
+from marimo._runtime.commands import (
+    AppMetadata,
+    CommandMessage,
+    DeleteCellCommand,
+    ExecuteCellCommand,
+    StopKernelCommand,
+    UpdateUIElementCommand,
+)
+from marimo._runtime.dataflow import transitive_closure
+from marimo._runtime.kernel_lifecycle import KernelArgs, create_kernel
+from marimo._session.model import SessionMode
+from marimo._types.ids import CellId_t
+
+from cellwright_guest import patches, previews, progress, wire
+from cellwright_guest.reports import Reporter
+from cellwright_guest.streams import Console, DescriptorCapture, GuestStream, Lane, NoKeyboard, PrintedError, PrintedOut
+
+logger = logging.getLogger(__name__)
+
+_RECEIVE_BYTES = 1 << 18
+
+
+class Driver:
+    """One marimo kernel and the loop that serves it."""
+
+    def __init__(self) -> None:
+        self._lane = Lane()
+        self._console = Console(self._lane)
+        self._reporter = Reporter(self._lane, self._console)
+        self._own_commands = _OwnCommands()
+        self.patches = patches.apply()
+        register_formatters()
+        progress.follow(self._reporter.progress)
+        self._kernel, self._context = create_kernel(
+            KernelArgs(
+                streams=KernelStreams(
+                    stream=GuestStream(self._lane),
+                    stdout=PrintedOut(self._console),
+                    stderr=PrintedError(self._console),
+                    stdin=NoKeyboard(),
+                ),
+                debugger=None,
+                configs={},
+                app_metadata=AppMetadata(query_params={}, cli_args={}, app_config=_AppConfig(), argv=[]),
+                user_config=merge_config(
+                    DEFAULT_CONFIG,
+                    {"runtime": {**DEFAULT_CONFIG["runtime"], "on_cell_change": "autorun", "reactive_tests": False}},
+                ),
+                mode=SessionMode.EDIT,
+                control_queue=self._own_commands,
+                set_ui_element_queue=queue.Queue(),
+                virtual_file_storage=None,
+            )
+        )
+        self._watch(is_watched=False)
+
+    def serve(self, connection: socket.socket) -> NoReturn:
+        """Answer the host until it closes the connection; then end the process."""
+        connection.set_inheritable(False)
+        self._loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(self._loop)
+        connection.setblocking(True)
+        self._lane.open(connection)
+        self._inbox = _Inbox(self._loop, connection)
+        self._own_commands.wake = self._inbox.wake
+        signal.signal(signal.SIGINT, handlers.construct_interrupt_handler())
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        while not self._inbox.is_closed:
+            frame = self._loop.run_until_complete(self._inbox.frame())
+            if frame is not None:
+                self._answer(*frame)
+            self._run_own_commands()
+        os._exit(0)
+
+    def _answer(self, lane: int, body: bytes) -> None:
+        if lane == wire.MARIMO:
+            self._reporter.begin(0)
+            self._run(self._kernel.handle_message(_marimo_command(body)))
+        else:
+            request: wire.FromHost = _decoder.decode(body)
+            match request:
+                case wire.Bind() as bind:
+                    self._bind(bind)
+                case wire.Apply() as apply:
+                    self._apply(apply)
+                case wire.SetUi() as change:
+                    self._set_ui(change)
+                case wire.Look() as look:
+                    self._look(look)
+                case wire.Watch(marimo=is_watched):
+                    self._watch(is_watched=is_watched)
+
+    # ── requests ──
+
+    def _bind(self, bind: wire.Bind) -> None:
+        """Become this notebook: paths, threads, bounds. Everything that could not be known before the fork."""
+        tempfile.tempdir = None
+        _reseed()
+        _restore_threads(bind.threads)
+        directory = str(PurePosixPath(bind.filename).parent)
+        sys.path[:] = [directory, *(entry for entry in sys.path if entry not in ("", directory))]
+        sys.argv[:] = [bind.filename]
+        self._kernel.argv = sys.argv
+        self._kernel.app_metadata.filename = bind.filename
+        self._kernel.app_metadata.app_config = _AppConfig.from_untrusted_dict(bind.app_config)
+        self._kernel.globals["__file__"] = bind.filename
+        self._context.filename = bind.filename
+        self._context.app_config = self._kernel.app_metadata.app_config
+        self._console.cap = bind.console_bytes
+        self._reporter.bounds = bind
+        self._reporter.captured = DescriptorCapture(tempfile.gettempdir())
+        self._lane.send(wire.Ready(pid=os.getpid(), python=sys.version.split()[0], threads=_thread_count()))
+
+    def _apply(self, apply: wire.Apply) -> None:
+        self._reporter.begin(apply.request)
+        kernel = self._kernel
+        kernel.reactive_execution_mode = "autorun" if apply.reactive else "lazy"
+        before = dict(kernel.errors)
+        try:
+            newly_enabled = self._configure(apply.upsert)
+            asked = set(apply.run)
+            requests = [ExecuteCellCommand(cell_id=CellId_t(cell.cell), code=cell.code) for cell in apply.upsert]
+            changed = {request.cell_id for request in requests}
+            requests += [
+                ExecuteCellCommand(cell_id=CellId_t(cell), code=kernel.graph.cells[CellId_t(cell)].code)
+                for cell in apply.run
+                if cell not in changed and CellId_t(cell) in kernel.graph.cells
+            ]
+            waiting = {cell for cell in changed if cell not in asked}
+            to_run = kernel.mutate_graph(
+                requests, [DeleteCellCommand(cell_id=CellId_t(cell)) for cell in apply.delete], waiting
+            )
+            kernel.graph.set_stale(waiting & kernel.graph.cells.keys(), prune_imports=True)
+            self._reporter.structural(kernel, before, {request.cell_id for request in requests})
+            to_run = (to_run | (newly_enabled if apply.reactive else set())) - waiting
+            if to_run:
+                self._run(kernel._run_cells(self._with_stale_ancestors(to_run) if apply.reactive else to_run))
+        finally:
+            kernel.reactive_execution_mode = "autorun"
+        self._finish(apply.request)
+
+    def _set_ui(self, change: wire.SetUi) -> None:
+        self._reporter.begin(change.request)
+        unknown = [name for name in change.values if not isinstance(self._kernel.globals.get(name), UIElement)]
+        if unknown:
+            self._finish(change.request, error=f"Not a UI element of this notebook: {', '.join(sorted(unknown))}.")
+            return
+        command = UpdateUIElementCommand(
+            object_ids=[self._kernel.globals[name]._id for name in change.values],
+            values=[msgspec.msgpack.decode(value) for value in change.values.values()],
+        )
+        self._run(self._kernel.set_ui_element_value(command, notify_frontend=True))
+        self._finish(change.request)
+
+    def _look(self, look: wire.Look) -> None:
+        variables = self._kernel.globals
+        names: Iterable[str] = look.names or sorted(self._kernel.graph.definitions)
+        held = [(name, variables[name]) for name in names if name in variables]
+        shown = previews.preview_all(held, tokens_each=look.tokens, seconds=5.0)
+        self._lane.send(wire.Looked(request=look.request, variables=shown))
+
+    def _watch(self, *, is_watched: bool) -> None:
+        self._lane.is_watched = is_watched
+        patches.set_watched(is_watched)
+        hooks = patches.hooks(is_watched)
+        self._reporter.attach(hooks)
+        self._kernel._hooks = hooks
+
+    # ── running ──
+
+    def _run(self, work: Any) -> None:
+        # Outside a cell marimo's own code runs here: what fails in it must not take the notebook down.
+        try:
+            self._loop.run_until_complete(work)
+        except KeyboardInterrupt:
+            logger.info("interrupted between cells")
+        except Exception:
+            logger.exception("marimo could not carry out a request")
+
+    def _run_own_commands(self) -> None:
+        """What the notebook asked of itself, e.g. a state set from a background task."""
+        while not self._own_commands.empty():
+            command = self._own_commands.get_nowait()
+            if isinstance(command, StopKernelCommand):
+                os._exit(0)
+            self._reporter.begin(0)
+            self._run(self._kernel.handle_message(command))
+            self._finish(0)
+
+    def _with_stale_ancestors(self, cells: set[CellId_t]) -> set[CellId_t]:
+        """marimo pulls in what the asked cells need; here also what their dependents need and nobody ran yet."""
+        graph = self._kernel.graph
+        if not any(cell.stale for cell in graph.cells.values()):
+            return cells
+        while True:
+            running = transitive_closure(graph, cells)
+            needed = transitive_closure(graph, running, children=False, predicate=lambda cell: cell.stale)
+            if needed <= running | cells:
+                return cells
+            cells = cells | (needed - running)
+
+    def _configure(self, cells: list[wire.CellCode]) -> set[CellId_t]:
+        known = self._kernel.cell_metadata
+        changed = {
+            CellId_t(cell.cell): {"disabled": cell.disabled}
+            for cell in cells
+            if (known[CellId_t(cell.cell)].config.disabled if CellId_t(cell.cell) in known else CellConfig().disabled)
+            != cell.disabled
+        }
+        return self._kernel._configure_cells(changed) if changed else set()
+
+    def _finish(self, request: int, error: str = "") -> None:
+        stale = [str(cell_id) for cell_id, cell in self._kernel.graph.cells.items() if cell.stale]
+        self._lane.send(wire.Finished(request=request, stale=stale, error=error))
+
+
+class _OwnCommands(queue.Queue[CommandMessage]):
+    """Commands the notebook gives itself, from a cell, a background task or a thread."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.wake: Callable[[], None] = lambda: None
+
+    def put_nowait(self, item: CommandMessage) -> None:
+        super().put_nowait(item)
+        self.wake()
+
+
+class _Inbox:
+    """Frames from the host, awaited in the event loop so that a notebook's background tasks go on meanwhile."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, connection: socket.socket) -> None:
+        self._loop = loop
+        self._connection = connection
+        self._buffer = bytearray()
+        self._waiter: asyncio.Future[bool] | None = None
+        self.is_closed = False
+
+    def wake(self) -> None:
+        """End the wait early: the notebook has something to do for itself."""
+        self._loop.call_soon_threadsafe(self._end_wait, False)
+
+    async def frame(self) -> tuple[int, bytes] | None:
+        """The next whole frame; None when woken, or when the host is gone."""
+        while True:
+            frame = self._take()
+            if frame is not None:
+                return frame
+            if not await self._readable():
+                return None
+            chunk = self._connection.recv(_RECEIVE_BYTES)
+            if not chunk:
+                self.is_closed = True
+                return None
+            self._buffer += chunk
+
+    def _take(self) -> tuple[int, bytes] | None:
+        if len(self._buffer) < wire.HEADER.size:
+            return None
+        length, lane = wire.HEADER.unpack_from(self._buffer)
+        if length > wire.MAX_FRAME_BYTES:
+            raise ValueError(f"frame of {length} bytes from the host")
+        end = wire.HEADER.size + length
+        if len(self._buffer) < end:
+            return None
+        body = bytes(self._buffer[wire.HEADER.size : end])
+        del self._buffer[:end]
+        return lane, body
+
+    async def _readable(self) -> bool:
+        self._waiter = self._loop.create_future()
+        self._loop.add_reader(self._connection, self._end_wait, True)
+        try:
+            return await self._waiter
+        finally:
+            self._loop.remove_reader(self._connection)
+
+    def _end_wait(self, is_readable: bool) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(is_readable)
+
+
+_decoder = msgspec.msgpack.Decoder(wire.FromHost)
+
+
+def _marimo_command(body: bytes) -> CommandMessage:
+    return msgspec.json.decode(body, type=CommandMessage)
+
+
+def _reseed() -> None:
+    # fork() copies numpy's global generator: two kernels would draw the same "random" numbers.
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:
+        numpy.random.seed()
+
+
+def _restore_threads(count: int) -> None:
+    """The zygote loads BLAS with one thread so that it can fork; a kernel gets the machine's."""
+    for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.pop(variable, None)
+    for set_threads in _blas_setters:
+        set_threads(count)
+
+
+_blas_setters: list[Any] = []
+
+
+def find_blas() -> None:
+    """Remember, in the zygote, how to set the threads of the BLAS that numpy loaded."""
+    import ctypes
+
+    with contextlib.suppress(OSError):
+        loaded = {line.split()[-1] for line in _maps() if "openblas" in line}
+        for path in sorted(loaded):
+            library = ctypes.CDLL(path)
+            for name in (
+                "scipy_openblas_set_num_threads64_",
+                "openblas_set_num_threads64_",
+                "openblas_set_num_threads",
+            ):
+                if hasattr(library, name):
+                    _blas_setters.append(getattr(library, name))
+                    break
+
+
+def _maps() -> list[str]:
+    with open("/proc/self/maps") as file:  # noqa: PTH123
+        return file.read().splitlines()
+
+
+def _thread_count() -> int:
+    return len(os.listdir("/proc/self/task"))  # noqa: PTH208

@@ -1,0 +1,214 @@
+"""What a cell shows: bounded text for a model, and the rich form for a person when it is not too large."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+import struct
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+
+from cellwright_guest import faults, wire
+from cellwright_guest.html_text import readable
+from cellwright_guest.previews import figures, identity, within
+from cellwright_guest.previews.plain import brief
+from cellwright_guest.previews.preview import classify, plain_or_type, plain_preview
+from cellwright_guest.previews.text_budget import ELLIPSIS, bounded, exact, room_of
+
+_SECONDS: Final = 1.0
+_MIMETYPE_BYTES: Final = 120
+_PARSED_JSON: Final = 4_000_000
+_IMAGE_BYTES: Final = 65_536
+_BY_VALUE: Final = frozenset({"dataframe", "series", "array", "figure", "ui", "model", "dict", "list", "tuple", "set"})
+_BUNDLE_ORDER: Final = ("text/markdown", "image/", "application/vnd.vega", "text/plain", "text/html", "application/")
+_BUNDLE_KEY: Final = re.compile(r'"([a-z]+/[\w.+-]{1,60})"\s*:\s*"')
+_SVG_SIZE: Final = re.compile(r"\b(width|height)\s*=\s*[\"']([\d.]{1,10})")
+
+
+def bound_output(mimetype: str, data: object, value: object, *, text_tokens: int, rich_bytes: int) -> wire.Output:
+    """From what marimo's formatter made of `value`. Never raises; both forms are within their bounds."""
+    room = room_of(text_tokens)
+    mimetype = bounded(exact(mimetype), _MIMETYPE_BYTES)
+    rich, is_dropped = _rich(data, rich_bytes)
+    text, is_cut = "", False
+    plain = plain_preview("", value, room) if value is not None else None
+    if plain is not None and mimetype in {"text/html", "application/json"}:
+        text = plain.text
+    else:
+        text, is_cut = within(
+            _SECONDS, lambda: _text(mimetype, data, value, room), lambda error: (f"[{mimetype}]", True)
+        )
+    shown = bounded(text, room)
+    return wire.Output(
+        mimetype=mimetype,
+        text=shown,
+        data=rich,
+        cut=is_dropped or is_cut or (shown.endswith(ELLIPSIS) and not text.endswith(ELLIPSIS)),
+    )
+
+
+def _rich(data: object, rich_bytes: int) -> tuple[str, bool]:
+    """(the frontend's form, whether it had to be left out)."""
+    kind = type(data)
+    if str in identity.ancestry(kind):
+        return _fitting(exact(data), rich_bytes)  # pyright: ignore[reportArgumentType]
+    if data is None:
+        return "", False
+    if kind is bytes and len(data) * 4 > rich_bytes * 3:  # pyright: ignore[reportArgumentType]
+        return "", True
+    encoded = within(_SECONDS, lambda: msgspec.json.encode(data), lambda error: b"")
+    return ("", True) if not encoded or len(encoded) > rich_bytes else (encoded.decode("utf-8", "replace"), False)
+
+
+def _fitting(data: str, rich_bytes: int) -> tuple[str, bool]:
+    if len(data) > rich_bytes:
+        return "", True
+    if data.isascii():
+        return data, False
+    encoded = data.encode("utf-8", "replace")
+    return ("", True) if len(encoded) > rich_bytes else (encoded.decode("utf-8"), False)
+
+
+def _text(mimetype: str, data: object, value: object, room: int) -> tuple[str, bool]:
+    if mimetype == "application/vnd.marimo+error":
+        return _errors(data), False
+    found = _by_value(value, room)
+    if found is not None:
+        return found, False
+    content = exact(data) if str in identity.ancestry(type(data)) else ""  # pyright: ignore[reportArgumentType]
+    if mimetype == "text/markdown" and type(source := _markdown(value)) is str:
+        return source, False
+    for matches, read in _READERS:
+        if matches(mimetype):
+            return read(mimetype, content, room)
+    return f"[{mimetype}, {len(content):,} characters]" if content else f"[{mimetype}]", False
+
+
+def _by_value(value: object, room: int) -> str | None:
+    """The preview, for values whose preview says more than their markup."""
+    if value is None:
+        return None
+    kind = type(value)
+    packages = identity.packages_of(kind)
+    if "marimo" in packages and not identity.is_kind(kind, "marimo._plugins.ui._core.ui_element", "UIElement"):
+        return None
+    found, text = classify(value, kind, room)
+    return text if found in _BY_VALUE else None
+
+
+def _markdown(value: object) -> str | None:
+    return identity.instance_attributes(value).get("_markdown_text")
+
+
+def _errors(data: object) -> str:
+    if type(data) not in {list, tuple}:
+        return "[error]"
+    return "\n".join(faults.structural([error], names={}).message for error in list(data)[:5])  # pyright: ignore[reportArgumentType]
+
+
+# ── by mimetype ──
+
+
+def _html(mimetype: str, content: str, room: int) -> tuple[str, bool]:
+    return readable(content, room)
+
+
+def _plain(mimetype: str, content: str, room: int) -> tuple[str, bool]:
+    return content[: room + 1], False
+
+
+def _image(mimetype: str, content: str, room: int) -> tuple[str, bool]:
+    size = _svg_size(content[:2_000]) if "svg" in mimetype else image_size(_octets(content))
+    return f"[{mimetype} {size[0]}×{size[1]}]" if size else f"[{mimetype}]", False
+
+
+def _json(mimetype: str, content: str, room: int) -> tuple[str, bool]:
+    held = _parsed(content)
+    return (brief(held, room, plain_or_type), False) if held is not None else (content[: room + 1], False)
+
+
+def _vega(mimetype: str, content: str, room: int) -> tuple[str, bool]:
+    spec = _parsed(content)
+    return (figures.vega(spec, room) if type(spec) is dict else f"[{mimetype}]"), False
+
+
+def _bundle(mimetype: str, content: str, room: int) -> tuple[str, bool]:
+    """One value in several forms: the one that says most in words."""
+    forms = _parsed(content)
+    if type(forms) is not dict:
+        found = _BUNDLE_KEY.search(content[:2_000])
+        return f"[{found[1] if found else mimetype}]", True
+    for wanted in _BUNDLE_ORDER:
+        for form, data in forms.items():
+            if form.startswith(wanted) and form != mimetype and type(data) is str:
+                return _text(form, data, None, room)
+            if form.startswith(wanted) and "vega" in form and type(data) is dict:
+                return figures.vega(data, room), False
+    return f"[{', '.join(str(form)[:60] for form in list(forms)[:6])}]", False
+
+
+_READERS: Final[list[tuple[Callable[[str], bool], Callable[[str, str, int], tuple[str, bool]]]]] = [
+    (lambda kind: kind in {"text/html", "text/markdown", "application/vnd.marimo+traceback"}, _html),
+    (lambda kind: kind.startswith("text/"), _plain),
+    (lambda kind: kind.startswith("image/"), _image),
+    (lambda kind: kind.startswith("application/vnd.vega"), _vega),
+    (lambda kind: kind == "application/vnd.marimo+mimebundle", _bundle),
+    (lambda kind: kind == "application/json", _json),
+]
+
+
+def _parsed(content: str) -> Any:
+    if len(content) > _PARSED_JSON:
+        return None
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError):
+        return None
+
+
+# ── pictures ──
+
+
+def _octets(content: str) -> bytes:
+    """The first bytes of a data URL."""
+    head, comma, body = content[: _IMAGE_BYTES * 2].partition(",")
+    if not comma or not head.startswith("data:"):
+        return b""
+    kept = body[: _IMAGE_BYTES // 3 * 4]
+    try:
+        return base64.b64decode(kept[: len(kept) // 4 * 4])
+    except (binascii.Error, ValueError):
+        return b""
+
+
+def image_size(data: bytes) -> tuple[int, int] | None:
+    """Width and height from the header of a PNG, GIF, JPEG or simple WebP."""
+    if data[:8] == b"\x89PNG\r\n\x1a\n" and len(data) >= 24:
+        return struct.unpack(">II", data[16:24])
+    if data[:4] == b"GIF8" and len(data) >= 10:
+        return struct.unpack("<HH", data[6:10])
+    if data[:2] == b"\xff\xd8":
+        return _jpeg_size(data)
+    if data[8:16] == b"WEBPVP8X" and len(data) >= 30:
+        return int.from_bytes(data[24:27], "little") + 1, int.from_bytes(data[27:30], "little") + 1
+    return None
+
+
+def _jpeg_size(data: bytes) -> tuple[int, int] | None:
+    position = 2
+    while position + 9 <= len(data) and data[position] == 0xFF:
+        marker, length = data[position + 1], int.from_bytes(data[position + 2 : position + 4], "big")
+        if 0xC0 <= marker <= 0xCF and marker not in {0xC4, 0xC8, 0xCC}:
+            height, width = struct.unpack(">HH", data[position + 5 : position + 9])
+            return width, height
+        position += 2 + max(length, 2)
+    return None
+
+
+def _svg_size(content: str) -> tuple[str, str] | None:
+    found = dict(_SVG_SIZE.findall(content))
+    return (found["width"], found["height"]) if len(found) == 2 else None

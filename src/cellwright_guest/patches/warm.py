@@ -1,0 +1,81 @@
+"""What marimo imports only when a cell first needs it, so that a zygote can have it imported before the fork.
+
+Found by listing what appeared in `sys.modules` while a fresh kernel ran its first cell, its first error, its first
+markdown and its first dataframe. Nothing here starts a thread. Not here: data packages themselves (numpy, pandas …),
+whose threads and fork hazards are the zygote's to judge.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Final
+
+WARM_MODULES: Final = (
+    # a kernel being built
+    "getpass",
+    "webbrowser",
+    "marimo._output.formatters.formatters",
+    "marimo._runtime.kernel_lifecycle",
+    "marimo._runtime.runtime",
+    "marimo._save.signing_policy",
+    # its first cell
+    "marimo._save.manifest",
+    "narwhals._interchange",
+    # its first error
+    "pygments.filters",
+    "pygments.formatters.html",
+    "pygments.lexers.python",
+    "pygments.styles.default",
+    # its first markdown
+    "marimo._output.md",
+    "markdown.extensions.attr_list",
+    "markdown.extensions.footnotes",
+    "markdown.extensions.sane_lists",
+    "markdown.extensions.tables",
+    "markdown.extensions.toc",
+    "pymdownx.arithmatex",
+    "pymdownx.blocks",
+    "pymdownx.blocks.admonition",
+    "pymdownx.blocks.caption",
+    "pymdownx.blocks.details",
+    "pymdownx.blocks.html",
+    "pymdownx.blocks.tab",
+    "pymdownx.caret",
+    "pymdownx.critic",
+    "pymdownx.highlight",
+    "pymdownx.keys",
+    "pymdownx.magiclink",
+    "pymdownx.quotes",
+    "pymdownx.superfences",
+    "pymdownx.tasklist",
+    "pymdownx.tilde",
+)
+
+WARM_WITH_PANDAS: Final = (
+    # its first dataframe
+    "narwhals._pandas_like.dataframe",
+    "narwhals._pandas_like.expr",
+    "narwhals._pandas_like.group_by",
+    "narwhals._pandas_like.namespace",
+    "narwhals._pandas_like.selectors",
+    "narwhals._pandas_like.series",
+    "narwhals.stable.v2._namespace",
+    "pandas.io.formats.html",
+)
+
+
+def warm(*, with_pandas: bool = False) -> tuple[str, ...]:
+    """Import all of it, and return the names that this marimo no longer has.
+
+    `with_pandas` also imports pandas and what a first dataframe needs; with pyarrow installed, pandas loads it too.
+    """
+    names = WARM_MODULES + WARM_WITH_PANDAS if with_pandas else WARM_MODULES
+    return tuple(name for name in names if not _is_imported(name))
+
+
+def _is_imported(name: str) -> bool:
+    try:
+        importlib.import_module(name)
+    except ImportError:
+        return False
+    return True

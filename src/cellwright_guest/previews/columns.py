@@ -1,0 +1,287 @@
+"""One column of any table library, looked at through a sample whose size does not depend on the table's.
+
+A source knows its type, and can give values of a few short spans without touching the rest: numpy and pandas by
+views, arrow and polars by slices. Long strings are measured before they are copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from math import isnan
+from typing import Any, Final, Protocol
+
+from cellwright_guest.previews import identity
+from cellwright_guest.previews.plain import string
+from cellwright_guest.previews.text_budget import one_line
+
+Brief = Callable[[Any, int], str]
+"""(value, room) → text of one cell, never raising."""
+
+SAMPLE_SPANS: Final = 8
+SPAN_ROWS: Final = 64
+SAMPLE_ROWS: Final = SAMPLE_SPANS * SPAN_ROWS
+CELL_ROOM: Final = 24
+_LARGE_CELL_BYTES: Final = 1 << 16
+_TYPE_LENGTH: Final = 40
+_ORDERED: Final = frozenset({int, float, Decimal, date, datetime, timedelta})
+_UNIT_MICROSECONDS: Final = {"s": 1e6, "ms": 1e3, "us": 1.0, "ns": 1e-3}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """What is told of one column."""
+
+    name: str
+    dtype: str
+    nulls: str
+    span: str
+    head: list[str]
+
+    def line(self) -> str:
+        """`price: float64, nulls≈3%, 0.5 … 99`."""
+        return ", ".join(part for part in (f"{self.name}: {self.dtype}", self.nulls, self.span) if part)
+
+
+class Source(Protocol):
+    """Where the values of a column come from."""
+
+    dtype: str
+
+    def sample(self, start: int, stop: int) -> list[Any] | None:
+        """Plain values of a span; None where only the head may be read."""
+        ...
+
+    def nulls(self, start: int, stop: int) -> int | None:
+        """Missing values of a span; None when they must be counted in the sample."""
+        ...
+
+    def head(self, count: int, brief: Brief) -> list[str]:
+        """The first values as text."""
+        ...
+
+
+def spans_of(rows: int) -> list[tuple[int, int]]:
+    """Everything when it is small, else evenly spread short spans with both ends."""
+    if rows <= SAMPLE_ROWS:
+        return [(0, rows)]
+    last = rows - SPAN_ROWS
+    return [(start, start + SPAN_ROWS) for start in (last * n // (SAMPLE_SPANS - 1) for n in range(SAMPLE_SPANS))]
+
+
+def describe(name: str, source: Source, *, rows: int, head_rows: int, brief: Brief) -> Column:
+    """A column as told, from at most `SAMPLE_ROWS` of its values."""
+    seen = missing = 0
+    smallest = largest = None
+    for start, stop in spans_of(rows):
+        values = source.sample(start, stop)
+        counted = source.nulls(start, stop)
+        seen += stop - start
+        missing += counted if counted is not None else sum(map(is_missing, values or ()))
+        ordered = list(filter(_has_order, map(_plain, values or ())))
+        if ordered:
+            smallest = _extreme(min, smallest, ordered)
+            largest = _extreme(max, largest, ordered)
+    return Column(
+        name=name,
+        dtype=one_line(source.dtype)[:_TYPE_LENGTH],
+        nulls=_nulls(missing, seen, rows),
+        span=_span(smallest, largest, is_whole=seen >= rows),
+        head=source.head(min(head_rows, rows), brief),
+    )
+
+
+def is_missing(value: Any) -> bool:
+    """None, NaN, NaT and pandas' NA, without comparing anything that is not a float."""
+    kind = type(value)
+    return (
+        value is None
+        or (kind is float and isnan(value))
+        or (kind.__name__ in {"NAType", "NaTType"} and identity.module_of(kind).startswith("pandas"))
+    )
+
+
+def cell(value: Any, brief: Brief) -> str:
+    """One value in a row: strings bare, floats short."""
+    value = _plain(value)
+    kind = type(value)
+    if is_missing(value):
+        return "null"
+    if kind is float:
+        return f"{value:.6g}"
+    if kind is str:
+        return value if len(value) <= CELL_ROOM else string(value, CELL_ROOM + 22)
+    if kind in {datetime, date, timedelta, Decimal} or kind.__name__ in {"Timestamp", "Timedelta", "Period"}:
+        return str(value)[:CELL_ROOM]
+    return brief(value, CELL_ROOM)
+
+
+def _has_order(value: Any) -> bool:
+    kind = type(value)
+    if kind is float:
+        return not isnan(value)
+    if kind is Decimal:
+        return not value.is_nan()
+    return kind in _ORDERED or kind.__name__ in {"Timestamp", "Timedelta"}
+
+
+def _extreme(choose: Callable[..., Any], found: Any, values: list[Any]) -> Any:
+    try:
+        return choose(values) if found is None else choose(found, choose(values))
+    except TypeError:
+        return found
+
+
+def _span(smallest: Any, largest: Any, *, is_whole: bool) -> str:
+    if smallest is None or largest is None:
+        return ""
+    return f"{'' if is_whole else '≈'}{_number(smallest)} … {_number(largest)}"
+
+
+def _plain(value: Any) -> Any:
+    kind: Any = type(value)
+    return value.item() if kind.__module__ == "numpy" and identity.is_kind(kind, "numpy", "generic") else value
+
+
+def _number(value: Any) -> str:
+    return f"{value:.6g}" if type(value) is float else str(value)
+
+
+def _nulls(missing: int, seen: int, rows: int) -> str:
+    if not missing:
+        return ""
+    return f"nulls {missing:,}" if seen >= rows else f"nulls≈{100 * missing / seen:.2g}%"
+
+
+class NumpyColumn:
+    """A one-dimensional numpy array; every span is a view."""
+
+    def __init__(self, values: Any) -> None:
+        self._values = values
+        self.dtype = str(values.dtype)
+        self._is_wide = values.dtype.itemsize > _LARGE_CELL_BYTES
+
+    def sample(self, start: int, stop: int) -> list[Any] | None:
+        """Values of a span as plain Python."""
+        return None if self._is_wide else self._values[start:stop].tolist()
+
+    def nulls(self, start: int, stop: int) -> int | None:
+        """Counted in the sample."""
+        return None
+
+    def head(self, count: int, brief: Brief) -> list[str]:
+        """The first values."""
+        if self._is_wide:
+            return [self.dtype] * count
+        return [cell(value, brief) for value in self._values[:count].tolist()]
+
+
+class PandasColumn(NumpyColumn):
+    """A pandas extension array: dates, categories, masked numbers."""
+
+    def __init__(self, values: Any) -> None:
+        self._values = values
+        self.dtype = str(values.dtype)
+        # A slice of a sparse array walks all its stored values.
+        self._is_wide = self.dtype.startswith("Sparse")
+
+    def sample(self, start: int, stop: int) -> list[Any] | None:
+        """Values of a span, boxed by pandas."""
+        return None if self._is_wide else list(self._values[start:stop])
+
+    def head(self, count: int, brief: Brief) -> list[str]:
+        """The first values."""
+        if self._is_wide:
+            return [self.dtype] * count
+        return [cell(value, brief) for value in self._values[:count]]
+
+
+class ArrowColumn:
+    """A pyarrow array or chunked array."""
+
+    def __init__(self, values: Any, dtype: str = "") -> None:
+        self._values = values
+        kind = str(values.type)
+        self.dtype = dtype or kind
+        self._is_number = kind.startswith(("int", "uint", "float", "double", "halffloat", "decimal"))
+
+    def sample(self, start: int, stop: int) -> list[Any] | None:
+        """Numbers only: strings and lists may be of any size."""
+        return self._values.slice(start, stop - start).to_pylist() if self._is_number else None
+
+    def nulls(self, start: int, stop: int) -> int | None:
+        """From the validity bits of the span."""
+        return self._values.slice(start, stop - start).null_count
+
+    def head(self, count: int, brief: Brief) -> list[str]:
+        """The first values, long ones by their size."""
+        return [arrow_scalar(self._values[index], brief) for index in range(count)]
+
+
+class PolarsColumn:
+    """A polars Series, through the calls that need none of polars' threads."""
+
+    def __init__(self, series: Any) -> None:
+        self._series = series
+        kind = series.dtype
+        self.dtype = str(kind)
+        self._is_ordered = kind.is_numeric() or kind.is_temporal()
+
+    def sample(self, start: int, stop: int) -> list[Any] | None:
+        """Numbers and times only."""
+        return self._series.slice(start, stop - start).to_list() if self._is_ordered else None
+
+    def nulls(self, start: int, stop: int) -> int | None:
+        """From the validity bits of the span."""
+        return self._series.slice(start, stop - start).null_count()
+
+    def head(self, count: int, brief: Brief) -> list[str]:
+        """The first values, long ones by their size."""
+        return [self._cell(self._series.slice(index, 1), brief) for index in range(count)]
+
+    def _cell(self, one: Any, brief: Brief) -> str:
+        size = one.estimated_size()
+        if size > _LARGE_CELL_BYTES:
+            return f"<{self.dtype[:CELL_ROOM]}, {size:,} bytes>"
+        return cell(one.to_list()[0], brief)
+
+
+def arrow_scalar(scalar: Any, brief: Brief) -> str:
+    """One arrow value; looks at the size of its buffer before making a Python object of it."""
+    if not scalar.is_valid:
+        return "null"
+    kind = type(scalar)
+    if hasattr(kind, "as_buffer"):
+        data = scalar.as_buffer()
+        start = data.slice(0, min(data.size, 4 * CELL_ROOM)).to_pybytes()
+        shown: Any = start.decode("utf-8", "replace") if "String" in kind.__name__ else start
+        return (
+            cell(shown, brief) if data.size <= len(start) else f"{brief(shown[:12], CELL_ROOM)}…({data.size:,} bytes)"
+        )
+    if kind.__name__ == "DictionaryScalar":
+        return arrow_scalar(scalar.value, brief)
+    if "List" in kind.__name__ or kind.__name__ in {"StructScalar", "MapScalar", "UnionScalar"}:
+        return _arrow_nested(scalar, brief)
+    unit = getattr(scalar.type, "unit", None)
+    if unit is not None:
+        return _arrow_time(scalar, str(unit))
+    return cell(scalar.as_py(), brief)
+
+
+def _arrow_nested(scalar: Any, brief: Brief) -> str:
+    # as_py() would make a Python object of every element, however many there are.
+    if "List" in type(scalar).__name__:
+        values = scalar.values
+        first = ", ".join(arrow_scalar(values[index], brief) for index in range(min(3, len(values))))
+        return f"[{first}, … {len(values):,} items]" if len(values) > 3 else f"[{first}]"
+    return f"<{str(scalar.type)[:CELL_ROOM]}>"
+
+
+def _arrow_time(scalar: Any, unit: str) -> str:
+    # as_py() of nanoseconds imports pandas.
+    if type(scalar).__name__ != "TimestampScalar":
+        return f"{scalar.value}{unit}"
+    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=scalar.value * _UNIT_MICROSECONDS[unit])
+    return moment.replace(tzinfo=None).isoformat(" ")

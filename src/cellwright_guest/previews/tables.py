@@ -1,0 +1,235 @@
+"""DataFrames, Series and relations: shape, types, nulls, ranges and first rows, from a bounded sample.
+
+Nothing is collected, executed, scanned or copied. polars is asked only what it answers without starting threads:
+a fork of a process in which they have started hangs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from cellwright_guest.previews import identity
+from cellwright_guest.previews.columns import (
+    CELL_ROOM,
+    ArrowColumn,
+    Brief,
+    Column,
+    NumpyColumn,
+    PandasColumn,
+    PolarsColumn,
+    Source,
+    cell,
+    describe,
+)
+from cellwright_guest.previews.plain import brief as brief_builtin
+from cellwright_guest.previews.text_budget import ELLIPSIS, one_line
+
+_COLUMN_SHARE: Final = 0.6
+_HEAD_ROWS: Final = 5
+_NAME_LENGTH: Final = 40
+_NUMPY_KINDS: Final = frozenset("biufcSUOV")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A table of any library, with its columns behind a function so that only the shown ones are touched."""
+
+    rows: int | None
+    width: int
+    source: Callable[[int], tuple[str, Source | str]]
+    """Name, and where its values are; or only the name of its type."""
+    note: str = ""
+    is_series: bool = False
+
+    def headline(self) -> str:
+        """`1,000 rows × 3 columns`."""
+        if self.is_series:
+            return f"{self.rows:,} value{'s' * (self.rows != 1)}" + (f", {self.note}" if self.note else "")
+        columns = f"{self.width:,} column{'s' * (self.width != 1)}"
+        shape = columns if self.rows is None else f"{self.rows:,} row{'s' * (self.rows != 1)} × {columns}"
+        return f"{shape}, {self.note}" if self.note else shape
+
+
+def table_of(value: Any, kind: type, packages: set[str]) -> tuple[str, Table] | None:
+    """(`dataframe` or `series`, table) when the value is one, by whichever loaded library."""
+    if "pandas" in packages:
+        return _pandas(value, kind)
+    if "polars" in packages:
+        return _polars(value, kind)
+    if "pyarrow" in packages:
+        return _arrow(value, kind)
+    if packages & {"duckdb", "_duckdb"} and kind.__name__ == "DuckDBPyRelation":
+        return "dataframe", _duckdb(value)
+    return None
+
+
+def text(table: Table, room: int, brief: Brief) -> str:
+    """The whole preview."""
+    lines = [table.headline()]
+    left = room - len(lines[0])
+    budget = int(left * _COLUMN_SHARE)
+    shown: list[Column] = []
+    head_rows = 2 * _HEAD_ROWS if room > 1_200 else _HEAD_ROWS
+    for count, (line, column) in enumerate(_described(table, head_rows, brief)):
+        if budget < len(line) + 1 and count:
+            lines.append(f"{ELLIPSIS} {table.width - count:,} more columns")
+            break
+        lines.append(line)
+        budget -= len(line) + 1
+        if column is not None:
+            shown.append(column)
+    left = room - sum(len(line) + 1 for line in lines)
+    return "\n".join(lines + _rows(shown, left))
+
+
+def _described(table: Table, head_rows: int, brief: Brief) -> Iterator[tuple[str, Column | None]]:
+    for index in range(table.width):
+        name, source = table.source(index)
+        if isinstance(source, str):
+            yield f"{name}: {source}", None
+        else:
+            column = describe(name, source, rows=table.rows or 0, head_rows=head_rows, brief=brief)
+            yield column.line(), column
+
+
+def _rows(columns: list[Column], room: int) -> list[str]:
+    if not columns or not columns[0].head:
+        return []
+    lines = ["first rows:"] if len(columns) == 1 else ["first rows:", " | ".join(column.name for column in columns)]
+    left = room - sum(len(line) + 1 for line in lines)
+    kept = 0
+    for row in zip(*(column.head for column in columns), strict=True):
+        line = " | ".join(one_line(value) for value in row)
+        left -= len(line) + 1
+        if left < 0:
+            break
+        lines.append(line)
+        kept += 1
+    return lines if kept else []
+
+
+def _named(value: Any, room: int) -> str:
+    return brief_builtin(value, room, lambda other, _, __: f"<{identity.qualified_name(type(other))}>")
+
+
+def _label(name: Any) -> str:
+    if type(name) is tuple:
+        return f"({', '.join(_label(part) for part in name[:4])})"
+    shown = name if type(name) is str else cell(name, _named)
+    return one_line(shown[:_NAME_LENGTH]) or "''"
+
+
+# ── pandas ──
+
+
+def _pandas(value: Any, kind: type) -> tuple[str, Table] | None:
+    if identity.is_kind(kind, "pandas", "DataFrame"):
+        labels = value.columns
+
+        def source(index: int) -> tuple[str, Source]:
+            return _label(labels[index]), _pandas_source(value.iloc[:, index])
+
+        return "dataframe", Table(rows=len(value), width=len(labels), source=source, note=_pandas_index(value.index))
+    if identity.is_kind(kind, "pandas", "Series"):
+        found = _pandas_source(value)
+        name = _label(value.name) if value.name is not None else "values"
+        note = _pandas_index(value.index)
+        return "series", Table(rows=len(value), width=1, is_series=True, source=lambda _: (name, found), note=note)
+    if identity.is_kind(kind, "pandas", "Index") and not identity.is_kind(kind, "pandas", "MultiIndex"):
+        return "series", Table(
+            rows=len(value), width=1, is_series=True, source=lambda _: ("index", _pandas_source(value))
+        )
+    return None
+
+
+def _pandas_source(series: Any) -> Source:
+    dtype = series.dtype
+    if getattr(dtype, "kind", "") in _NUMPY_KINDS and identity.is_kind(type(dtype), "numpy", "dtype"):
+        if identity.is_kind(type(series), "pandas", "RangeIndex"):
+            return PandasColumn(series)
+        return NumpyColumn(series.to_numpy(copy=False))
+    values = series.array
+    stored = getattr(values, "_pa_array", None)
+    return PandasColumn(values) if stored is None else ArrowColumn(stored, str(dtype))
+
+
+def _pandas_index(index: Any) -> str:
+    kind = type(index).__name__
+    rows = len(index)
+    if not rows or (kind == "RangeIndex" and index.start == 0 and index.step == 1):
+        return ""
+    return f"{kind} {_label(index[0])} {ELLIPSIS} {_label(index[-1])}"
+
+
+# ── polars ──
+
+
+def _polars(value: Any, kind: type) -> tuple[str, Table] | None:
+    if identity.is_kind(kind, "polars", "DataFrame"):
+        names = value.columns
+
+        def source(index: int) -> tuple[str, Source]:
+            return _label(names[index]), PolarsColumn(value.to_series(index))
+
+        return "dataframe", Table(rows=value.height, width=value.width, source=source)
+    if identity.is_kind(kind, "polars", "Series"):
+        found = PolarsColumn(value)
+        return "series", Table(
+            rows=value.len(), width=1, is_series=True, source=lambda _: (_label(value.name or "values"), found)
+        )
+    if identity.is_kind(kind, "polars", "LazyFrame"):
+        return "dataframe", _lazy(value)
+    return None
+
+
+def _lazy(value: Any) -> Table:
+    if not polars_has_started():
+        note = "lazy; its schema is known after the first collect() or collect_schema() in this notebook"
+        return Table(rows=None, width=0, source=lambda _: ("", ""), note=note)
+    schema = list(value.collect_schema().items())
+    return Table(
+        rows=None,
+        width=len(schema),
+        source=lambda index: (_label(schema[index][0]), str(schema[index][1])[:CELL_ROOM]),
+        note="lazy, not collected",
+    )
+
+
+def polars_has_started() -> bool:
+    """Whether polars' own worker threads already run here; resolving a lazy schema would start them."""
+    try:
+        names = [(task / "comm").read_text() for task in Path("/proc/self/task").iterdir()]
+    except OSError:
+        return False
+    return any(name.startswith(("tokio-rt", "polars-0")) for name in names)
+
+
+# ── arrow, duckdb ──
+
+
+def _arrow(value: Any, kind: type) -> tuple[str, Table] | None:
+    if identity.is_kind(kind, "pyarrow", "Table") or identity.is_kind(kind, "pyarrow", "RecordBatch"):
+        schema = value.schema
+
+        def source(index: int) -> tuple[str, Source]:
+            return _label(schema.field(index).name), ArrowColumn(value.column(index))
+
+        return "dataframe", Table(rows=value.num_rows, width=value.num_columns, source=source)
+    if identity.is_kind(kind, "pyarrow", "Array") or identity.is_kind(kind, "pyarrow", "ChunkedArray"):
+        return "series", Table(
+            rows=len(value), width=1, is_series=True, source=lambda _: ("values", ArrowColumn(value))
+        )
+    return None
+
+
+def _duckdb(relation: Any) -> Table:
+    names, types = relation.columns, relation.types
+    return Table(
+        rows=None,
+        width=len(names),
+        source=lambda index: (_label(names[index]), str(types[index])[:CELL_ROOM]),
+        note="not executed",
+    )

@@ -1,0 +1,168 @@
+"""From marimo's run hooks to what the host is told of each cell.
+
+marimo's notifications are for its frontend; we learn everything from the hooks it calls around each cell, so a
+run costs no serialisation that nobody reads.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
+
+from marimo._output import formatting
+from marimo._runtime.control_flow import MarimoInterrupt, MarimoStopError
+from marimo._runtime.runner.hooks import NotebookCellHooks, Priority
+from marimo._types.ids import CellId_t
+
+from cellwright_guest import faults, outputs, previews, wire
+from cellwright_guest.streams import Console, DescriptorCapture, Lane
+
+if TYPE_CHECKING:
+    from marimo._ast.cell import CellImpl
+    from marimo._runtime.runner.hook_context import (
+        OnFinishHookContext,
+        PostExecutionHookContext,
+        PreExecutionHookContext,
+        PreparationHookContext,
+    )
+    from marimo._runtime.runner.result import RunResult
+    from marimo._runtime.runtime import Kernel
+
+_PREVIEW_SECONDS = 2.0
+
+
+class Reporter:
+    """Tells the host what happens in one kernel, request by request."""
+
+    def __init__(self, lane: Lane, console: Console) -> None:
+        self._lane = lane
+        self._console = console
+        self._request = 0
+        self._started_at = 0.0
+        self._planned: dict[CellId_t, None] = {}
+        self._told: set[str] = set()
+        self.captured: DescriptorCapture | None = None
+        self.bounds = wire.Bind(filename="", threads=1)
+
+    def begin(self, request: int) -> None:
+        """Everything from here on belongs to `request`; 0 is what the notebook does by itself."""
+        self._request = request
+        self._planned.clear()
+        self._told.clear()
+
+    def attach(self, hooks: NotebookCellHooks) -> None:
+        """Listen to a kernel's runs."""
+        hooks.add_preparation(self._prepared, Priority.EARLY)
+        hooks.add_pre_execution(self._started, Priority.FINAL)
+        # Early: marimo closes matplotlib's figures in a later hook.
+        hooks.add_post_execution(self._finished, Priority.EARLY)
+        hooks.add_on_finish(self._run_over, Priority.EARLY)
+
+    def structural(self, kernel: Kernel, before: dict[CellId_t, Any], asked: Collection[str]) -> None:
+        """Report cells that cannot run at all: broken syntax, cycles, names defined twice."""
+        for cell_id, errors in kernel.errors.items():
+            if cell_id in asked or before.get(cell_id) != errors:
+                error = faults.structural(errors, names={})
+                self._tell(wire.CellReport(cell=cell_id, status="failed", error=error))
+
+    def progress(self, title: str, done: float, total: float | None) -> None:
+        """A progress bar of the running cell moved."""
+        self._lane.send(
+            wire.Progress(request=self._request, cell=self._console.cell, title=title, done=done, total=total)
+        )
+
+    # ── hooks ──
+
+    def _prepared(self, context: PreparationHookContext) -> None:
+        self._planned.update(dict.fromkeys(context.cells_to_run))
+
+    def _started(self, cell: CellImpl, context: PreExecutionHookContext) -> None:
+        self._console.begin(self._request, cell.cell_id)
+        self._lane.send(wire.CellStarted(request=self._request, cell=cell.cell_id))
+        self._started_at = time.perf_counter()
+
+    def _finished(self, cell: CellImpl, context: PostExecutionHookContext, result: RunResult) -> None:
+        ms = (time.perf_counter() - self._started_at) * 1e3
+        try:
+            report = self._report(cell, context, result, ms)
+        except KeyboardInterrupt:
+            report = wire.CellReport(cell=cell.cell_id, status="interrupted", ms=ms, error=_INTERRUPTED)
+        if self.captured is not None:
+            self.captured.drain(lambda text: self._console.write("stdout", text), self.bounds.console_bytes)
+        self._console.end()
+        self._tell(report)
+
+    def _run_over(self, context: OnFinishHookContext) -> None:
+        for cell_id in self._planned:
+            if cell_id not in self._told:
+                self._tell(self._not_run(cell_id, context))
+        self._planned.clear()
+
+    # ── reports ──
+
+    def _tell(self, report: wire.CellReport) -> None:
+        self._told.add(report.cell)
+        self._lane.send(wire.CellFinished(request=self._request, report=report))
+
+    def _report(
+        self, cell: CellImpl, context: PostExecutionHookContext, result: RunResult, ms: float
+    ) -> wire.CellReport:
+        exception = result.exception
+        if exception is None or isinstance(exception, MarimoStopError):
+            return wire.CellReport(
+                cell=cell.cell_id,
+                status="ok" if exception is None else "stopped",
+                ms=ms,
+                output=self._output(result),
+                variables=self._variables(cell, context.glbls),
+            )
+        if isinstance(exception, MarimoInterrupt):
+            return wire.CellReport(cell=cell.cell_id, status="interrupted", ms=ms, error=_INTERRUPTED)
+        return wire.CellReport(
+            cell=cell.cell_id, status="failed", ms=ms, error=faults.raised(exception, cell=cell.cell_id, names={})
+        )
+
+    def _output(self, result: RunResult) -> wire.Output | None:
+        value = result.output
+        if value is None and result.accumulated_output:
+            from marimo._plugins.stateless.flex import vstack
+
+            value = vstack(list(result.accumulated_output))
+        if value is None:
+            return None
+        formatted = formatting.try_format(value)
+        if isinstance(formatted.exception, KeyboardInterrupt):
+            raise formatted.exception
+        if formatted.exception is not None:
+            formatted = formatting.try_format(value, include_opinionated=False)
+        return outputs.bound_output(
+            formatted.mimetype,
+            formatted.data,
+            value,
+            text_tokens=self.bounds.output_tokens,
+            rich_bytes=self.bounds.output_bytes,
+        )
+
+    def _variables(self, cell: CellImpl, variables: dict[str, Any]) -> list[wire.Variable]:
+        held = [(name, variables[name]) for name in sorted(cell.defs) if name in variables]
+        return previews.preview_all(held, tokens_each=self.bounds.preview_tokens, seconds=_PREVIEW_SECONDS)
+
+    def _not_run(self, cell_id: CellId_t, context: OnFinishHookContext) -> wire.CellReport:
+        for raising in context.cancelled_cells:
+            if cell_id in context.cancelled_cells[raising]:
+                cause = context.exceptions.get(raising)
+                if isinstance(cause, MarimoStopError):
+                    return wire.CellReport(cell=cell_id, status="stopped")
+                error = wire.CellError(
+                    type="AncestorFailed", message=f"Not run: cell {raising!r}, which it needs, failed."
+                )
+                return wire.CellReport(cell=cell_id, status="cancelled", error=error)
+        if cell_id in context.cells_to_run:
+            return wire.CellReport(cell=cell_id, status="interrupted", error=_INTERRUPTED)
+        if context.graph.is_disabled(cell_id):
+            return wire.CellReport(cell=cell_id, status="disabled")
+        return wire.CellReport(cell=cell_id, status="stale")
+
+
+_INTERRUPTED = wire.CellError(type="Interrupted", message="The cell was interrupted before it finished.")

@@ -1,0 +1,253 @@
+"""Where a kernel's words go: one socket to the host, and the streams marimo writes to.
+
+Everything happens in the thread that runs the cells. A frame is never left half written: an interrupt that
+arrives in the middle of one is kept until it is out.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable
+from typing import Literal
+
+from marimo._messaging.cell_output import CellChannel
+from marimo._messaging.mimetypes import ConsoleMimeType
+from marimo._messaging.notification_utils import CellNotificationUtils
+from marimo._messaging.types import KernelMessage, Stderr, Stdin, Stdout, Stream
+from marimo._types.ids import CellId_t
+from marimo._utils.signals import SigintHandler
+
+from cellwright_guest import wire
+
+_BURST_FRAMES = 64
+_FRAMES_PER_SECOND = 50
+_BUFFER_CHARACTERS = 8_192
+
+
+class Lane:
+    """The guest's end of the socket. Only the process that opened it may speak."""
+
+    def __init__(self) -> None:
+        self._socket: socket.socket | None = None
+        self._owner = 0
+        # A cell's own threads may print; frames of two threads must not mix.
+        self._lock = threading.Lock()
+        self.is_watched = False
+
+    def open(self, connection: socket.socket) -> None:
+        """Start speaking on `connection`, a blocking stream socket."""
+        self._socket = connection
+        self._owner = os.getpid()
+
+    def send(self, message: wire.FromGuest) -> None:
+        """One typed message, whole."""
+        self._write(wire.encode(message))
+
+    def send_marimo(self, body: bytes) -> None:
+        """One of marimo's own notifications, if anybody watches."""
+        if self.is_watched and len(body) <= wire.MAX_FRAME_BYTES:
+            self._write(wire.HEADER.pack(len(body), wire.MARIMO) + body)
+
+    @property
+    def is_ours(self) -> bool:
+        """False in a process that a cell forked: its words must not mix with ours."""
+        return self._owner == os.getpid()
+
+    def _write(self, frame: bytes) -> None:
+        if self._socket is None or not self.is_ours:
+            return
+        with SigintHandler.defer(), self._lock:
+            self._socket.sendall(frame)
+
+
+class GuestStream(Stream):
+    """marimo's notification stream: opaque to us, and silent while no editor watches."""
+
+    def __init__(self, lane: Lane) -> None:
+        self._lane = lane
+
+    def write(self, data: KernelMessage) -> None:
+        """Pass one serialised notification on."""
+        self._lane.send_marimo(data)
+
+    def copy_for_thread(self) -> Stream:
+        """Threads of `mo.Thread` share the stream; frames are whole, so nothing mixes."""
+        return self
+
+
+class Console:
+    """What the running cell prints: capped per cell, sent at once until it floods, then in larger pieces."""
+
+    def __init__(self, lane: Lane) -> None:
+        self.lane = lane
+        self.request = 0
+        self.cell = ""
+        self.cap = 1 << 20
+        self._left = self.cap
+        self._dropped = 0
+        self._buffer: list[str] = []
+        self._buffered = 0
+        self._buffer_stream: Literal["stdout", "stderr"] = "stdout"
+        self._allowance = float(_BURST_FRAMES)
+        self._refilled_at = 0.0
+
+    def begin(self, request: int, cell: str) -> None:
+        """A new cell speaks from here on."""
+        self.request, self.cell = request, cell
+        self._left, self._dropped = self.cap, 0
+
+    def write(self, stream: Literal["stdout", "stderr"], text: str) -> None:
+        """Take `text`; it reaches the host now, or with the next flush when the cell floods."""
+        if len(text) > self._left:
+            self._dropped += len(text) - self._left
+            text = text[: self._left]
+        self._left -= len(text)
+        if not text:
+            return
+        if stream != self._buffer_stream:
+            self.flush()
+            self._buffer_stream = stream
+        self._buffer.append(text)
+        self._buffered += len(text)
+        if self._buffered >= _BUFFER_CHARACTERS or (text.endswith("\n") and self._may_send()):
+            self.flush()
+
+    def flush(self) -> None:
+        """Send what is held back."""
+        if not self._buffer:
+            return
+        text = "".join(self._buffer)
+        self._buffer.clear()
+        self._buffered = 0
+        text = _encodable(text)
+        self.lane.send(wire.Console(request=self.request, cell=self.cell, stream=self._buffer_stream, text=text))
+        if self.lane.is_watched and self.cell:
+            CellNotificationUtils.broadcast_console_output(
+                channel=CellChannel.STDOUT if self._buffer_stream == "stdout" else CellChannel.STDERR,
+                mimetype="text/plain",
+                data=text,
+                cell_id=CellId_t(self.cell),
+                status=None,
+            )
+
+    def end(self) -> None:
+        """The cell is done: everything out, and a note if something was dropped."""
+        self.flush()
+        if self._dropped:
+            note = f"\n… {self._dropped:,} more characters were printed and dropped (cap: {self.cap:,}) …\n"
+            self.lane.send(wire.Console(request=self.request, cell=self.cell, stream="stderr", text=note))
+            self._dropped = 0
+
+    def _may_send(self) -> bool:
+        now = time.monotonic()
+        self._allowance = min(_BURST_FRAMES, self._allowance + (now - self._refilled_at) * _FRAMES_PER_SECOND)
+        self._refilled_at = now
+        if self._allowance < 1:
+            return False
+        self._allowance -= 1
+        return True
+
+
+def _encodable(text: str) -> str:
+    # A lone surrogate (os.fsdecode of a strange file name) would make the whole frame unencodable.
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+class PrintedOut(Stdout):
+    """`sys.stdout` while a cell runs."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+
+    def _write_with_mimetype(self, data: str, mimetype: ConsoleMimeType) -> int:
+        return _printed(self._console, "stdout", 1, data)
+
+    def writable(self) -> bool:  # noqa: D102
+        return True
+
+    def isatty(self) -> bool:  # noqa: D102
+        return False
+
+    def fileno(self) -> int:
+        """The descriptor child processes write to; its text joins the cell's console when the cell ends."""
+        return 1
+
+    def flush(self) -> None:
+        """Everything printed so far reaches the host."""
+        if self._console.lane.is_ours:
+            self._console.flush()
+
+
+class PrintedError(Stderr):
+    """`sys.stderr` while a cell runs."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+
+    def _write_with_mimetype(self, data: str, mimetype: ConsoleMimeType) -> int:
+        if mimetype == "application/vnd.marimo+traceback":
+            # marimo prints the traceback as HTML for its frontend; ours travels in the cell's error.
+            return len(data)
+        return _printed(self._console, "stderr", 2, data)
+
+    def writable(self) -> bool:  # noqa: D102
+        return True
+
+    def isatty(self) -> bool:  # noqa: D102
+        return False
+
+    def fileno(self) -> int:
+        """The descriptor child processes write to."""
+        return 2
+
+    def flush(self) -> None:
+        """Everything printed so far reaches the host."""
+        if self._console.lane.is_ours:
+            self._console.flush()
+
+
+def _printed(console: Console, stream: Literal["stdout", "stderr"], descriptor: int, text: str) -> int:
+    if console.lane.is_ours:
+        console.write(stream, text)
+    else:
+        os.write(descriptor, text.encode("utf-8", "replace"))
+    return len(text)
+
+
+class NoKeyboard(Stdin):
+    """`sys.stdin`: nobody is there to type."""
+
+    def _readline_with_prompt(self, prompt: str = "", password: bool = False) -> str:
+        what = "getpass()" if password else "input()"
+        raise EOFError(
+            f"{what} cannot be answered here: nobody is at this kernel's keyboard. "
+            "Use a `mo.ui` element, or pass the value in as data."
+        )
+
+    def read(self, size: int | None = -1) -> str:
+        """Refused like `input()`."""
+        return self._readline_with_prompt()
+
+
+class DescriptorCapture:
+    """What child processes and C code print to descriptors 1 and 2, read back after each cell.
+
+    An unlinked file instead of a pipe: nobody has to drain it, so no thread is needed and nothing can block.
+    """
+
+    def __init__(self, directory: str) -> None:
+        self._file = os.open(directory, os.O_TMPFILE | os.O_RDWR | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        for descriptor in (1, 2):
+            os.dup2(self._file, descriptor)
+
+    def drain(self, take: Callable[[str], None], cap: int) -> None:
+        """Hand over what was written since the last call, at most `cap` bytes."""
+        size = os.fstat(self._file).st_size
+        if not size:
+            return
+        text = os.pread(self._file, min(size, cap), 0).decode("utf-8", "replace")
+        os.ftruncate(self._file, 0)
+        take(text)

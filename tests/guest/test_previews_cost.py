@@ -1,0 +1,94 @@
+"""A preview touches a fixed amount of data, however much there is. Counted, not timed."""
+
+import tracemalloc
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from cellwright_guest.previews import preview
+
+MB = 1 << 20
+
+
+def peak_bytes(value: object) -> int:
+    preview("warm", value)
+    tracemalloc.start()
+    try:
+        preview("x", value)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def virtual(rows: int) -> np.ndarray[Any, Any]:
+    # np.zeros of this size is address space only: a full scan would have to make it real.
+    return np.zeros(rows)
+
+
+def arrow_table(rows: int) -> object:
+    return pa.table({"a": pa.array(virtual(rows))})
+
+
+MAKERS: list[Callable[[int], object]] = [
+    lambda rows: pd.DataFrame({"a": virtual(rows), "b": virtual(rows)}, copy=False),
+    lambda rows: pd.DataFrame(np.zeros((rows // 4, 4)), copy=False),
+    lambda rows: pd.Series(virtual(rows), copy=False),
+    lambda rows: virtual(rows).reshape(-1, 8).T,
+    lambda rows: pl.DataFrame({"a": pl.Series(virtual(rows))}),
+    arrow_table,
+]
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_the_memory_of_a_preview_does_not_grow_with_the_data(make: Callable[[int], object]) -> None:
+    small, large = make(100_000), make(64_000_000 // 2)
+    assert peak_bytes(small) < MB
+    assert peak_bytes(large) < MB
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "x" * (64 * MB),
+        b"x" * (64 * MB),
+        [1] * 8_000_000,
+        dict.fromkeys(range(1_000_000), "x"),
+        pd.DataFrame({"o": pd.Series(["x" * (32 * MB)] * 2, dtype=object)}),
+        pd.DataFrame({"o": pd.Series(["x" * (32 * MB)] * 2, dtype="str")}),
+        pa.table({"s": ["x" * (32 * MB)] * 2, "l": [[1] * 1_000_000] * 2}),
+        pl.DataFrame({"s": ["x" * (32 * MB)] * 2, "l": [[1] * 1_000_000] * 2}),
+        pd.DataFrame(np.zeros((1_000, 5_000))),
+    ],
+    ids=["str", "bytes", "list", "dict", "object cells", "str cells", "arrow cells", "polars cells", "wide"],
+)
+def test_large_values_are_never_copied(value: object) -> None:
+    assert peak_bytes(value) < MB
+
+
+class Counting(np.ndarray[Any, Any]):
+    """Counts the elements that leave it as Python objects."""
+
+    read = 0
+
+    def tolist(self) -> Any:
+        Counting.read += self.size
+        return super().tolist()
+
+    def __array_finalize__(self, obj: object) -> None:
+        pass
+
+
+def elements_read(rows: int) -> int:
+    values = np.zeros(rows).view(Counting)
+    Counting.read = 0
+    preview("x", values)
+    return Counting.read
+
+
+def test_the_same_number_of_elements_is_read_of_any_array() -> None:
+    assert elements_read(100_000) == elements_read(10_000_000) <= 1_000
