@@ -1,0 +1,146 @@
+"""One kernel: a caged process, the link to its guest, and the control line to its init."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import anyio
+
+from cellwright.errors import KernelLost, Unavailable
+from cellwright.kernel.link import Link, LinkBroken, LinkCaps, LinkClosed, MarimoNotification
+from cellwright.kernel.observation import KernelEnd, ended
+from cellwright.kernel.zygote import CagedProcess, Zygote
+from cellwright.sandbox import CageControl, CageSpec, FileChange, KeepReport
+from cellwright_guest import wire
+
+_READY_SECONDS = 60
+_END_SECONDS = 10
+_CONDEMN_SECONDS = 2
+_INTERRUPT_SECONDS = (1.0, 2.0)
+"""How long a cell may take to heed the first and the second interrupt before its kernel is killed."""
+
+logger = logging.getLogger(__name__)
+
+Deliver = Callable[[wire.FromGuest | MarimoNotification], Awaitable[None]]
+
+
+class Kernel:
+    """A live kernel. Ends by `close`, by its own code, or by a limit."""
+
+    def __init__(self, process: CagedProcess, spec: CageSpec, *, ready_ms: float) -> None:
+        self._process = process
+        self.spec = spec
+        self.ready_ms = ready_ms
+        self.link = Link(process.kernel, LinkCaps(bytes_per_request=spec.limits.output_mb << 20))
+        self.control = CageControl(process.control)
+        self.end: KernelEnd | None = None
+        self._condemned: KernelEnd | None = None
+
+    @classmethod
+    async def start(
+        cls, zygote: Zygote, spec: CageSpec, bind: wire.Bind, *, command: list[str] | None = None
+    ) -> Kernel:
+        """A kernel that is bound to its notebook and listening."""
+        began = time.perf_counter()
+        kernel = cls(await zygote.start(spec, command=command), spec, ready_ms=0.0)
+        try:
+            await kernel.link.send(bind)
+            with anyio.fail_after(_READY_SECONDS):
+                await kernel._await_ready()
+        except (LinkClosed, LinkBroken, TimeoutError) as error:
+            reason = await kernel._why_it_never_was()
+            raise KernelLost(f"The kernel was never ready: {reason}.", hint="See `cellwright doctor`.") from error
+        except BaseException:
+            with anyio.CancelScope(shield=True):
+                await kernel.close()
+            raise
+        kernel.ready_ms = (time.perf_counter() - began) * 1e3
+        return kernel
+
+    @property
+    def is_over(self) -> bool:
+        """True once it has ended, or is about to because its zygote is gone."""
+        return self.end is not None or self._process.ended.is_set()
+
+    @property
+    def pid(self) -> int:
+        """The cage's init, as the host sees it."""
+        return self._process.pid
+
+    async def listen(self, deliver: Deliver) -> KernelEnd:
+        """Hand over every message until the kernel ends; says how it ended."""
+        try:
+            while True:
+                await deliver(await self.link.receive())
+        except LinkBroken as error:
+            await self.condemn(f"it broke the protocol: {error}", limit=error.limit)
+        except LinkClosed:
+            pass
+        self.end = self._condemned or await self._how_it_ended()
+        return self.end
+
+    async def condemn(self, reason: str, *, limit: str | None = None) -> None:
+        """Kill the kernel and all it started, and remember why. Its files can still be kept: init lives on."""
+        self._condemned = self._condemned or KernelEnd(reason=reason, limit=limit)
+        with anyio.move_on_after(_CONDEMN_SECONDS):
+            try:
+                await self.control.signal(signal.SIGKILL)
+                return
+            except (Unavailable, OSError):
+                logger.info("the cage did not answer; killing it whole")
+        self._process.kill()
+
+    async def interrupt(self, is_over: anyio.Event) -> None:
+        """Stop what runs: ask, ask again, then kill. Returns when `is_over`, or when the kernel is gone."""
+        for seconds in _INTERRUPT_SECONDS:
+            await self.control.interrupt()
+            with anyio.move_on_after(seconds):
+                await is_over.wait()
+                return
+        await self.condemn("it ignored two interrupts")
+
+    async def changes(self) -> tuple[FileChange, ...]:
+        """Files of the project that its code made, changed or removed."""
+        return await self.control.changes()
+
+    async def keep(self, project: Path) -> KeepReport:
+        """Carry those changes over into the real project."""
+        return await self.control.keep(project, hidden=(*self.spec.hidden, *self.spec.protected))
+
+    async def close(self) -> None:
+        """End the cage and everything in it; waits until nothing is left."""
+        await self.control.stop()
+        self._process.kill()
+        with anyio.move_on_after(_END_SECONDS):
+            await self._process.ended.wait()
+        self.link.close()
+        os.close(self._process.pidfd)
+
+    async def _why_it_never_was(self) -> str:
+        try:
+            return (await self._observed_end()).reason
+        except Unavailable as error:
+            return error.message
+        finally:
+            await self.close()
+
+    async def _await_ready(self) -> None:
+        while not isinstance(await self.link.receive(), wire.Ready):
+            pass
+
+    async def _how_it_ended(self) -> KernelEnd:
+        try:
+            return await self._observed_end()
+        except Unavailable as error:
+            return KernelEnd(reason=error.message)
+
+    async def _observed_end(self) -> KernelEnd:
+        with anyio.move_on_after(_END_SECONDS):
+            last = await self.control.wait_kernel()
+            return ended(last.exit_code, last.signal, out_of_memory=last.out_of_memory, limit=last.limit)
+        return KernelEnd(reason="it vanished")

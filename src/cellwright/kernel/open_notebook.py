@@ -1,0 +1,438 @@
+"""The open notebook: document, kernel, versions, saving and observers, as one object everyone shares.
+
+Whoever looks at a notebook (an agent, an editor, a command) holds the same `OpenNotebook`. Calls take turns. When
+a kernel is lost, the next call starts another and replays what had run.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+import anyio.abc
+import msgspec
+from anyio.streams.memory import MemoryObjectSendStream
+
+from cellwright.errors import KernelLost, Unavailable
+from cellwright.ids import CellId
+from cellwright.kernel.call import Call, RunWhat, Terms
+from cellwright.kernel.kernel import Kernel
+from cellwright.kernel.link import LinkClosed, MarimoNotification
+from cellwright.kernel.observation import (
+    CellFinished,
+    CellOutcome,
+    CellStatus,
+    Event,
+    Observation,
+    VariablePreview,
+    outcome_of,
+    preview_of,
+)
+from cellwright.kernel.workplace import Workplace
+from cellwright.notebook import (
+    Cell,
+    Consequences,
+    Document,
+    Edit,
+    EditRefused,
+    NotebookFile,
+    Outcome,
+    SaveConflict,
+    apply_edits,
+    foresee,
+    save,
+    summary,
+)
+from cellwright.notebook.prompt_summary import Status as SummaryStatus
+from cellwright.sandbox import FileChange, FilesMode, KeepReport, Limits, Tier
+from cellwright_guest import wire
+
+logger = logging.getLogger(__name__)
+
+_LOOK_SECONDS = 20
+_OBSERVER_EVENTS = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Known:
+    """What the kernel has of a cell."""
+
+    code: str
+    disabled: bool
+
+
+class OpenNotebook:
+    """A notebook with a live kernel. Made by `KernelPool.open_notebook`."""
+
+    def __init__(self, file: NotebookFile, workplace: Workplace, tasks: anyio.abc.TaskGroup) -> None:
+        self._file = file
+        self._workplace = workplace
+        self._tasks = tasks
+        self.document: Document = file.document
+        self.outcomes: dict[CellId, CellOutcome] = {}
+        self.kept: list[KeepReport] = []
+        self.current: Call | None = None
+        """The call that runs now, if any: await it, or interrupt it."""
+        self._kernel: Kernel | None = None
+        self._kernel_over = anyio.Event()
+        self._known: dict[CellId, _Known] = {}
+        self._replay: set[CellId] = set()
+        self._turn = anyio.Lock()
+        self._requests = 0
+        self._looks: dict[int, tuple[anyio.Event, list[VariablePreview]]] = {}
+        self._observers: list[MemoryObjectSendStream[Event]] = []
+        self._stale: frozenset[CellId] = frozenset()
+
+    # ── calls ──
+
+    def apply(
+        self,
+        edits: Sequence[Edit] = (),
+        *,
+        run: RunWhat = "affected",
+        cell_seconds: float | None = None,
+        seconds: float | None = None,
+        detach_after: float | None = None,
+    ) -> Call:
+        """Edit and run in one call: `await` gives the observation, `async for` its events and then the observation.
+
+        All edits apply or none does; an edit based on an older version of its cell is refused with both texts.
+        """
+        terms = Terms(cell_seconds=cell_seconds, seconds=seconds, detach_after=detach_after)
+        return Call(self, edits=edits, run=run, terms=terms)
+
+    def run(
+        self,
+        what: RunWhat = "all",
+        *,
+        cell_seconds: float | None = None,
+        seconds: float | None = None,
+        detach_after: float | None = None,
+    ) -> Call:
+        """Run cells without editing them."""
+        return self.apply(run=what, cell_seconds=cell_seconds, seconds=seconds, detach_after=detach_after)
+
+    def set_ui(self, values: dict[str, object], *, seconds: float | None = None) -> Call:
+        """Set `mo.ui` elements by their variable names, as a person would; what depends on them runs."""
+        return Call(self, ui=values, terms=Terms(seconds=seconds))
+
+    async def look(self, names: Sequence[str] = (), *, tokens: int = 200) -> tuple[VariablePreview, ...]:
+        """Fresh previews of variables, of all when `names` is empty."""
+        async with self._turn:
+            kernel = await self._live_kernel()
+            request = self._next_request()
+            arrived, found = self._looks[request] = (anyio.Event(), [])
+            try:
+                await kernel.link.send(wire.Look(request=request, names=list(names), tokens=tokens))
+                with anyio.fail_after(_LOOK_SECONDS):
+                    await arrived.wait()
+            except (LinkClosed, TimeoutError) as error:
+                raise KernelLost("The kernel did not answer.", hint="Restart it and try again.") from error
+            finally:
+                del self._looks[request]
+            return tuple(found)
+
+    async def interrupt(self) -> None:
+        """Stop the running call. A cell that ignores it is killed with its kernel."""
+        call, kernel = self.current, self._kernel
+        if call is not None and kernel is not None:
+            await kernel.interrupt(call.is_over)
+            await call.is_over.wait()
+
+    async def restart(self) -> None:
+        """A fresh kernel: every variable is gone, every cell is stale until it is run."""
+        await self.interrupt()
+        async with self._turn:
+            await self._retire_kernel()
+            self._replay.clear()
+            self.outcomes.clear()
+            await self._live_kernel()
+
+    # ── document ──
+
+    def foresee(self, edits: Sequence[Edit]) -> Consequences | EditRefused:
+        """What edits would do, without doing it."""
+        return foresee(self.document, edits)
+
+    def summary(self, *, budget_tokens: int = 4_000, focus: Sequence[CellId] = ()) -> str:
+        """The notebook for a prompt: cells, graph and outcomes within a budget."""
+        return summary(self.document, self._outcomes_for_summary(), budget_tokens, focus=focus)
+
+    def save(self) -> SaveConflict | None:
+        """Write the notebook, atomically. A file that changed since it was read is left alone: both texts come back."""
+        saved = save(self._file, self.document)
+        if isinstance(saved, SaveConflict):
+            return saved
+        self._file = saved
+        return None
+
+    @property
+    def path(self) -> Path:
+        """The file this notebook was read from and is saved to."""
+        return self._file.path
+
+    def name_of(self, cell: CellId) -> str:
+        """A cell's name, or its id when nobody named it."""
+        found = self.document.find(cell)
+        return found.name if found is not None and found.name not in ("", "_") else cell
+
+    # ── files and observers ──
+
+    async def changed_files(self) -> tuple[FileChange, ...]:
+        """Files of the project that the notebook's code made, changed or removed so far."""
+        return await self._kernel.changes() if self._kernel is not None else ()
+
+    @asynccontextmanager
+    async def observe(self) -> AsyncGenerator[anyio.abc.ObjectReceiveStream[Event]]:
+        """Everything that happens from now on, whoever caused it. A reader that falls far behind loses its stream."""
+        send, receive = anyio.create_memory_object_stream[Event](_OBSERVER_EVENTS)
+        self._observers.append(send)
+        try:
+            async with receive:
+                yield receive
+        finally:
+            if send in self._observers:
+                self._observers.remove(send)
+            send.close()
+
+    @property
+    def tier(self) -> Tier:
+        """How well its kernels are contained."""
+        return self._workplace.tier
+
+    @property
+    def limits(self) -> Limits:
+        """What its kernels may use."""
+        return self._workplace.limits
+
+    @property
+    def hidden_files(self) -> tuple[str, ...]:
+        """Paths of the project that look like secrets and are not visible inside."""
+        return self._workplace.hidden
+
+    @property
+    def files_mode(self) -> FilesMode:
+        """What becomes of changed files."""
+        return self._workplace.files
+
+    @property
+    def kernel(self) -> Kernel | None:
+        """The live kernel, if there is one."""
+        return self._kernel
+
+    # ── life ──
+
+    async def start(self) -> None:
+        """Have a kernel ready."""
+        async with self._turn:
+            await self._live_kernel()
+
+    async def close(self) -> None:
+        """Stop what runs, keep or drop the changed files, end the kernel."""
+        await self.interrupt()
+        await self._retire_kernel()
+
+    def begin(self, call: Call) -> None:
+        """Queue a call; it starts when it is its turn."""
+        self._tasks.start_soon(self._drive, call)
+
+    async def _drive(self, call: Call) -> None:
+        async with self._turn:
+            self.current = call
+            try:
+                await self._carry_out(call)
+            except Unavailable as error:
+                call.refuse(Observation(problem=f"{error.message} {error.hint}".strip()))
+            finally:
+                self.current = None
+        if call.observation is not None:
+            self.tell(call.observation)
+
+    async def _carry_out(self, call: Call) -> None:
+        before = self.document
+        edited = apply_edits(before, call.edits)
+        if isinstance(edited, EditRefused):
+            call.refuse(Observation(refused=edited))
+            return
+        self.document = edited
+        await self._ask(call, before)
+        if call.may_be_asked_again():
+            # The kernel had died before it heard us (with its zygote, say): nothing ran, so nothing runs twice.
+            await self._ask(call, before)
+        self._remember(call)
+        for outcome in call.finish().cells:
+            self.outcomes[outcome.id] = outcome
+
+    async def _ask(self, call: Call, before: Document) -> None:
+        kernel = await self._live_kernel()
+        call.request = self._next_request()
+        kernel.link.begin_request()
+        try:
+            await kernel.link.send(self._message(call, before))
+            await self._watch_over(call, kernel)
+        except LinkClosed:
+            # listen() sees the same end and reports how it came about.
+            await call.is_over.wait()
+
+    async def _watch_over(self, call: Call, kernel: Kernel) -> None:
+        wall = self._workplace.limits.wall_seconds
+        with anyio.move_on_after(wall):
+            while await call.until_deadline() is not None:
+                await kernel.interrupt(call.is_over)
+            return
+        await kernel.condemn(f"it ran over its wall time limit of {wall:g} s", limit="wall")
+        await call.is_over.wait()
+
+    def _message(self, call: Call, before: Document) -> wire.Apply | wire.SetUi:
+        if call.ui is not None:
+            values = {name: msgspec.Raw(msgspec.msgpack.encode(value)) for name, value in call.ui.items()}
+            return wire.SetUi(request=call.request, values=values)
+        cells = {cell.id: cell for cell in self.document.cells}
+        wanted = {cell.id: _Known(code=cell.code, disabled=cell.config.disabled) for cell in self.document.cells}
+        upsert = [cells[cell_id] for cell_id, known in wanted.items() if self._known.get(cell_id) != known]
+        gone = [cell_id for cell_id in self._known if cell_id not in wanted]
+        run = _what_to_run(call.run, before, self.document, self._stale_cells()) | (self._replay & wanted.keys())
+        self._replay -= run
+        self._known = wanted
+        return wire.Apply(
+            request=call.request,
+            upsert=[wire.CellCode(cell=cell.id, code=cell.code, disabled=cell.config.disabled) for cell in upsert],
+            delete=list(gone),
+            run=[cell.id for cell in self.document.cells if cell.id in run],
+            reactive=call.run != "none",
+        )
+
+    def _remember(self, call: Call) -> None:
+        """After a loss, everything that had run is replayed, except the cell that took the kernel down."""
+        if call.kernel_end is not None:
+            lost = {outcome.id for outcome in call.snapshot().cells if outcome.status == "lost"}
+            self._replay = {cell for cell, outcome in self.outcomes.items() if outcome.status == "ok"} | {
+                outcome.id for outcome in call.snapshot().cells if outcome.status == "ok"
+            }
+            self._replay -= lost
+
+    def _stale_cells(self) -> set[CellId]:
+        fresh = {cell for cell, outcome in self.outcomes.items() if outcome.status in ("ok", "stopped")}
+        return {cell.id for cell in self.document.cells if cell.id not in fresh} | self._stale
+
+    # ── kernel ──
+
+    async def _live_kernel(self) -> Kernel:
+        if self._kernel is not None and not self._kernel.is_over:
+            return self._kernel
+        if self._kernel is not None:
+            if not self._replay:
+                self._replay = {cell for cell, outcome in self.outcomes.items() if outcome.status == "ok"}
+            await self._retire_kernel()
+        self._kernel = await self._workplace.start_kernel(self.document)
+        self._known = {}
+        self._kernel_over = anyio.Event()
+        self._tasks.start_soon(self._listen, self._kernel, self._kernel_over)
+        return self._kernel
+
+    async def _listen(self, kernel: Kernel, over: anyio.Event) -> None:
+        end = await kernel.listen(self._deliver)
+        over.set()
+        if self.current is not None and kernel is self._kernel:
+            self.current.kernel_ended(end)
+
+    async def _deliver(self, message: wire.FromGuest | MarimoNotification) -> None:
+        if isinstance(message, MarimoNotification):
+            return
+        if isinstance(message, wire.Looked):
+            if message.request in self._looks:
+                arrived, found = self._looks[message.request]
+                found.extend(preview_of(variable) for variable in message.variables)
+                arrived.set()
+            return
+        if isinstance(message, wire.Ready):
+            return
+        if isinstance(message, wire.Finished):
+            self._stale = frozenset(CellId(cell) for cell in message.stale)
+        call = self.current
+        if call is not None and message.request == call.request:
+            call.hear(message)
+        elif message.request == 0:
+            self._heard_unasked(message)
+
+    def _heard_unasked(self, message: wire.FromGuest) -> None:
+        """What the notebook does by itself: a state set by a background task, an editor's run."""
+        if isinstance(message, wire.CellFinished):
+            cell = CellId(message.report.cell)
+            if self.document.find(cell) is not None:
+                outcome = outcome_of(message.report, name=self.name_of(cell), console="")
+                self.outcomes[cell] = outcome
+                self.tell(CellFinished(outcome=outcome))
+
+    def tell(self, event: Event) -> None:
+        """Pass an event on to everyone who observes."""
+        for observer in list(self._observers):
+            try:
+                observer.send_nowait(event)
+            except (anyio.WouldBlock, anyio.BrokenResourceError):
+                self._observers.remove(observer)
+
+    async def _retire_kernel(self) -> None:
+        kernel, self._kernel = self._kernel, None
+        if kernel is None:
+            return
+        try:
+            report = await self._workplace.settle_files(kernel)
+            if report is not None:
+                self.kept.append(report)
+        except Unavailable as error:
+            logger.warning("files changed by the notebook could not be kept: %s", error.message)
+            self.kept.append(KeepReport(kept=(), refused=(("*", error.message),)))
+        finally:
+            with anyio.CancelScope(shield=True):
+                await kernel.close()
+                await self._kernel_over.wait()
+
+    def _next_request(self) -> int:
+        self._requests += 1
+        return self._requests
+
+    def _outcomes_for_summary(self) -> dict[CellId, Outcome]:
+        return {
+            cell: Outcome(
+                status=_status_for_summary(outcome.status),
+                error=f"{outcome.error.type}: {outcome.error.message}" if outcome.error else "",
+                output=outcome.output.text if outcome.output else "",
+                variables={variable.name: variable.text for variable in outcome.variables},
+            )
+            for cell, outcome in self.outcomes.items()
+        }
+
+
+def _status_for_summary(status: CellStatus) -> SummaryStatus:
+    match status:
+        case "lost":
+            return "failed"
+        case "running" | "queued":
+            return "stale"
+        case _:
+            return status
+
+
+def _what_to_run(run: RunWhat | str, before: Document, after: Document, stale: set[CellId]) -> set[CellId]:
+    match run:
+        case "none":
+            return set()
+        case "all":
+            return {cell.id for cell in after.cells}
+        case "stale":
+            return stale
+        case "affected":
+            old: dict[CellId, Cell] = {cell.id: cell for cell in before.cells}
+            return {
+                cell.id
+                for cell in after.cells
+                if cell.id not in old
+                or (cell.code, cell.config.disabled) != (old[cell.id].code, old[cell.id].config.disabled)
+            }
+        case cells:
+            return {CellId(cell) for cell in cells}

@@ -1,0 +1,76 @@
+"""The pool: one warm zygote, and the notebooks opened from it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import anyio
+import anyio.abc
+
+from cellwright.kernel.lifetimes import plain_errors
+from cellwright.kernel.open_notebook import OpenNotebook
+from cellwright.kernel.workplace import Terrain, Workplace
+from cellwright.kernel.zygote import Zygote
+from cellwright.notebook import NotebookFile, read
+
+
+class KernelPool:
+    """Opens notebooks. Their kernels start in milliseconds because the zygote is warm."""
+
+    def __init__(self, tasks: anyio.abc.TaskGroup, cache: Path) -> None:
+        self._tasks = tasks
+        self._cache = cache
+        self._zygote: Zygote | None = None
+        self._starting = anyio.Lock()
+        self._closing = anyio.Event()
+
+    @classmethod
+    @asynccontextmanager
+    async def open(cls, cache: Path | None = None) -> AsyncGenerator[KernelPool]:
+        """A pool; everything opened from it ends with it. Without a `cache` the next pool is slower to warm up."""
+        with TemporaryDirectory(prefix=f"cellwright-{os.getpid()}-") as nowhere, plain_errors():
+            async with anyio.create_task_group() as tasks:
+                pool = cls(tasks, cache or Path(nowhere))
+                try:
+                    yield pool
+                finally:
+                    pool._closing.set()
+
+    async def zygote(self) -> Zygote:
+        """The warm zygote; a dead one is replaced."""
+        async with self._starting:
+            zygote = self._zygote
+            if zygote is None or not zygote.is_alive:
+                zygote = self._zygote = await self._tasks.start(self._keep_zygote)
+            return zygote
+
+    @asynccontextmanager
+    async def open_notebook(self, path: Path | NotebookFile, terrain: Terrain) -> AsyncGenerator[OpenNotebook]:
+        """The notebook with a live kernel; on leaving, what runs is stopped and its files are settled."""
+        file = path if isinstance(path, NotebookFile) else read(path)
+        with plain_errors():
+            async with anyio.create_task_group() as tasks:
+                notebook = OpenNotebook(file, Workplace(file.path, terrain, self.zygote), tasks)
+                try:
+                    await notebook.start()
+                    yield notebook
+                finally:
+                    with anyio.CancelScope(shield=True):
+                        await notebook.close()
+                    tasks.cancel_scope.cancel()
+
+    async def _keep_zygote(self, *, task_status: anyio.abc.TaskStatus[Zygote]) -> None:
+        async with Zygote.open(self._cache) as zygote:
+            task_status.started(zygote)
+            async with anyio.create_task_group() as either:
+
+                async def until(event: anyio.Event) -> None:
+                    await event.wait()
+                    either.cancel_scope.cancel()
+
+                either.start_soon(until, zygote.is_gone)
+                either.start_soon(until, self._closing)

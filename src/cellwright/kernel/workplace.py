@@ -1,0 +1,132 @@
+"""Where one notebook's kernels run: its project, its environment, its limits, and what becomes of changed files."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+from cellwright.errors import RefusedByPolicy
+from cellwright.kernel.environments import Environment, UvSettings, environment_for, header_of
+from cellwright.kernel.kernel import Kernel
+from cellwright.kernel.zygote import Zygote, package_paths
+from cellwright.notebook import Document
+from cellwright.sandbox import CageSpec, DataMount, FilesMode, KeepReport, Limits, Tier, hidden_in
+from cellwright.sandbox.spec import PROTECTED
+from cellwright_guest import wire
+
+CAGE_UID = 54321
+"""Whom a kernel runs as when we are root: a number nobody else has, so that limits count and files are not ours."""
+_INSIDE = PurePosixPath("/project")
+_ENVIRONMENT_MAIN = Path(wire.__file__).with_name("environment_main.py")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terrain:
+    """What the person allowed this notebook: files, data, limits, protection."""
+
+    project: Path
+    files: FilesMode = "keep"
+    data: tuple[DataMount, ...] = ()
+    limits: Limits = field(default_factory=Limits)
+    tier: Tier = "A"
+    reveal: tuple[str, ...] = ()
+    """Paths of the project that are shown although they look like secrets."""
+    environments: Path | None = None
+    """Where built environments are cached; None refuses notebooks that need one."""
+    uv: UvSettings = field(default_factory=UvSettings)
+    on_progress: Callable[[str], None] | None = None
+
+
+class Workplace:
+    """Starts kernels for one notebook and settles what they changed."""
+
+    def __init__(self, path: Path, terrain: Terrain, zygote: Callable[[], Awaitable[Zygote]]) -> None:
+        self._path = path
+        self._terrain = terrain
+        self._zygote = zygote
+        self.environment: Environment | None = None
+        self.hidden: tuple[str, ...] = ()
+
+    @property
+    def limits(self) -> Limits:
+        """What a kernel may use."""
+        return self._terrain.limits
+
+    @property
+    def tier(self) -> Tier:
+        """How well it is contained."""
+        return self._terrain.tier
+
+    @property
+    def files(self) -> FilesMode:
+        """What becomes of changed files."""
+        return self._terrain.files
+
+    async def start_kernel(self, document: Document) -> Kernel:
+        """A new kernel for this notebook, in a cage of its own."""
+        self.environment = await self._environment(document)
+        self.hidden = hidden_in(self._terrain.project, self._terrain.reveal)
+        inside = _INSIDE / self._path.relative_to(self._terrain.project).as_posix()
+        bind = wire.Bind(filename=str(inside), threads=_cores(), app_config=dict(document.options))
+        spec = self._spec(str(inside.parent))
+        return await Kernel.start(await self._zygote(), spec, bind, command=self._command())
+
+    async def settle_files(self, kernel: Kernel) -> KeepReport | None:
+        """Carry the changed files over, when that was agreed."""
+        return await kernel.keep(self._terrain.project) if self._terrain.files == "keep" else None
+
+    def _spec(self, cwd: str) -> CageSpec:
+        terrain = self._terrain
+        software = [sys.base_prefix, sys.prefix, *package_paths()]
+        if self.environment is not None:
+            software.append(str(self.environment.path))
+        return CageSpec(
+            name=f"cellwright-{os.getpid()}",
+            tier=terrain.tier,
+            project=str(terrain.project),
+            files=terrain.files,
+            hidden=self.hidden,
+            data=terrain.data,
+            software=tuple(dict.fromkeys(software)),
+            limits=terrain.limits,
+            uid=CAGE_UID if os.geteuid() == 0 else None,
+            environment=_ENVIRONMENT,
+            cwd=cwd,
+            # The document is the only authority over the notebook's own file.
+            protected=(*PROTECTED, self._path.relative_to(terrain.project).as_posix()),
+        )
+
+    async def _environment(self, document: Document) -> Environment | None:
+        header = header_of(document.header)
+        if header is None:
+            return None
+        if self._terrain.environments is None:
+            raise RefusedByPolicy("This notebook asks for its own packages, and building environments is off here.")
+        return await environment_for(
+            header, cache=self._terrain.environments, uv=self._terrain.uv, on_progress=self._terrain.on_progress
+        )
+
+    def _command(self) -> list[str] | None:
+        if self.environment is None:
+            return None
+        guest_home = str(_ENVIRONMENT_MAIN.parent.parent)
+        python = str(self.environment.python)
+        return [python, "-I", "-S", "-B", str(_ENVIRONMENT_MAIN), str(self.environment.site_packages), guest_home]
+
+
+_ENVIRONMENT = {
+    "PATH": "/usr/local/bin:/usr/bin:/bin",
+    "HOME": "/home/cell",
+    "USER": "cell",
+    "LANG": "C.UTF-8",
+    "TMPDIR": "/tmp",
+    # Byte code next to a person's modules would show up among the changed files.
+    "PYTHONDONTWRITEBYTECODE": "1",
+}
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0))

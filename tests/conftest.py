@@ -1,0 +1,66 @@
+"""What every test may use: one warm zygote for the whole session, and notebooks made on the spot."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from cellwright.kernel import KernelPool, OpenNotebook
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(scope="session")
+async def pool() -> AsyncGenerator[KernelPool]:
+    from cellwright.kernel import KernelPool
+
+    async with KernelPool.open() as opened:
+        yield opened
+
+
+Opener = Callable[..., "AbstractAsyncContextManager[OpenNotebook]"]
+
+
+def notebook_source(*cells: str) -> str:
+    """A marimo notebook with these cells."""
+    body = "".join(
+        "\n\n@app.cell\ndef _():\n" + "".join(f"    {line}\n" if line else "\n" for line in code.splitlines())
+        for code in cells
+    )
+    head = 'import marimo\n\n__generated_with = "0.25.2"\napp = marimo.App()\n'
+    return f'{head}{body}\n\nif __name__ == "__main__":\n    app.run()\n'
+
+
+@pytest.fixture
+def write_notebook(tmp_path: Path) -> Callable[..., Path]:
+    def write(*cells: str, name: str = "project/notebook.py") -> Path:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(notebook_source(*cells))
+        return path
+
+    return write
+
+
+@pytest.fixture
+def opened(pool: KernelPool, write_notebook: Callable[..., Path], tmp_path: Path) -> Opener:
+    """Open a notebook with these cells from the warm pool: `async with opened("x = 1") as notebook`."""
+    from cellwright.app import open_notebook
+    from cellwright.settings import Settings
+
+    def open_cells(
+        *cells: str, path: Path | None = None, own_pool: KernelPool | None = None, **options: Any
+    ) -> AbstractAsyncContextManager[OpenNotebook]:
+        where = path or write_notebook(*cells)
+        options.setdefault("settings", Settings(home=tmp_path / "home", cache=tmp_path / "cache"))
+        return open_notebook(where, pool=own_pool or pool, **options)
+
+    return open_cells

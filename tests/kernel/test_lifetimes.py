@@ -1,0 +1,127 @@
+"""What is left when something dies: nothing that runs, and nothing that matters is lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+
+import anyio
+import psutil
+import pytest
+
+from cellwright.kernel import KernelPool, OpenNotebook
+from cellwright.notebook import CreateCell
+
+Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]
+
+
+async def test_a_killed_zygote_comes_back_and_open_notebooks_recover_by_replay(opened: Opener, tmp_path: Path) -> None:
+    async with KernelPool.open(tmp_path / "zygote") as pool, opened("x = 41", own_pool=pool) as notebook:
+        await notebook.run("all")
+        zygote = await pool.zygote()
+        kernel = notebook.kernel
+        assert kernel is not None
+        os.kill(zygote.process.pid, signal.SIGKILL)
+        with anyio.fail_after(20):
+            await zygote.is_gone.wait()
+            observation = await notebook.apply([CreateCell(code="y = x + 1")])
+        assert {variable.name: variable.text for cell in observation.cells for variable in cell.variables} == {
+            "x": "41",
+            "y": "42",
+        }
+        assert not psutil.pid_exists(kernel.pid)
+
+
+HOST = """
+import sys, anyio
+from cellwright.app import open_notebook
+async def main():
+    async with open_notebook(sys.argv[1]) as notebook:
+        await notebook.run("all")
+        print(notebook.kernel.pid, flush=True)
+        await anyio.sleep_forever()
+anyio.run(main)
+"""
+
+
+def test_nothing_survives_a_host_that_is_killed(write_notebook: Callable[..., Path]) -> None:
+    path = write_notebook("import subprocess\nchild = subprocess.Popen(['sleep', '1000'], start_new_session=True)")
+    host = subprocess.Popen([sys.executable, "-c", HOST, str(path)], stdout=subprocess.PIPE, text=True)
+    assert host.stdout is not None
+    init = psutil.Process(int(host.stdout.readline()))
+    family = [*psutil.Process(host.pid).children(recursive=True), init]
+    assert "sleep" in {process.name() for process in family}
+    host.kill()
+    host.wait()
+    host.stdout.close()
+    gone, alive = psutil.wait_procs(family, timeout=20)
+    assert not alive, alive
+    assert gone
+
+
+def _footprint() -> dict[str, object]:
+    me = psutil.Process()
+    return {
+        "processes": len(me.children(recursive=True)),
+        "descriptors": me.num_fds(),
+        "mounts": Path("/proc/self/mountinfo").read_text().count("\n"),
+        # Only this process's own: other sessions may run beside us.
+        "groups": sorted(str(path) for path in Path("/sys/fs/cgroup").rglob(f"cellwright*{os.getpid()}*")),
+        "temporary files": sorted(path.name for path in Path("/tmp").glob(f"cellwright*{os.getpid()}*")),
+    }
+
+
+async def _open_use_close(opened: Opener, times: int) -> None:
+    for number in range(times):
+        async with opened(f"x = {number}\nopen('made.txt', 'w').write('x')") as notebook:
+            assert (await notebook.run("all")).is_ok
+
+
+async def test_twenty_kernels_in_a_row_leave_nothing_behind(opened: Opener) -> None:
+    await _open_use_close(opened, 2)
+    before = _footprint()
+    await _open_use_close(opened, 20)
+    assert _footprint() == before
+
+
+@pytest.mark.slow
+async def test_two_hundred_kernels_in_a_row_leave_nothing_behind(opened: Opener) -> None:
+    await _open_use_close(opened, 2)
+    before = _footprint()
+    await _open_use_close(opened, 200)
+    assert _footprint() == before
+
+
+async def test_kernels_of_one_pool_run_side_by_side_and_see_nothing_of_each_other(
+    opened: Opener, write_notebook: Callable[..., Path]
+) -> None:
+    code = "import pathlib\nmine = pathlib.Path('/tmp/mine')\nmine.write_text('{0}')\nseen = mine.read_text()"
+    found: dict[str, str] = {}
+
+    async def one(name: str) -> None:
+        path = write_notebook(code.format(name), name=f"{name}/notebook.py")
+        async with opened(path=path) as notebook:
+            for cell in (await notebook.run("all")).cells:
+                found[name] = next(variable.text for variable in cell.variables if variable.name == "seen")
+
+    async with anyio.create_task_group() as tasks:
+        for name in ("a", "b", "c"):
+            tasks.start_soon(one, name)
+    assert found == {"a": "'a'", "b": "'b'", "c": "'c'"}
+
+
+async def test_the_zygote_holds_nothing_of_its_starters_environment(pool: KernelPool) -> None:
+    zygote = await pool.zygote()
+    assert await anyio.Path(f"/proc/{zygote.process.pid}/environ").read_bytes() == b""
+    assert zygote.facts["threads"] == 1
+
+
+async def test_every_speed_patch_applies_to_the_pinned_marimo(pool: KernelPool) -> None:
+    facts = (await pool.zygote()).facts
+    assert {patch["state"] for patch in facts["patches"]} == {"Applied"}, json.dumps(facts)
