@@ -1,0 +1,125 @@
+"""The wiring: which parts a door gets, put together in one place."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from cellwright.errors import RefusedByPolicy, UserError
+from cellwright.kernel import KernelPool, OpenNotebook, Terrain, UvSettings
+from cellwright.notebook import NotebookFile, read
+from cellwright.sandbox import DataMount, FilesMode, Limits, Report, Tier, probe, project_of
+from cellwright.settings import Settings
+
+__all__ = ["Files", "open_notebook", "open_pool"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Files:
+    """Which files a notebook sees, and what becomes of those it changes."""
+
+    mode: FilesMode = "keep"
+    """keep: changes reach the project when the notebook closes. drop: they are forgotten. direct: at once."""
+    project: Path | None = None
+    """The directory it may read and change; by default the repository or folder the notebook lies in."""
+    data: tuple[str, ...] = ()
+    """Files or folders from elsewhere, read-only at `data/NAME` beside the notebook; `NAME=PATH` renames."""
+    reveal: tuple[str, ...] = ()
+    """Paths that look like secrets and are shown all the same."""
+
+
+def open_pool(settings: Settings | None = None) -> AbstractAsyncContextManager[KernelPool]:
+    """A pool to open several notebooks from, warm from the second on: `async with open_pool() as pool`."""
+    return KernelPool.open((settings or Settings.read()).cache / "zygote")
+
+
+@asynccontextmanager
+async def open_notebook(
+    path: str | Path,
+    *,
+    files: Files | None = None,
+    limits: Limits | None = None,
+    tier: Tier | None = None,
+    allow_uncontained: bool = False,
+    pool: KernelPool | None = None,
+    settings: Settings | None = None,
+    on_progress: Callable[[str], None] | None = None,
+) -> AsyncGenerator[OpenNotebook]:
+    """A marimo notebook with a live, sandboxed kernel.
+
+    Leaving the block stops what runs, settles changed files and ends the kernel. Where nothing can contain the
+    code (tier D) this is refused, unless `allow_uncontained` says otherwise.
+    """
+    file = read(Path(path))
+    terrain = terrain_for(
+        file,
+        files=files or Files(),
+        limits=limits or Limits(),
+        tier=contained(tier, probe(), allow_uncontained=allow_uncontained),
+        settings=settings or Settings.read(),
+        on_progress=on_progress,
+    )
+    async with AsyncExitStack() as stack:
+        own_pool = pool or await stack.enter_async_context(open_pool(settings))
+        yield await stack.enter_async_context(own_pool.open_notebook(file, terrain))
+
+
+def terrain_for(
+    file: NotebookFile,
+    *,
+    files: Files,
+    limits: Limits,
+    tier: Tier,
+    settings: Settings,
+    on_progress: Callable[[str], None] | None = None,
+) -> Terrain:
+    """Where this notebook's kernels run."""
+    notebook = file.path.resolve()
+    project = (files.project or project_of(notebook)).resolve()
+    if not notebook.is_relative_to(project):
+        raise UserError(
+            f"{str(notebook)!r} is not inside the project {str(project)!r}.", hint="Name another --project."
+        )
+    return Terrain(
+        project=project,
+        files=files.mode,
+        data=_data_mounts(files.data, notebook.parent.relative_to(project)),
+        limits=limits,
+        tier=tier,
+        reveal=files.reveal,
+        environments=settings.cache / "environments",
+        uv=UvSettings(variables=settings.uv_variables),
+        on_progress=on_progress,
+    )
+
+
+def contained(wanted: Tier | None, report: Report, *, allow_uncontained: bool) -> Tier:
+    """The tier to run at: what this machine offers, never better, never nothing unless told so."""
+    tier = wanted or report.tier
+    if tier < report.tier:
+        raise RefusedByPolicy(f"Tier {tier} is not to be had here.", hint="`cellwright doctor` says what is missing.")
+    if tier == "D" and not allow_uncontained:
+        raise RefusedByPolicy(
+            "Nothing on this machine can contain a notebook's code.",
+            hint="`cellwright doctor` says what is missing; --allow-uncontained runs it all the same.",
+        )
+    return tier
+
+
+def _data_mounts(words: Sequence[str], beside: Path) -> tuple[DataMount, ...]:
+    mounts: list[DataMount] = []
+    for word in words:
+        name, equals, source = word.partition("=")
+        path = Path(source if equals and not Path(word).exists() else word).expanduser()
+        if not path.exists():
+            raise UserError(f"No data at {str(path)!r}.", hint="--data takes a file or folder, or NAME=PATH.")
+        label = name if equals and not Path(word).exists() else path.resolve().name
+        if "/" in label or label in ("", ".", ".."):
+            raise UserError(f"{label!r} is no name for data.", hint="Use --data NAME=PATH with a plain name.")
+        mounts.append(DataMount(source=str(path.resolve()), target=(beside / "data" / label).as_posix()))
+    targets = [mount.target for mount in mounts]
+    if len(set(targets)) < len(targets):
+        raise UserError("Two --data options have the same name.", hint="Rename one with NAME=PATH.")
+    return tuple(mounts)

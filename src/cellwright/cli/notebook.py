@@ -1,0 +1,304 @@
+"""`cellwright notebook run|apply|show`."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import anyio
+import typer
+
+from cellwright.app import Files, open_notebook
+from cellwright.cli import render
+from cellwright.errors import UserError
+from cellwright.kernel import Call, CellFinished, CellOutcome, Event, Observation, OpenNotebook
+from cellwright.notebook import Document, SaveConflict, graph, parse_edits, read, summary
+from cellwright.sandbox import FileChange, FilesMode, Limits, Tier
+
+app = typer.Typer(help="Open a marimo notebook without a browser.", no_args_is_help=True)
+
+FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="A marimo notebook (.py).")]
+JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]
+DataOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--data",
+        metavar="PATH",
+        help="A file or folder, read-only at data/NAME beside the notebook. Repeatable; NAME=PATH renames.",
+    ),
+]
+FilesOption = Annotated[
+    str, typer.Option("--files", metavar="keep|drop|direct", help="What becomes of files the notebook changes.")
+]
+LimitOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--limit",
+        metavar="NAME=VALUE",
+        help="memory=2g, wall=20s, cpu=60s, processes=64, open_files=256, disk=1g, inodes=10000, tmp=256m, output=8m. "
+        "Repeatable.",
+    ),
+]
+ProjectOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--project", metavar="DIR", help="The directory the notebook may see; default: its repository or folder."
+    ),
+]
+RevealOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--reveal", metavar="PATH", help="Show a file that looks like a secret (relative to the project). Repeatable."
+    ),
+]
+UncontainedOption = Annotated[
+    bool, typer.Option("--allow-uncontained", help="Run even where nothing contains the code (tier D).")
+]
+TierOption = Annotated[
+    str | None,
+    typer.Option(
+        "--tier", metavar="A|B|C|D", help="Run at this tier instead of the best one here; never a better one."
+    ),
+]
+
+
+@app.command()
+def run(
+    file: FileArgument,
+    as_json: JsonOption = False,
+    data: DataOption = None,
+    files: FilesOption = "keep",
+    limit: LimitOption = None,
+    project: ProjectOption = None,
+    reveal: RevealOption = None,
+    tier: TierOption = None,
+    allow_uncontained: UncontainedOption = False,
+) -> None:
+    """Run a notebook from top to bottom in the cage and tell the outcome of every cell."""
+    options = _options(data, files, limit, project, reveal, tier, allow_uncontained)
+    result = anyio.run(_run, file, options, not as_json)
+    _finish(result, as_json)
+
+
+@app.command()
+def apply(
+    file: FileArgument,
+    edits: Annotated[Path, typer.Argument(metavar="EDITS.json", help="A JSON list of edits; `-` reads stdin.")],
+    as_json: JsonOption = False,
+    data: DataOption = None,
+    files: FilesOption = "keep",
+    limit: LimitOption = None,
+    project: ProjectOption = None,
+    reveal: RevealOption = None,
+    tier: TierOption = None,
+    allow_uncontained: UncontainedOption = False,
+) -> None:
+    """Apply edits, run what they affect, save the notebook."""
+    options = _options(data, files, limit, project, reveal, tier, allow_uncontained)
+    result = anyio.run(_apply, file, _read_json(edits), options, not as_json)
+    _finish(result, as_json)
+
+
+@app.command()
+def show(file: FileArgument, as_json: JsonOption = False) -> None:
+    """Show a notebook's cells and their graph, without running anything."""
+    document = read(file).document
+    cells = _shown_cells(document)
+    if as_json:
+        render.as_json({"path": str(file), "options": dict(document.options), "cells": cells})
+    else:
+        render.notebook_cells(cells, summary(document, {}, 8_000))
+
+
+# ── what each command does ──
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class _Options:
+    files: Files
+    limits: Limits
+    tier: Tier | None
+    allow_uncontained: bool
+
+
+def _options(
+    data: list[str] | None,
+    files: str,
+    limit: list[str] | None,
+    project: Path | None,
+    reveal: list[str] | None,
+    tier: str | None,
+    allow_uncontained: bool,
+) -> _Options:
+    modes: dict[str, FilesMode] = {"keep": "keep", "drop": "drop", "direct": "direct"}
+    tiers: dict[str, Tier] = {"A": "A", "B": "B", "C": "C", "D": "D"}
+    if files not in modes:
+        raise UserError(f"Unknown --files {files!r}.", hint="keep, drop or direct.")
+    if tier is not None and tier.upper() not in tiers:
+        raise UserError(f"Unknown --tier {tier!r}.", hint="A, B, C or D.")
+    return _Options(
+        files=Files(mode=modes[files], project=project, data=tuple(data or ()), reveal=tuple(reveal or ())),
+        limits=Limits.parse(limit or ()),
+        tier=tiers[tier.upper()] if tier is not None else None,
+        allow_uncontained=allow_uncontained,
+    )
+
+
+async def _run(file: Path, options: _Options, is_for_people: bool) -> dict[str, Any]:
+    async with _opened(file, options) as notebook:
+        observation = await _followed(notebook.run("all"), is_for_people)
+        result = _result(notebook, observation)
+        changes = await notebook.changed_files()
+    return {**result, "files": _settled(notebook, changes)}
+
+
+async def _apply(file: Path, edits: object, options: _Options, is_for_people: bool) -> dict[str, Any]:
+    async with _opened(file, options) as notebook:
+        wanted = parse_edits(edits, notebook.document)
+        observation = await _followed(notebook.apply(wanted), is_for_people)
+        conflict = notebook.save() if observation.refused is None else None
+        result = _result(notebook, observation)
+        changes = await notebook.changed_files()
+    return {
+        **result,
+        "files": _settled(notebook, changes),
+        "refused": _refusal(observation, conflict),
+        "saved": observation.refused is None and conflict is None,
+    }
+
+
+def _opened(file: Path, options: _Options) -> Any:
+    return open_notebook(
+        file,
+        files=options.files,
+        limits=options.limits,
+        tier=options.tier,
+        allow_uncontained=options.allow_uncontained,
+        on_progress=render.note,
+    )
+
+
+async def _followed(call: Call, is_for_people: bool) -> Observation:
+    last: Event | None = None
+    async for last in call:
+        if is_for_people and isinstance(last, CellFinished):
+            render.cell_line(_cell(last.outcome))
+    assert isinstance(last, Observation)
+    return last
+
+
+def _result(notebook: OpenNotebook, observation: Observation) -> dict[str, Any]:
+    kernel = notebook.kernel
+    end = observation.kernel_end
+    return {
+        "cells": [_cell(outcome) for outcome in observation.cells],
+        "stale": list(observation.stale),
+        "kernel_end": dataclasses.asdict(end) if end is not None else None,
+        "problem": observation.problem,
+        "sandbox": {"tier": notebook.tier, "limits": notebook.limits.as_dict(), "hidden": list(notebook.hidden_files)},
+        "kernel_ready_ms": round(kernel.ready_ms, 1) if kernel is not None else None,
+        "ok": observation.is_ok,
+    }
+
+
+def _cell(outcome: CellOutcome) -> dict[str, Any]:
+    return {
+        "id": outcome.id,
+        "name": outcome.name,
+        "status": outcome.status,
+        "error": dataclasses.asdict(outcome.error) if outcome.error else None,
+        "console": outcome.console,
+        "output": {"mimetype": outcome.output.mimetype, "text": outcome.output.text} if outcome.output else None,
+        "ms": outcome.ms,
+    }
+
+
+def _settled(notebook: OpenNotebook, changes: tuple[FileChange, ...]) -> list[dict[str, Any]]:
+    refused = {path: reason for report in notebook.kept for path, reason in report.refused}
+    kept = {path for report in notebook.kept for path in report.kept}
+    return [
+        {
+            "path": change.path,
+            "kind": change.kind,
+            "bytes": change.bytes,
+            "kept": change.path in kept or notebook.files_mode == "direct",
+            "reason": refused.get(change.path),
+        }
+        for change in changes
+    ]
+
+
+def _refusal(observation: Observation, conflict: SaveConflict | None) -> dict[str, Any] | None:
+    if observation.refused is not None:
+        refused = observation.refused
+        current = refused.current.code if refused.current is not None else None
+        return {"reason": refused.reason, "edit": refused.index, "message": refused.message,
+                "current": current, "wanted": refused.wanted}  # fmt: skip
+    if conflict is not None:
+        message = "The file changed on disk since it was read; it was not overwritten."
+        return {"reason": "changed-on-disk", "message": message,
+                "current": conflict.disk_text, "wanted": conflict.our_text}  # fmt: skip
+    return None
+
+
+def _finish(result: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        render.as_json(result)
+    else:
+        render.run_result(result)
+        if result.get("refused"):
+            render.refusal(result["refused"])
+    if result.get("refused"):
+        raise typer.Exit(3)
+    raise typer.Exit(0 if result["ok"] else 1)
+
+
+def _shown_cells(document: Document) -> list[dict[str, Any]]:
+    drawn = graph(document)
+    problems = _problems(document)
+    return [
+        {
+            "id": cell.id,
+            "name": cell.name,
+            "version": cell.version,
+            "code": cell.code,
+            "config": dataclasses.asdict(cell.config),
+            "defs": sorted(drawn.nodes[cell.id].defs),
+            "refs": sorted(drawn.nodes[cell.id].refs),
+            "parents": sorted(drawn.nodes[cell.id].parents),
+            "children": sorted(drawn.nodes[cell.id].children),
+            "problems": problems.get(cell.id, []),
+        }
+        for cell in document.cells
+    ]
+
+
+def _problems(document: Document) -> dict[str, list[str]]:
+    drawn = graph(document)
+    problems: dict[str, list[str]] = {}
+    for cell, node in drawn.nodes.items():
+        if node.problem is not None:
+            problems.setdefault(cell, []).append(node.problem.message)
+    for cycle in drawn.cycles:
+        for cell in cycle.cells:
+            problems.setdefault(cell, []).append(f"part of a cycle through {', '.join(cycle.names)}")
+    for name, cells in drawn.defined_twice.items():
+        for cell in cells:
+            problems.setdefault(cell, []).append(f"{name!r} is defined in {len(cells)} cells")
+    return problems
+
+
+def _read_json(path: Path) -> object:
+    try:
+        text = typer.get_text_stream("stdin").read() if str(path) == "-" else path.read_text("utf-8")
+        return json.loads(text)
+    except OSError as error:
+        raise UserError(
+            f"Cannot read {str(path)!r}: {error.strerror}.", hint="Give a JSON file, or - for stdin."
+        ) from error
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise UserError(
+            f"{str(path)!r} is not JSON: {error}.", hint="A list of edits, see docs/notebooks.md."
+        ) from error

@@ -1,0 +1,112 @@
+"""What people and programs see: data on stdout, everything for people on stderr."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from cellwright.errors import CellwrightError
+
+_MARKS = {
+    "ok": "[green]✓[/]",
+    "failed": "[red]✗[/]",
+    "lost": "[red]✗[/]",
+    "cancelled": "[yellow]–[/]",
+    "interrupted": "[yellow]■[/]",
+    "stopped": "[blue]◦[/]",
+    "disabled": "[dim]◦[/]",
+    "stale": "[yellow]…[/]",
+}
+
+people = Console(stderr=True, highlight=False)
+_data = Console(highlight=False)
+
+
+def as_json(value: object) -> None:
+    """One JSON object on stdout."""
+    print(json.dumps(value, ensure_ascii=False, indent=2 if sys.stdout.isatty() else None))
+
+
+def note(text: str) -> None:
+    """A line for the person who waits."""
+    people.print(escape(text), style="dim")
+
+
+def error(problem: CellwrightError) -> None:
+    """What went wrong, and what to do next."""
+    people.print(f"[red]error:[/] {escape(problem.message)}")
+    if problem.hint:
+        people.print(f"[cyan]hint:[/] {escape(problem.hint)}")
+
+
+def cell_line(cell: Mapping[str, Any]) -> None:
+    """One line per finished cell, as it finishes."""
+    mark = _MARKS.get(cell["status"], "·")
+    people.print(f"{mark} {escape(cell['name'])} [dim]{cell['ms']:.0f} ms[/]")
+
+
+def run_result(result: Mapping[str, Any]) -> None:
+    """The outcome of a run: per cell its status, what it printed and showed, then what it left behind."""
+    table = Table(box=None, pad_edge=False, show_header=True, header_style="dim")
+    for title in ("", "cell", "ms", "outcome"):
+        table.add_column(title, justify="right" if title == "ms" else "left", overflow="fold")
+    for cell in result["cells"]:
+        mark = _MARKS.get(cell["status"], "·")
+        table.add_row(mark, escape(cell["name"]), f"{cell['ms']:.1f}", escape(_outcome(cell)))
+    _data.print(table)
+    for change in result.get("files", []):
+        _data.print(f"[dim]file[/] {change['kind']}: {escape(change['path'])}")
+    sandbox = result["sandbox"]
+    people.print(f"[dim]tier {sandbox['tier']} · kernel ready in {result['kernel_ready_ms']:.0f} ms[/]")
+
+
+def _outcome(cell: Mapping[str, Any]) -> str:
+    parts: list[str] = []
+    if cell["error"]:
+        line = f" (line {cell['error']['line']})" if cell["error"]["line"] else ""
+        parts.append(f"{cell['error']['type']}{line}: {cell['error']['message']}")
+    if cell["console"]:
+        parts.append(_shortened(cell["console"].rstrip()))
+    if cell["output"]:
+        parts.append(_shortened(cell["output"]["text"]))
+    return "\n".join(parts) or cell["status"]
+
+
+def _shortened(text: str, lines: int = 12, characters: int = 1_200) -> str:
+    kept = text[:characters].splitlines()[:lines]
+    return "\n".join(kept) + ("\n…" if len(text) > characters or len(text.splitlines()) > lines else "")
+
+
+def notebook_cells(cells: Sequence[Mapping[str, Any]], summary: str) -> None:
+    """A notebook without running it."""
+    _data.print(escape(summary))
+    broken = [cell for cell in cells if cell["problems"]]
+    for cell in broken:
+        for problem in cell["problems"]:
+            people.print(f"[red]✗[/] {escape(cell['name'])}: {escape(problem)}")
+
+
+def doctor_report(report: Mapping[str, Any]) -> None:
+    """What is well and what is missing, with the consequence of each lack."""
+    for check in report["checks"]:
+        mark = "[green]✓[/]" if check["ok"] else "[yellow]✗[/]"
+        _data.print(f"{mark} {escape(check['name'])}: {escape(check['detail'])}")
+        if check.get("consequence") and not check["ok"]:
+            _data.print(f"    [yellow]{escape(check['consequence'])}[/]")
+    _data.print(f"\nsandbox tier [bold]{report['sandbox']['tier']}[/]")
+    for untested in report["sandbox"]["untested"]:
+        _data.print(f"[dim]untested: {escape(untested)}[/]")
+
+
+def refusal(refused: Mapping[str, Any]) -> None:
+    """Why nothing was changed, with both texts."""
+    people.print(f"[red]refused:[/] {escape(refused['message'])}")
+    for title in ("current", "wanted"):
+        if refused.get(title):
+            people.print(f"[dim]── {title} ──[/]\n{escape(_shortened(refused[title]))}")

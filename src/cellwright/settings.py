@@ -1,0 +1,53 @@
+"""What the person's environment says, read once.
+
+Sits above every room, so no room can read it: constructors receive values.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Paths and passed-on variables."""
+
+    home: Path
+    """The state directory: mode 0700, never visible in a cage."""
+    cache: Path
+    """What can be thrown away and built again, e.g. notebook environments."""
+    uv_variables: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    """The person's index, proxy and certificate settings, for building environments."""
+
+    @classmethod
+    def read(cls, variables: Mapping[str, str] | None = None) -> Settings:
+        """From `$CELLWRIGHT_HOME`, else the XDG folders."""
+        variables = os.environ if variables is None else variables
+        person = Path(variables.get("HOME") or "/")
+        state = Path(variables.get("XDG_STATE_HOME") or person / ".local" / "state")
+        cache = Path(variables.get("XDG_CACHE_HOME") or person / ".cache")
+        own = variables.get("CELLWRIGHT_HOME")
+        passed_on = (
+            "UV_",
+            "PIP_",
+            "HTTP_PROXY",
+            "HTTPS_PROXY",
+            "NO_PROXY",
+            "ALL_PROXY",
+            "SSL_CERT_FILE",
+            "SSL_CERT_DIR",
+        )
+        return cls(
+            home=Path(own) if own else state / "cellwright",
+            cache=Path(own) / "cache" if own else cache / "cellwright",
+            uv_variables={name: value for name, value in variables.items() if name.upper().startswith(passed_on)},
+        )
+
+    def ready_home(self) -> Path:
+        """The state directory, made if need be, closed to everyone else."""
+        self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.home.chmod(0o700)
+        return self.home

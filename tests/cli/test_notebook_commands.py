@@ -1,0 +1,237 @@
+"""The command line through its real door: a process, its exit code, its stdout and stderr."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from dirty_equals import IsFloat, IsPositive, IsStr
+from inline_snapshot import snapshot
+
+CELLWRIGHT = Path(sys.executable).with_name("cellwright")
+Write = Callable[..., Path]
+
+
+def cellwright(*words: str | Path, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run([CELLWRIGHT, *words], input=stdin, capture_output=True, text=True, timeout=120, check=False)
+
+
+def as_json(*words: str | Path, code: int = 0, stdin: str = "") -> Any:
+    done = cellwright(*words, "--json", stdin=stdin)
+    assert done.returncode == code, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_run_answers_with_one_json_object(write_notebook: Write) -> None:
+    path = write_notebook("x = 20", "print('hello')\ny = x + 1\ny * 2")
+    result = as_json("notebook", "run", path)
+    assert result == snapshot(
+        {
+            "cells": [
+                {
+                    "id": "Hbol",
+                    "name": "Hbol",
+                    "status": "ok",
+                    "error": None,
+                    "console": "",
+                    "output": None,
+                    "ms": IsFloat(),
+                },
+                {
+                    "id": "MJUe",
+                    "name": "MJUe",
+                    "status": "ok",
+                    "error": None,
+                    "console": "hello\n",
+                    "output": {"mimetype": "text/html", "text": "42"},
+                    "ms": IsFloat(),
+                },
+            ],
+            "stale": [],
+            "kernel_end": None,
+            "problem": "",
+            "sandbox": {
+                "tier": IsStr(regex="[ABC]"),
+                "limits": {
+                    "memory_mb": 4096,
+                    "cpu_seconds": None,
+                    "wall_seconds": None,
+                    "processes": 256,
+                    "open_files": 1024,
+                    "disk_mb": 2048,
+                    "inodes": 200000,
+                    "tmp_mb": 512,
+                    "output_mb": 64,
+                },
+                "hidden": [],
+            },
+            "kernel_ready_ms": IsPositive(),
+            "ok": True,
+            "files": [],
+        }
+    )
+
+
+def test_run_exits_1_when_a_cell_fails_and_shows_why(write_notebook: Write) -> None:
+    done = cellwright("notebook", "run", write_notebook("x = 1 / 0"))
+    assert done.returncode == 1
+    assert "ZeroDivisionError (line 1): division by zero" in done.stdout
+
+
+def test_a_file_that_is_no_notebook_is_a_usage_error_with_a_hint(tmp_path: Path) -> None:
+    path = tmp_path / "script.py"
+    path.write_text("print('hi')\n")
+    done = cellwright("notebook", "run", path)
+    assert done.returncode == 2
+    assert "error:" in done.stderr
+    assert "hint:" in done.stderr
+    assert done.stdout == ""
+
+
+def test_unknown_limits_and_modes_are_usage_errors(write_notebook: Write) -> None:
+    path = write_notebook("x = 1")
+    assert cellwright("notebook", "run", path, "--limit", "memory=lots").returncode == 2
+    assert cellwright("notebook", "run", path, "--limit", "colour=red").returncode == 2
+    assert cellwright("notebook", "run", path, "--files", "burn").returncode == 2
+    assert cellwright("notebook", "run", path, "--data", "/nowhere/at/all").returncode == 2
+
+
+def test_nothing_contains_the_code_at_tier_d_so_it_is_refused_unless_told_otherwise(write_notebook: Write) -> None:
+    path = write_notebook("x = 1")
+    refused = cellwright("notebook", "run", path, "--tier", "D")
+    assert refused.returncode == 3
+    assert "--allow-uncontained" in refused.stderr
+    assert as_json("notebook", "run", path, "--tier", "D", "--allow-uncontained")["sandbox"]["tier"] == "D"
+
+
+def test_changed_files_are_kept_by_default_and_dropped_when_asked(write_notebook: Write) -> None:
+    path = write_notebook("from pathlib import Path\nPath('out.txt').write_text('made here')")
+    made = {"path": "out.txt", "kind": "created", "bytes": 9, "reason": None}
+    dropped = as_json("notebook", "run", path, "--files", "drop")
+    assert dropped["files"] == [{**made, "kept": False}]
+    assert not (path.parent / "out.txt").exists()
+    kept = as_json("notebook", "run", path)
+    assert kept["files"] == [{**made, "kept": True}]
+    assert (path.parent / "out.txt").read_text() == "made here"
+
+
+def test_data_from_elsewhere_is_readable_beside_the_notebook_and_not_writable(
+    write_notebook: Write, tmp_path: Path
+) -> None:
+    sales = tmp_path / "elsewhere" / "sales.csv"
+    sales.parent.mkdir()
+    sales.write_text("a,b\n1,2\n")
+    path = write_notebook(
+        "from pathlib import Path\ntext = Path('data/sales.csv').read_text()",
+        "try:\n    Path('data/sales.csv').write_text('gone')\n    outcome = 'written'\n"
+        "except OSError:\n    outcome = 'refused'\nprint(text, outcome)",
+    )
+    result = as_json("notebook", "run", path, "--data", sales)
+    assert result["cells"][-1]["console"] == "a,b\n1,2\n refused\n"
+    assert result["files"] == []
+    assert sales.read_text() == "a,b\n1,2\n"
+
+
+def test_a_notebook_over_its_wall_time_is_ended_and_says_so(write_notebook: Write) -> None:
+    path = write_notebook("import time\ntime.sleep(60)")
+    result = as_json("notebook", "run", path, "--limit", "wall=1s", code=1)
+    assert result["kernel_end"]["limit"] == "wall"
+    assert result["cells"][0]["status"] == "lost"
+
+
+def test_a_notebook_over_its_memory_is_ended_and_says_so(write_notebook: Write) -> None:
+    path = write_notebook("blocks = []\nfor _ in range(64):\n    blocks.append(b'x' * (16 << 20))")
+    result = as_json("notebook", "run", path, "--limit", "memory=300m", code=1)
+    end, cell = result["kernel_end"], result["cells"][0]
+    if result["sandbox"]["tier"] == "A":
+        assert (end["out_of_memory"], cell["status"]) == (True, "lost")
+    else:
+        assert cell["error"]["type"] == "MemoryError"
+
+
+def test_apply_edits_runs_what_they_affect_and_saves(write_notebook: Write, tmp_path: Path) -> None:
+    path = write_notebook("x = 1", "y = x + 1")
+    edits = tmp_path / "edits.json"
+    edits.write_text(json.dumps([{"op": "edit", "cell": "Hbol", "base_version": 1, "code": "x = 10"}]))
+    result = as_json("notebook", "apply", path, edits)
+    assert [cell["id"] for cell in result["cells"]] == ["Hbol", "MJUe"]
+    assert result["saved"] is True
+    assert "x = 10" in path.read_text()
+
+
+def test_apply_refuses_a_stale_edit_with_both_texts_and_exit_code_3(write_notebook: Write) -> None:
+    path = write_notebook("x = 1")
+    before = path.read_text()
+    edits = json.dumps([{"op": "edit", "cell": "Hbol", "base_version": 7, "code": "x = 10"}])
+    result = as_json("notebook", "apply", path, "-", stdin=edits, code=3)
+    assert result["refused"]["current"] == "x = 1"
+    assert result["refused"]["wanted"] == "x = 10"
+    assert path.read_text() == before
+
+
+def test_apply_says_which_edit_and_field_is_wrong(write_notebook: Write) -> None:
+    done = cellwright("notebook", "apply", write_notebook("x = 1"), "-", stdin='[{"op": "edit", "cell": "Hbol"}]')
+    assert done.returncode == 2
+    assert "base_version" in done.stderr
+
+
+def test_show_draws_the_graph_without_running_anything(write_notebook: Write) -> None:
+    path = write_notebook("x = 1", "y = x + 1", "from os import *")
+    shown = as_json("notebook", "show", path)
+    first, second, broken = shown["cells"]
+    assert (first["defs"], first["children"]) == (["x"], [second["id"]])
+    assert (second["refs"], second["parents"]) == (["x"], [first["id"]])
+    assert broken["problems"]
+
+
+def test_ctrl_c_stops_the_run_cleanly_and_leaves_no_process(write_notebook: Write) -> None:
+    path = write_notebook("import time\nprint('on', flush=True)\ntime.sleep(600)")
+    process = subprocess.Popen(
+        [CELLWRIGHT, "notebook", "run", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+    )
+    children: set[int] = set()
+    while len(children) < 2 and process.poll() is None:
+        children |= _descendants(process.pid)
+    os.kill(process.pid, signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert not {pid for pid in children if _is_alive(pid)}
+
+
+def _descendants(pid: int) -> set[int]:
+    found: set[int] = set()
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        try:
+            children = {int(child) for child in task.read_text().split()}
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        for child in children:
+            found |= {child} | _descendants(child)
+    return found
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def test_doctor_tells_the_tier_and_every_missing_protection() -> None:
+    report = as_json("doctor")
+    assert report["ok"] is True
+    assert report["sandbox"]["tier"] in ("A", "B", "C")
+    assert all(item["consequence"] for item in report["sandbox"]["protections"] if not item["present"])
+    assert {"python", "marimo", "zygote", "disk"} <= {check["name"] for check in report["checks"]}
+
+
+def test_the_program_starts_quickly_enough_to_say_what_it_can_do() -> None:
+    done = cellwright("--help")
+    assert done.returncode == 0
+    assert "notebook" in done.stdout
