@@ -1,0 +1,62 @@
+# Everything a contributor does, in eight verbs; CI calls the same ones. Needs only a Python >= 3.11 with venv and pip.
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-print-directory
+
+BIN := .venv/bin
+READY := .venv/.ready
+EXAMPLE := examples/penguins.py
+# The first Python on PATH that is new enough; `make setup PYTHON=/path/to/python` overrides it.
+PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python; do \
+	"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$python" && break; done)
+
+# The house rules are part of `check`, all but the documentation's blocks: those start kernels.
+DOCS_RUN := tests/house/test_docs_run.py
+BEYOND_CHECK := $(foreach file,$(filter-out $(DOCS_RUN),$(wildcard tests/house/test_*.py)),--ignore=$(file))
+# A company's own certificate authority is in the machine's store, not in uv's.
+CERTIFICATES := $(if $(wildcard /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt),--system-certs)
+UV_PIP := $(BIN)/uv $(CERTIFICATES) pip
+
+.PHONY: help setup run test test-all bench check fmt docs
+
+help: ## print what each verb does
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(READY) ## build .venv from the pinned, hashed requirements (again only when they change)
+
+run: $(READY) ## run the bundled example notebook in the cage and print the outcome of each cell
+	@$(BIN)/cellwright notebook run $(EXAMPLE)
+
+test: check ## check, then every test that is not marked slow; this is what CI runs
+	@$(BIN)/pytest -m "not slow" --durations=15 $(BEYOND_CHECK)
+
+test-all: check ## check, then every test
+	@$(BIN)/pytest --durations=15 $(BEYOND_CHECK)
+
+bench: $(READY) ## measure Cellwright against its peers; writes bench/results/latest.json
+	@$(BIN)/python -m bench
+
+check: $(READY) ## lint, format, types, floors and doorkeepers, house rules: no kernel is started
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/basedpyright
+	@$(BIN)/lint-imports --no-logo
+	@$(BIN)/pytest -q tests/house --ignore=$(DOCS_RUN)
+
+fmt: $(READY) ## sort imports, fix what can be fixed, format
+	@$(BIN)/ruff check --fix-only --quiet .
+	@$(BIN)/ruff format .
+
+docs: $(READY) ## build the documentation site into site/
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+$(READY): requirements/bootstrap.txt requirements/dev.txt pyproject.toml
+	@test -n "$(PYTHON)" || { echo "No Python >= 3.11 on PATH. Name one: make setup PYTHON=/path/to/python" >&2; exit 1; }
+	@$(BIN)/python -c '' 2>/dev/null || "$(PYTHON)" -m venv --clear .venv
+	@$(BIN)/uv --version >/dev/null 2>&1 || $(BIN)/python -m pip install --quiet --disable-pip-version-check \
+		--require-hashes --only-binary :all: -r requirements/bootstrap.txt
+	@$(UV_PIP) sync --quiet --python $(BIN)/python --require-hashes requirements/dev.txt
+	@$(UV_PIP) install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
+	@touch $@
