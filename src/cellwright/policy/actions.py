@@ -1,0 +1,256 @@
+"""What an agent may want to do, as values: a closed union, each member telling a person exactly what will happen."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from decimal import Decimal
+from typing import ClassVar, Literal, NewType, get_args
+
+from cellwright.policy.money import Price
+from cellwright.policy.shown import shown, shown_block
+
+Kind = Literal[
+    "edit-cells",
+    "run-code",
+    "read-file",
+    "write-file",
+    "delete-file",
+    "use-network",
+    "query-connection",
+    "install-package",
+    "spend",
+    "run-shell",
+    "git-commit",
+    "call-tool",
+]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+Access = Literal["read", "write"]
+
+Fingerprint = NewType("Fingerprint", str)
+"""Names one value exactly: equal only for equal values."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditCells:
+    """Change cells of a notebook."""
+
+    kind: ClassVar[Kind] = "edit-cells"
+    notebook: str
+    diff: str
+
+    def describe(self) -> str:
+        """What will happen, for a person."""
+        return _with_body(f"Edit cells of {shown(self.notebook)}", self.diff)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunCode:
+    """Run code in the notebook's cage."""
+
+    kind: ClassVar[Kind] = "run-code"
+    notebook: str
+    code: str
+
+    def describe(self) -> str:
+        """What will happen, for a person."""
+        return _with_body(f"Run code in the kernel of {shown(self.notebook)}", self.code)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadFile:
+    """Read a file. `path` is the real one, links already followed."""
+
+    kind: ClassVar[Kind] = "read-file"
+    path: str
+
+    def describe(self) -> str:
+        """What will happen, for a person."""
+        return f"Read the file {shown(self.path)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteFile:
+    """Create or change a file. `path` is the real one, links already followed."""
+
+    kind: ClassVar[Kind] = "write-file"
+    path: str
+    diff: str
+
+    def describe(self) -> str:
+        """What will happen, for a person."""
+        return _with_body(f"Write the file {shown(self.path)}", self.diff)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteFile:
+    """Delete one file. `path` is the real one, links already followed."""
+
+    kind: ClassVar[Kind] = "delete-file"
+    path: str
+
+    def describe(self) -> str:
+        """What will happen, for a person."""
+        return f"Delete the file {shown(self.path)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UseNetwork:
+    """Connect to a host. Judged by name here; the egress proxy judges again by the address it resolved to."""
+
+    kind: ClassVar[Kind] = "use-network"
+    host: str
+    port: int
+    purpose: str = ""
+
+    def describe(self) -> str:
+        """What will happen, for a person."""
+        return _with_purpose(f"Connect to {shown(self.host)} port {self.port}", self.purpose)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryConnection:
+    """Run a statement on a named connection. A statement not known to only read is `write`."""
+
+    kind: ClassVar[Kind] = "query-connection"
+    connection: str
+    access: Access
+    statement: str
+
+    def describe(self) -> str:
+        """What will happen, for a person."""
+        verb = "Read from" if self.access == "read" else "Change data through"
+        return _with_body(f"{verb} the connection {shown(self.connection)}", self.statement)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstallPackage:
+    """Install one requirement, as pip would read it."""
+
+    kind: ClassVar[Kind] = "install-package"
+    requirement: str
+    index: str = ""
+    """Another package index than the configured one; no rule that names packages allows it."""
+
+    def describe(self) -> str:
+        """What will happen, for a person."""
+        origin = f" from the index {shown(self.index)}" if self.index else ""
+        return f"Install the package {shown(self.requirement)}{origin}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spend:
+    """Spend money or tokens, most often on a model call."""
+
+    kind: ClassVar[Kind] = "spend"
+    price: Price
+    tokens: int = 0
+    purpose: str = ""
+
+    def describe(self) -> str:
+        """What will happen, for a person."""
+        tokens = f" ({self.tokens} tokens)" if self.tokens else ""
+        return _with_purpose(f"Spend {shown(str(self.price))}{tokens}", self.purpose)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunShell:
+    """Run a program with these arguments. No shell reads them again."""
+
+    kind: ClassVar[Kind] = "run-shell"
+    command: tuple[str, ...]
+    folder: str
+
+    def describe(self) -> str:
+        """What will happen, for a person."""
+        # JSON's quoting keeps arguments apart whatever stands in them.
+        words = " ".join(json.dumps(shown(word), ensure_ascii=False) for word in self.command)
+        return f"Run {words} in {shown(self.folder)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GitCommit:
+    """Commit to a branch."""
+
+    kind: ClassVar[Kind] = "git-commit"
+    repository: str
+    branch: str
+    message: str
+    diff: str
+
+    def describe(self) -> str:
+        """What will happen, for a person."""
+        title = f"Commit to the branch {shown(self.branch)} of {shown(self.repository)}"
+        return _with_body(title, f"{self.message}\n\n{self.diff}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallTool:
+    """Call a tool of an outside server."""
+
+    kind: ClassVar[Kind] = "call-tool"
+    server: str
+    tool: str
+    arguments: str
+    """JSON text, exactly as it will be sent."""
+
+    @classmethod
+    def of(cls, server: str, tool: str, arguments: Mapping[str, object]) -> CallTool:
+        """A call with arguments not yet written as JSON."""
+        return cls(server=server, tool=tool, arguments=json.dumps(arguments, sort_keys=True))
+
+    def describe(self) -> str:
+        """What will happen, for a person."""
+        return _with_body(f"Call the tool {shown(self.tool)} of {shown(self.server)}", self.arguments)
+
+
+Action = (
+    EditCells
+    | RunCode
+    | ReadFile
+    | WriteFile
+    | DeleteFile
+    | UseNetwork
+    | QueryConnection
+    | InstallPackage
+    | Spend
+    | RunShell
+    | GitCommit
+    | CallTool
+)
+ACTIONS: Mapping[Kind, type[Action]] = {member.kind: member for member in get_args(Action)}
+
+
+def fingerprint(action: Action) -> Fingerprint:
+    """Names exactly this action, every argument included."""
+    return fingerprint_of((action.kind, *(_plain(getattr(action, field.name)) for field in fields(action))))
+
+
+def fingerprint_of(parts: object) -> Fingerprint:
+    """Names a nested structure of strings, numbers and sequences."""
+    canonical = json.dumps(parts, ensure_ascii=True, separators=(",", ":"), sort_keys=True)
+    return Fingerprint(hashlib.sha256(canonical.encode("ascii")).hexdigest())
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Decimal):
+        # 1.0 and 1.00 are the same money; `normalize` would round.
+        sign, digits, exponent = value.as_tuple()
+        written = "".join(map(str, digits))
+        kept = written.rstrip("0")
+        return (sign, kept, exponent + len(written) - len(kept)) if kept and isinstance(exponent, int) else str(value)
+    if isinstance(value, str | int | tuple):
+        return value
+    names = type(value).__slots__  # pyright: ignore[reportAttributeAccessIssue] # Money and UnknownPrice are slotted.
+    return [type(value).__name__, *(_plain(getattr(value, name)) for name in names)]
+
+
+def _with_body(title: str, body: str) -> str:
+    return f"{title}:\n{shown_block(body)}" if body else title
+
+
+def _with_purpose(title: str, purpose: str) -> str:
+    return f"{title} for {shown(purpose)}" if purpose else title

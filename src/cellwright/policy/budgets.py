@@ -1,0 +1,256 @@
+"""Budgets: what has been used and is held, against what may be. `models` measures, this room decides.
+
+A call is reserved with an estimate and settled with what it really used. A reservation that would pass a limit is not
+made; what really happened is always counted, even when it passes one. Either way the answer says to pause and ask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Final, NewType, assert_never
+
+from cellwright.errors import Defect
+from cellwright.policy.limits import MEASURES, PARTIES, Limit, Measure, Per
+from cellwright.policy.money import Money, Price, UnknownPrice, add, is_amount
+
+UseId = NewType("UseId", str)
+"""Names one use for good; the same use told twice counts once."""
+
+_NOTHING: Final = Decimal(0)
+_FREE: Final = Money(amount=_NOTHING)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Use:
+    """What one step used or will use, and on whose account."""
+
+    id: UseId
+    run: str
+    person: str
+    team: str = ""
+    price: Price = _FREE
+    tokens: int = 0
+    wall_seconds: Decimal = _NOTHING
+    kernel_seconds: Decimal = _NOTHING
+    rows: int = 0
+    steps: int = 0
+
+    def __post_init__(self) -> None:
+        amounts = [
+            Decimal(self.tokens),
+            self.wall_seconds,
+            self.kernel_seconds,
+            Decimal(self.rows),
+            Decimal(self.steps),
+        ]
+        is_sound = self.price.is_sound if isinstance(self.price, Money) else True
+        if not is_sound or not all(is_amount(amount) for amount in amounts):
+            raise Defect(f"Use {self.id!r} was measured as negative, endless or too fine to count.")
+
+    def amount(self, measure: Measure) -> Decimal:
+        """How much of one thing; an unknown price counts nothing here and is remembered apart."""
+        match measure:
+            case "money":
+                return self.price.amount if isinstance(self.price, Money) else _NOTHING
+            case "tokens":
+                return Decimal(self.tokens)
+            case "wall-seconds":
+                return self.wall_seconds
+            case "kernel-seconds":
+                return self.kernel_seconds
+            case "rows":
+                return Decimal(self.rows)
+            case "steps":
+                return Decimal(self.steps)
+            case _:
+                assert_never(measure)
+
+    def party(self, per: Per) -> str:
+        """Whose account it is."""
+        match per:
+            case "run":
+                return self.run
+            case "person":
+                return self.person
+            case "team":
+                return self.team
+            case _:
+                assert_never(per)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """What is summed together: one measure of one party, on one day (UTC) or ever."""
+
+    measure: Measure
+    per: Per
+    party: str
+    currency: str = ""
+    """Only for money."""
+    day: date | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ledger:
+    """What is held and what was used, each use once."""
+
+    limits: tuple[Limit, ...] = ()
+    held: Mapping[UseId, Use] = field(default_factory=dict[UseId, Use])
+    totals: Mapping[Account, Decimal] = field(default_factory=dict[Account, Decimal])
+    settled: frozenset[UseId] = frozenset()
+    unpriced: Mapping[UseId, tuple[Use, date]] = field(default_factory=dict[UseId, tuple[Use, date]])
+    """Settled uses whose price nobody knows yet, and their day."""
+
+    def used(self, account: Account) -> Decimal:
+        """What was used, reservations not counted."""
+        return self.totals.get(account, _NOTHING)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Within:
+    """Go on."""
+
+    ledger: Ledger
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reached:
+    """Pause and ask: this limit is reached."""
+
+    ledger: Ledger
+    """What happened is in it; what was only to be reserved is not."""
+    limit: Limit
+    party: str
+    used: Decimal
+    """With what is held, and with this use."""
+
+    def describe(self) -> str:
+        """The question to the person."""
+        where = f" ({self.limit.where})" if self.limit.where else ""
+        return f"{self.limit.describe()}{where} is reached: {self.party} would stand at {self.used:f}. Go on?"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unpriced:
+    """Pause and ask: money is bounded, and nobody knows what a use costs."""
+
+    ledger: Ledger
+    limit: Limit
+    party: str
+    why: str
+
+    def describe(self) -> str:
+        """The question to the person."""
+        return f"{self.limit.describe()} holds for {self.party}, but {self.why}. Go on?"
+
+
+Budget = Within | Reached | Unpriced
+
+
+def reserve(ledger: Ledger, estimate: Use, now: datetime) -> Budget:
+    """Hold what a call is expected to use, or say which limit it would pass. Reserving again replaces."""
+    if estimate.id in ledger.settled:
+        return Within(ledger=ledger)
+    held = replace(ledger, held={**ledger.held, estimate.id: estimate})
+    answer = _check(held, estimate, _day(now))
+    return answer if isinstance(answer, Within) else replace(answer, ledger=ledger)
+
+
+def settle(ledger: Ledger, actual: Use, now: datetime) -> Budget:
+    """Count what a call really used and let go of what was held for it. Counted once, and always."""
+    if actual.id in ledger.settled:
+        return Within(ledger=ledger)
+    day = _day(now)
+    is_unpriced = isinstance(actual.price, UnknownPrice)
+    counted = replace(
+        release(ledger, actual.id),
+        totals=_with(ledger.totals, actual, MEASURES, day),
+        settled=ledger.settled | {actual.id},
+        unpriced={**ledger.unpriced, actual.id: (actual, day)} if is_unpriced else ledger.unpriced,
+    )
+    return _check(counted, actual, day)
+
+
+def charge(ledger: Ledger, use: Use, now: datetime) -> Budget:
+    """Count what was used without a reservation."""
+    return settle(ledger, use, now)
+
+
+def release(ledger: Ledger, use: UseId) -> Ledger:
+    """Let go of what was held for a call that never happened."""
+    return replace(ledger, held={key: held for key, held in ledger.held.items() if key != use})
+
+
+def price(ledger: Ledger, use: UseId, money: Money) -> Ledger:
+    """The ledger once the unknown price of a use is known, or a person has put one on it."""
+    if use not in ledger.unpriced:
+        return ledger
+    unpriced, day = ledger.unpriced[use]
+    return replace(
+        ledger,
+        totals=_with(ledger.totals, replace(unpriced, price=money), ("money",), day),
+        unpriced={key: entry for key, entry in ledger.unpriced.items() if key != use},
+    )
+
+
+def _with(
+    totals: Mapping[Account, Decimal], use: Use, measures: tuple[Measure, ...], day: date
+) -> dict[Account, Decimal]:
+    more = dict(totals)
+    for measure in measures:
+        amount = use.amount(measure)
+        currency = use.price.currency if measure == "money" and isinstance(use.price, Money) else ""
+        for per in PARTIES if amount else ():
+            for when in (None, day):
+                account = Account(measure=measure, per=per, party=use.party(per), currency=currency, day=when)
+                more[account] = add(more.get(account, _NOTHING), amount)
+    return more
+
+
+def _check(ledger: Ledger, use: Use, day: date) -> Budget:
+    """The first limit of this use's accounts that is passed; one used up exactly is not passed yet."""
+    for limit in ledger.limits:
+        party, when = use.party(limit.per), day if limit.window == "day" else None
+        if not party:
+            continue
+        account = Account(measure=limit.measure, per=limit.per, party=party, currency=limit.currency, day=when)
+        if limit.measure == "money" and (why := _incomparable(ledger, account)):
+            return Unpriced(ledger=ledger, limit=limit, party=party, why=why)
+        used = _standing(ledger, account)
+        if used > limit.at_most:
+            return Reached(ledger=ledger, limit=limit, party=party, used=used)
+    return Within(ledger=ledger)
+
+
+def _standing(ledger: Ledger, account: Account) -> Decimal:
+    total = ledger.used(account)
+    for use in _held_by(ledger, account):
+        total = add(total, use.amount(account.measure))
+    return total
+
+
+def _incomparable(ledger: Ledger, account: Account) -> str:
+    """Which money of this account cannot be set against its limit: unknown, or of another currency."""
+    settled = [use for use, day in ledger.unpriced.values() if account.day in (None, day)]
+    for use in (*_held_by(ledger, account), *settled):
+        if use.party(account.per) == account.party and isinstance(use.price, UnknownPrice):
+            return f"use {use.id} has {use.price}"
+        if isinstance(use.price, Money) and use.price.currency != account.currency and use.price.amount:
+            return f"use {use.id} costs {use.price}"
+    for other, total in ledger.totals.items():
+        if replace(other, currency=account.currency) == account and other != account:
+            return f"{total:f} {other.currency} were spent"
+    return ""
+
+
+def _held_by(ledger: Ledger, account: Account) -> list[Use]:
+    return [use for use in ledger.held.values() if use.party(account.per) == account.party]
+
+
+def _day(now: datetime) -> date:
+    if now.tzinfo is None:
+        raise Defect("A time without its zone names no day.")
+    return now.astimezone(UTC).date()

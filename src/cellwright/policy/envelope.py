@@ -1,0 +1,130 @@
+"""One envelope for a whole plan: everything it will touch, agreed to once. Inside it nothing asks.
+
+An envelope turns questions into answers, never a no into a yes: what a rule denies stays denied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import Decimal
+
+from cellwright.policy.actions import KINDS, Action, Fingerprint, Kind, fingerprint_of
+from cellwright.policy.limits import Limit
+from cellwright.policy.money import Money, add
+from cellwright.policy.targets import Malformed, PriceTarget, Scope, scope_of
+
+_HEADINGS: dict[Kind, str] = {
+    "edit-cells": "Notebooks to edit",
+    "run-code": "Notebooks to run",
+    "read-file": "Files to read",
+    "write-file": "Files to write",
+    "delete-file": "Files to delete",
+    "use-network": "Hosts to reach",
+    "query-connection": "Connections to use",
+    "install-package": "Packages to install",
+    "run-shell": "Commands to run",
+    "git-commit": "Branches to commit to",
+    "call-tool": "Tools to call",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Envelope:
+    """What a plan will touch, and at most use. Only one a person agreed to counts: see `approvals`."""
+
+    project: str
+    scopes: frozenset[Scope] = frozenset()
+    money: Money | None = None
+    """At most so much in all. None: the envelope allows no spending of its own."""
+    wall_seconds: Decimal | None = None
+    """At most so long in all."""
+
+    @property
+    def fingerprint(self) -> Fingerprint:
+        """Names exactly this envelope."""
+        return fingerprint_of(
+            (
+                "envelope",
+                self.project,
+                sorted(scope.fingerprint for scope in self.scopes),
+                str(self.money),
+                str(self.wall_seconds),
+            )
+        )
+
+    def limits(self) -> tuple[Limit, ...]:
+        """The totals as limits on the run, for the ledger to watch."""
+        limits = list[Limit]()
+        if self.money is not None:
+            limits.append(
+                Limit(
+                    measure="money",
+                    per="run",
+                    at_most=self.money.amount,
+                    currency=self.money.currency,
+                    where="the agreed envelope",
+                )
+            )
+        if self.wall_seconds is not None:
+            limits.append(
+                Limit(measure="wall-seconds", per="run", at_most=self.wall_seconds, where="the agreed envelope")
+            )
+        return tuple(limits)
+
+    def describe(self) -> str:
+        """The whole envelope for the person who is to agree, grouped by what is touched."""
+        lines = list[str]()
+        for kind in KINDS:
+            reaches = sorted(scope.describe() for scope in self.scopes if scope.kind == kind)
+            lines += [f"{_HEADINGS[kind]}:", *(f"  {reach}" for reach in reaches)] if reaches else []
+        if self.money is not None:
+            lines.append(f"Money: at most {self.money} in all")
+        if self.wall_seconds is not None:
+            lines.append(f"Time: at most {self.wall_seconds:f} seconds")
+        return "\n".join(lines) or "Nothing that needs to be asked about"
+
+
+def envelope_of(
+    actions: Iterable[Action], *, project: str, money: Money | None = None, wall_seconds: Decimal | None = None
+) -> Envelope | Malformed:
+    """The envelope that holds exactly these planned actions.
+
+    Known prices in one currency are summed into `money` unless it is given; a price nobody knows cannot be agreed to
+    in advance and is left out, so it will ask.
+    """
+    scopes, prices = set[Scope](), list[Money]()
+    for action in actions:
+        scope = scope_of(action, project)
+        if isinstance(scope, Malformed):
+            return scope
+        if not isinstance(scope.target, PriceTarget):
+            scopes.add(scope)
+        elif isinstance(scope.target.price, Money):
+            prices.append(scope.target.price)
+    return Envelope(project=project, scopes=frozenset(scopes), money=money or _sum(prices), wall_seconds=wall_seconds)
+
+
+def covers(envelope: Envelope, action: Action) -> bool:
+    """Whether the action lies inside. A payment does when its price is known and not above the whole; `limits` sums."""
+    scope = scope_of(action, envelope.project)
+    if isinstance(scope, Malformed):
+        return False
+    if not isinstance(scope.target, PriceTarget):
+        return scope in envelope.scopes
+    price, money = scope.target.price, envelope.money
+    return (
+        isinstance(price, Money)
+        and money is not None
+        and price.currency == money.currency
+        and price.amount <= money.amount
+    )
+
+
+def _sum(prices: list[Money]) -> Money | None:
+    if not prices or len({price.currency for price in prices}) > 1:
+        return None
+    total = Decimal(0)
+    for price in prices:
+        total = add(total, price.amount)
+    return Money(amount=total, currency=prices[0].currency)

@@ -1,0 +1,191 @@
+"""The judgement: an action becomes Allow, Deny or Ask, with the reason and what decided. Total and pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import assert_never
+
+from cellwright.policy.actions import Action, Kind
+from cellwright.policy.approvals import AgreedEnvelope, Grant, QuestionId
+from cellwright.policy.built_in import default_for
+from cellwright.policy.envelope import Envelope, covers, envelope_of
+from cellwright.policy.money import Money
+from cellwright.policy.rules import LAYERS, STRICTNESS, Rule, Rules, Saying
+from cellwright.policy.targets import Malformed, Target, target_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ByRule:
+    """A rule decided."""
+
+    rule: Rule
+
+    def __str__(self) -> str:
+        return self.rule.where
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ByDefault:
+    """No rule of the person speaks of it."""
+
+    kind: Kind
+
+    def __str__(self) -> str:
+        return f"default for {self.kind}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ByEnvelope:
+    """A person agreed to the run's envelope."""
+
+    run: str
+
+    def __str__(self) -> str:
+        return f"agreed envelope of run {self.run}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ByGrant:
+    """A person said yes earlier."""
+
+    grant: QuestionId
+
+    def __str__(self) -> str:
+        return f"answer to question {self.grant}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ByShape:
+    """Nobody can tell what the action means."""
+
+    def __str__(self) -> str:
+        return "malformed action"
+
+
+Basis = ByRule | ByDefault | ByEnvelope | ByGrant | ByShape
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allow:
+    """Go ahead."""
+
+    reason: str
+    basis: Basis
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deny:
+    """No. Neither an answer nor an envelope changes it, only whoever owns the rule."""
+
+    reason: str
+    basis: Basis
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """A person must answer first."""
+
+    reason: str
+    basis: Basis
+
+
+Verdict = Allow | Deny | Ask
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanVerdict:
+    """What a whole plan needs before it starts."""
+
+    denied: tuple[tuple[Action, Deny], ...]
+    """The plan must do without these."""
+    asking: tuple[tuple[Action, Ask], ...]
+    envelope: Envelope | None
+    """The one thing to ask: it holds exactly what would ask. None when nothing would."""
+
+
+def judge(
+    action: Action,
+    rules: Rules,
+    envelope: AgreedEnvelope | None = None,
+    grants: Sequence[Grant] = (),
+    *,
+    run: str,
+    now: datetime,
+) -> Verdict:
+    """Whether the action may happen. Never raises; what nobody can judge is denied.
+
+    Rules decide first. Only what they would ask about is then looked up in the run's agreed envelope and in earlier
+    answers, so neither can turn a no into a yes.
+    """
+    target = target_of(action, rules.project)
+    if isinstance(target, Malformed):
+        return Deny(reason=target.reason, basis=ByShape())
+    verdict = _by_rules(action.kind, target, rules)
+    if not isinstance(verdict, Ask):
+        return verdict
+    if envelope is not None and envelope.run == run and _is_agreed(envelope, action, rules.project):
+        return Allow(reason=f"{envelope.by.name} agreed to the plan.", basis=ByEnvelope(run=run))
+    for grant in grants:
+        if grant.allows(action, project=rules.project, run=run, now=now):
+            return Allow(reason=f"{grant.by.name} allowed it.", basis=ByGrant(grant=grant.id))
+    return verdict
+
+
+def judge_plan(
+    actions: Iterable[Action],
+    rules: Rules,
+    grants: Sequence[Grant] = (),
+    *,
+    run: str,
+    now: datetime,
+    money: Money | None = None,
+) -> PlanVerdict:
+    """One verdict for all planned actions: what is denied, and one envelope of all that would ask."""
+    denied, asking = list[tuple[Action, Deny]](), list[tuple[Action, Ask]]()
+    for action in actions:
+        verdict = judge(action, rules, None, grants, run=run, now=now)
+        if isinstance(verdict, Deny):
+            denied.append((action, verdict))
+        elif isinstance(verdict, Ask):
+            asking.append((action, verdict))
+    envelope = envelope_of([action for action, _ in asking], project=rules.project, money=money) if asking else None
+    # Malformed actions are denied above, so what asks always has an envelope.
+    return PlanVerdict(
+        denied=tuple(denied), asking=tuple(asking), envelope=envelope if isinstance(envelope, Envelope) else None
+    )
+
+
+def _is_agreed(agreed: AgreedEnvelope, action: Action, project: str) -> bool:
+    return agreed.envelope.project == project and covers(agreed.envelope, action)
+
+
+def _by_rules(kind: Kind, target: Target, rules: Rules) -> Verdict:
+    own = rules.strictest("user", kind, target)
+    says: Saying = own.says if own else default_for(kind, target, rules.project)
+    decisive, overruled = own, None
+    for layer in LAYERS[1:]:
+        rule = rules.strictest(layer, kind, target)
+        if rule and STRICTNESS[rule.says] > STRICTNESS[says]:
+            says, decisive = rule.says, rule
+        elif rule and STRICTNESS[rule.says] < STRICTNESS[says]:
+            overruled = overruled or rule
+    return _verdict(says, kind, decisive, overruled)
+
+
+def _verdict(says: Saying, kind: Kind, rule: Rule | None, overruled: Rule | None) -> Verdict:
+    basis = ByRule(rule=rule) if rule else ByDefault(kind=kind)
+    reason = f"{basis} says {says}" if rule else f"No rule of yours speaks of it; the {basis} is {says}"
+    reason += f": {rule.reason}" if rule and rule.reason else "."
+    if overruled and overruled.says == "allow":
+        reason += f" ({overruled.where} would allow it, but {overruled.layer} rules can only tighten.)"
+    match says:
+        case "allow":
+            return Allow(reason=reason, basis=basis)
+        case "ask":
+            return Ask(reason=reason, basis=basis)
+        case "deny":
+            return Deny(reason=reason, basis=basis)
+        case _:
+            assert_never(says)
