@@ -1,0 +1,20 @@
+"""Every scenario, in the order they are run. To add one: a module with `async def measure(stage)`, and a line here."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from bench.rows import Finding
+from bench.scenarios import fan_out, fresh_kernel, kernel_memory, preview, rerun_among_many, round_trip
+from bench.stage import Stage
+
+Scenario = Callable[[Stage], Awaitable[list[Finding]]]
+
+SCENARIOS: dict[str, Scenario] = {
+    "fresh-kernel": fresh_kernel.measure,
+    "kernel-memory": kernel_memory.measure,
+    "round-trip": round_trip.measure,
+    "rerun-among-many": rerun_among_many.measure,
+    "fan-out": fan_out.measure,
+    "preview": preview.measure,
+}
