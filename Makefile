@@ -57,6 +57,6 @@ $(READY): requirements/bootstrap.txt requirements/dev.txt pyproject.toml
 	@$(BIN)/python -c '' 2>/dev/null || "$(PYTHON)" -m venv --clear .venv
 	@$(BIN)/uv --version >/dev/null 2>&1 || $(BIN)/python -m pip install --quiet --disable-pip-version-check \
 		--require-hashes --only-binary :all: -r requirements/bootstrap.txt
-	@$(UV_PIP) sync --quiet --python $(BIN)/python --require-hashes requirements/dev.txt
+	@$(UV_PIP) sync --quiet --compile-bytecode --python $(BIN)/python --require-hashes requirements/dev.txt
 	@$(UV_PIP) install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
 	@touch $@

@@ -57,6 +57,7 @@ class Driver:
         self._console = Console(self._lane)
         self._reporter = Reporter(self._lane, self._console)
         self._own_commands = _OwnCommands()
+        self._problem = ""
         self.patches = patches.apply()
         register_formatters()
         progress.follow(self._reporter.progress)
@@ -105,6 +106,7 @@ class Driver:
         if lane == wire.MARIMO:
             self._reporter.begin(0)
             self._run(self._kernel.handle_message(_marimo_command(body)))
+            self._lane.flush()
         else:
             request: wire.FromHost = _decoder.decode(body)
             match request:
@@ -203,8 +205,9 @@ class Driver:
             self._loop.run_until_complete(work)
         except KeyboardInterrupt:
             logger.info("interrupted between cells")
-        except Exception:
+        except Exception as error:
             logger.exception("marimo could not carry out a request")
+            self._problem = f"The kernel could not carry this out: {type(error).__name__}: {error}"[:2_000]
 
     def _run_own_commands(self) -> None:
         """What the notebook asked of itself, e.g. a state set from a background task."""
@@ -239,6 +242,7 @@ class Driver:
         return self._kernel._configure_cells(changed) if changed else set()
 
     def _finish(self, request: int, error: str = "") -> None:
+        error, self._problem = error or self._problem, ""
         stale = [str(cell_id) for cell_id, cell in self._kernel.graph.cells.items() if cell.stale]
         self._lane.send(wire.Finished(request=request, stale=stale, error=error))
 

@@ -6,6 +6,7 @@ run costs no serialisation that nobody reads.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     )
     from marimo._runtime.runner.result import RunResult
     from marimo._runtime.runtime import Kernel
+
+logger = logging.getLogger(__name__)
 
 _PREVIEW_SECONDS = 2.0
 
@@ -88,6 +91,11 @@ class Reporter:
             report = self._report(cell, context, result, ms)
         except KeyboardInterrupt:
             report = wire.CellReport(cell=cell.cell_id, status="interrupted", ms=ms, error=_INTERRUPTED)
+        except Exception as error:
+            logger.exception("cell %s cannot be reported", cell.cell_id)
+            status = "ok" if result.exception is None else "failed"
+            fault = wire.CellError(type="NotShown", message=f"{type(error).__name__}: {error}"[:2_000])
+            report = wire.CellReport(cell=cell.cell_id, status=status, ms=ms, error=fault)
         if self.captured is not None:
             self.captured.drain(lambda text: self._console.write("stdout", text), self.bounds.console_bytes)
         self._console.end()
@@ -103,7 +111,8 @@ class Reporter:
 
     def _tell(self, report: wire.CellReport) -> None:
         self._told.add(report.cell)
-        self._lane.send(wire.CellFinished(request=self._request, report=report))
+        # The next cell's start, or the end of the run, is right behind it.
+        self._lane.hold(wire.CellFinished(request=self._request, report=report))
 
     def _report(
         self, cell: CellImpl, context: PostExecutionHookContext, result: RunResult, ms: float
@@ -126,9 +135,7 @@ class Reporter:
     def _output(self, result: RunResult) -> wire.Output | None:
         value = result.output
         if value is None and result.accumulated_output:
-            from marimo._plugins.stateless.flex import vstack
-
-            value = vstack(list(result.accumulated_output))
+            value = result.accumulated_output.stack()
         if value is None:
             return None
         formatted = formatting.try_format(value)

@@ -25,6 +25,7 @@ from cellwright_guest import wire
 _BURST_FRAMES = 64
 _FRAMES_PER_SECOND = 50
 _BUFFER_CHARACTERS = 8_192
+_HELD_BYTES = 1 << 16
 
 
 class Lane:
@@ -35,6 +36,7 @@ class Lane:
         self._owner = 0
         # A cell's own threads may print; frames of two threads must not mix.
         self._lock = threading.Lock()
+        self._held = b""
         self.is_watched = False
 
     def open(self, connection: socket.socket) -> None:
@@ -45,6 +47,19 @@ class Lane:
     def send(self, message: wire.FromGuest) -> None:
         """One typed message, whole."""
         self._write(wire.encode(message))
+
+    def hold(self, message: wire.FromGuest) -> None:
+        """One typed message that may wait for the next, which must follow soon: together they wake the host once."""
+        frame = wire.encode(message)
+        if len(self._held) + len(frame) > _HELD_BYTES:
+            self._write(frame)
+        else:
+            self._held += frame
+
+    def flush(self) -> None:
+        """Nothing follows: what is held goes out."""
+        if self._held:
+            self._write(b"")
 
     def send_marimo(self, body: bytes) -> None:
         """One of marimo's own notifications, if anybody watches."""
@@ -60,7 +75,8 @@ class Lane:
         if self._socket is None or not self.is_ours:
             return
         with SigintHandler.defer(), self._lock:
-            self._socket.sendall(frame)
+            held, self._held = self._held, b""
+            self._socket.sendall(held + frame)
 
 
 class GuestStream(Stream):

@@ -171,10 +171,14 @@ async def test_sql_cells_run_on_duckdb(opened: Opener) -> None:
         "df = pd.DataFrame({'a': [1, 2, 3]})",
         "total = mo.sql('SELECT sum(a) AS s FROM df', output=False)",
         "answer = int(total['s'][0])",
+        "shown = mo.sql('SELECT a FROM df')",
     ) as notebook:
         observation = await notebook.run("all")
         assert observation.is_ok, observation
         assert values(observation)["answer"] == "6"
+        table = observation.cells[-1].output
+        assert table is not None
+        assert "3 rows" in table.text
 
 
 async def test_plots_come_back_as_rich_output_bounded_text_and_a_small_picture(opened: Opener) -> None:

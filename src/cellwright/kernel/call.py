@@ -231,7 +231,9 @@ class Call:
                     console=self._console(self.running),
                 ),
             )
-        order = {cell.id: index for index, cell in enumerate(self._notebook.document.cells)}
+        cells = self._notebook.document.cells
+        wanted = {*self._outcomes, *self.stale}
+        order = {cell.id: index for index, cell in enumerate(cells) if cell.id in wanted}
         known = [outcome for outcome in self._outcomes.values() if outcome.id in order]
         return Observation(
             cells=tuple(sorted(known, key=lambda outcome: order[outcome.id])),

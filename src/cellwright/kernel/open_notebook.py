@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
@@ -57,14 +56,6 @@ _LOOK_SECONDS = 20
 _OBSERVER_EVENTS = 10_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Known:
-    """What the kernel has of a cell."""
-
-    code: str
-    disabled: bool
-
-
 class OpenNotebook:
     """A notebook with a live kernel. Made by `KernelPool.open_notebook`."""
 
@@ -79,13 +70,16 @@ class OpenNotebook:
         """The call that runs now, if any: await it, or interrupt it."""
         self._kernel: Kernel | None = None
         self._kernel_over = anyio.Event()
-        self._known: dict[CellId, _Known] = {}
+        self._known: dict[CellId, Cell] = {}
+        """The cells as the kernel has them."""
         self._replay: set[CellId] = set()
         self._turn = anyio.Lock()
         self._requests = 0
         self._looks: dict[int, tuple[anyio.Event, list[VariablePreview]]] = {}
         self._observers: list[MemoryObjectSendStream[Event]] = []
         self._stale: frozenset[CellId] = frozenset()
+        self._named: Document | None = None
+        self._names: dict[CellId, str] = {}
 
     # ── calls ──
 
@@ -177,8 +171,10 @@ class OpenNotebook:
 
     def name_of(self, cell: CellId) -> str:
         """A cell's name, or its id when nobody named it."""
-        found = self.document.find(cell)
-        return found.name if found is not None and found.name not in ("", "_") else cell
+        if self._named is not self.document:
+            self._named = self.document
+            self._names = {cell.id: cell.name for cell in self.document.cells if cell.name not in ("", "_")}
+        return self._names.get(cell, cell)
 
     # ── files and observers ──
 
@@ -235,6 +231,7 @@ class OpenNotebook:
         """Stop what runs, keep or drop the changed files, end the kernel."""
         await self.interrupt()
         await self._retire_kernel()
+        self._workplace.close()
 
     def begin(self, call: Call) -> None:
         """Queue a call; it starts when it is its turn."""
@@ -291,11 +288,11 @@ class OpenNotebook:
         if call.ui is not None:
             values = {name: msgspec.Raw(msgspec.msgpack.encode(value)) for name, value in call.ui.items()}
             return wire.SetUi(request=call.request, values=values)
-        cells = {cell.id: cell for cell in self.document.cells}
-        wanted = {cell.id: _Known(code=cell.code, disabled=cell.config.disabled) for cell in self.document.cells}
-        upsert = [cells[cell_id] for cell_id, known in wanted.items() if self._known.get(cell_id) != known]
+        wanted = {cell.id: cell for cell in self.document.cells}
+        upsert = [cell for cell in self.document.cells if not _knows(self._known.get(cell.id), cell)]
         gone = [cell_id for cell_id in self._known if cell_id not in wanted]
-        run = _what_to_run(call.run, before, self.document, self._stale_cells()) | (self._replay & wanted.keys())
+        stale = self._stale_cells() if call.run == "stale" else set[CellId]()
+        run = _what_to_run(call.run, before, self.document, stale) | (self._replay & wanted.keys())
         self._replay -= run
         self._known = wanted
         return wire.Apply(
@@ -406,6 +403,13 @@ class OpenNotebook:
             )
             for cell, outcome in self.outcomes.items()
         }
+
+
+def _knows(known: Cell | None, cell: Cell) -> bool:
+    """Whether the kernel has this cell as it is. Unchanged cells are the same objects, so this is quick for most."""
+    return known is cell or (
+        known is not None and (known.code, known.config.disabled) == (cell.code, cell.config.disabled)
+    )
 
 
 def _status_for_summary(status: CellStatus) -> SummaryStatus:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from cellwright.errors import RefusedByPolicy
-from cellwright.kernel.environments import Environment, UvSettings, environment_for, header_of
+from cellwright.kernel.environments import Environment, UvSettings, environment_for, header_of, hold
 from cellwright.kernel.kernel import Kernel
 from cellwright.kernel.zygote import Zygote, package_paths
 from cellwright.notebook import Document
@@ -48,6 +49,7 @@ class Workplace:
         self._terrain = terrain
         self._zygote = zygote
         self.environment: Environment | None = None
+        self._holding = ExitStack()
         self.hidden: tuple[str, ...] = ()
 
     @property
@@ -78,6 +80,10 @@ class Workplace:
         """Carry the changed files over, when that was agreed."""
         return await kernel.keep(self._terrain.project) if self._terrain.files == "keep" else None
 
+    def close(self) -> None:
+        """Nothing of it is in use any more."""
+        self._holding.close()
+
     def _spec(self, cwd: str) -> CageSpec:
         terrain = self._terrain
         software = [sys.base_prefix, sys.prefix, *package_paths()]
@@ -105,9 +111,12 @@ class Workplace:
             return None
         if self._terrain.environments is None:
             raise RefusedByPolicy("This notebook asks for its own packages, and building environments is off here.")
-        return await environment_for(
+        environment = await environment_for(
             header, cache=self._terrain.environments, uv=self._terrain.uv, on_progress=self._terrain.on_progress
         )
+        self._holding.close()
+        self._holding.enter_context(hold(environment))
+        return environment
 
     def _command(self) -> list[str] | None:
         if self.environment is None:

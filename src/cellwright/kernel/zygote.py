@@ -90,7 +90,7 @@ class Zygote:
         ours.setblocking(False)
         with theirs:
             arguments = [str(theirs.fileno()), str(cache), *package_paths()]
-            command = [sys.executable, "-I", "-S", "-B", str(_MAIN), *arguments]
+            command = [sys.executable, "-I", "-S", str(_MAIN), *arguments]
             # A direct exec, in this thread: nothing is waited for here.
             process = subprocess.Popen(  # noqa: ASYNC220
                 command, env={}, cwd="/", pass_fds=(theirs.fileno(),), stdin=subprocess.DEVNULL,

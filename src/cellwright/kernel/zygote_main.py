@@ -121,7 +121,11 @@ class Zygote:
     def say(self, message: dict[str, Any], descriptors: tuple[int, ...] = ()) -> None:
         """One JSON message to the starter, with descriptors."""
         body = json.dumps(message).encode()
-        socket.send_fds(self._starter, [_LENGTH.pack(len(body)) + body], descriptors)
+        try:
+            socket.send_fds(self._starter, [_LENGTH.pack(len(body)) + body], descriptors)
+        except BrokenPipeError:
+            # The starter is gone; the loop reads its end of file next and closes everything.
+            return
 
     def listen(self) -> bool:
         """Take what the starter sent; False when it is gone."""

@@ -10,6 +10,8 @@ from __future__ import annotations
 import importlib
 from typing import Final
 
+from cellwright_guest.patches import entry_points
+
 WARM_MODULES: Final = (
     # a kernel being built
     "getpass",
@@ -69,6 +71,7 @@ def warm(*, with_pandas: bool = False) -> tuple[str, ...]:
 
     `with_pandas` also imports pandas and what a first dataframe needs; with pyarrow installed, pandas loads it too.
     """
+    entry_points.find_all()
     names = WARM_MODULES + WARM_WITH_PANDAS if with_pandas else WARM_MODULES
     return tuple(name for name in names if not _is_imported(name))
 

@@ -1,0 +1,133 @@
+"""Notebooks with their own packages: built once, and started only inside their own cage."""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+
+import anyio
+import pytest
+from packaging.requirements import Requirement
+
+from cellwright.app import Files
+from cellwright.errors import UserError
+from cellwright.kernel import OpenNotebook
+from cellwright.notebook import CreateCell
+from cellwright.settings import Settings
+
+from tests.conftest import notebook_source
+
+Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]
+
+CANARY = "import os, pathlib; pathlib.Path(os.environ.get('TMPDIR', '/tmp'), 'pth-ran').write_text(str(os.getpid()))"
+
+
+def wheel_of(name: str, folder: Path) -> None:
+    """An installed distribution, packed again: so that no index is needed here."""
+    found = distribution(name)
+    files = [file for file in found.files or () if ".." not in file.parts and file.suffix != ".pyc"]
+    tags = [tag.split("-") for tag in re.findall(r"(?m)^Tag: (.+)$", found.read_text("WHEEL") or "")]
+    tag = "-".join(".".join(sorted(set(parts))) for parts in zip(*tags, strict=True))
+    title = re.sub(r"[-_.]+", "_", found.name)
+    with zipfile.ZipFile(folder / f"{title}-{found.version}-{tag}.whl", "w") as archive:
+        for file in files:
+            archive.write(found.locate_file(file), str(file))  # pyright: ignore[reportArgumentType]
+
+
+def needed_by(*names: str) -> set[str]:
+    """These distributions and everything they require here."""
+    found: set[str] = set()
+    waiting = list(names)
+    while waiting:
+        name = waiting.pop()
+        if name in found:
+            continue
+        try:
+            requires = distribution(name).requires or []
+        except PackageNotFoundError:
+            continue
+        found.add(name)
+        for text in requires:
+            requirement = Requirement(text)
+            if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
+                waiting.append(requirement.name.lower())
+    return found
+
+
+def tiny_wheel(folder: Path) -> None:
+    with zipfile.ZipFile(folder / "tiny_tool-1.2-py3-none-any.whl", "w") as archive:
+        archive.writestr("tiny_tool.py", "VERSION = '1.2'\ndef shout(text):\n    return text.upper() + '!'\n")
+        archive.writestr("tiny_tool.pth", CANARY + "\n")
+        info = "tiny_tool-1.2.dist-info"
+        archive.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: tiny-tool\nVersion: 1.2\n")
+        archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        names = ["tiny_tool.py", "tiny_tool.pth", f"{info}/METADATA", f"{info}/WHEEL", f"{info}/RECORD"]
+        archive.writestr(f"{info}/RECORD", "".join(f"{name},,\n" for name in names))
+
+
+@pytest.fixture(scope="module")
+def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheels")
+    for name in needed_by("marimo", "msgspec"):
+        wheel_of(name, folder)
+    tiny_wheel(folder)
+    return folder
+
+
+@pytest.fixture
+def settings(wheels: Path, tmp_path: Path) -> Settings:
+    variables = {"UV_FIND_LINKS": str(wheels), "UV_OFFLINE": "1"}
+    return Settings(home=tmp_path / "home", cache=tmp_path / "cache", uv_variables=variables)
+
+
+def with_header(path: Path, *dependencies: str) -> Path:
+    listed = "".join(f'#     "{dependency}",\n' for dependency in dependencies)
+    header = f"# /// script\n# dependencies = [\n{listed}# ]\n# ///\n\n"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(header + notebook_source("x = 1"))
+    return path
+
+
+async def test_a_notebook_with_a_header_runs_on_its_own_packages_inside_its_own_cage(
+    opened: Opener, settings: Settings, tmp_path: Path
+) -> None:
+    path = with_header(tmp_path / "project" / "notebook.py", "tiny-tool==1.2")
+    told: list[str] = []
+    async with opened(path=path, settings=settings, on_progress=told.append) as notebook:
+        code = "import tiny_tool, pathlib\nloud = tiny_tool.shout('hi')\npid = pathlib.Path('/tmp/pth-ran').read_text()"
+        observation = await notebook.apply([CreateCell(code=code), CreateCell(code="import pandas")])
+        seen = {variable.name: variable.text for cell in observation.cells for variable in cell.variables}
+        assert seen["loud"] == "'HI!'"
+        # The wheel's .pth file ran, and in the cage: its own process numbers, its own /tmp.
+        assert int(seen["pid"].strip("'")) < 100
+        missing = observation.cells[-1].error
+        assert missing is not None
+        assert missing.type == "ModuleNotFoundError"
+    assert not await anyio.Path("/tmp/pth-ran").exists()
+    assert told
+
+
+async def test_the_second_kernel_of_a_header_uses_the_environment_that_was_built(
+    opened: Opener, settings: Settings, tmp_path: Path
+) -> None:
+    path = with_header(tmp_path / "project" / "notebook.py", "tiny-tool")
+    for _ in range(2):
+        async with opened(path=path, settings=settings, files=Files(mode="drop")) as notebook:
+            assert (await notebook.apply([CreateCell(code="import tiny_tool")])).is_ok
+    built = [entry for entry in (settings.cache / "environments").iterdir() if (entry / "bin" / "python").exists()]
+    assert len(built) <= 1
+
+
+async def test_a_pin_that_conflicts_with_ours_is_refused_naming_both(
+    opened: Opener, settings: Settings, tmp_path: Path
+) -> None:
+    path = with_header(tmp_path / "project" / "notebook.py", "marimo==0.20.0")
+    with pytest.raises(UserError) as refused:
+        async with opened(path=path, settings=settings):
+            pass
+    assert "0.20.0" in refused.value.message
+    assert "0.25.2" in refused.value.message
