@@ -7,6 +7,8 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from dataclasses import dataclass
 from pathlib import Path
 
+import anyio.to_thread
+
 from cellwright.errors import RefusedByPolicy, UserError
 from cellwright.kernel import KernelPool, OpenNotebook, Terrain, UvSettings
 from cellwright.notebook import NotebookFile, read
@@ -52,12 +54,13 @@ async def open_notebook(
     Leaving the block stops what runs, settles changed files and ends the kernel. Where nothing can contain the
     code (tier D) this is refused, unless `allow_uncontained` says otherwise.
     """
-    file = read(Path(path))
+    file = await anyio.to_thread.run_sync(read, Path(path))
+    report = await anyio.to_thread.run_sync(probe)
     terrain = terrain_for(
         file,
         files=files or Files(),
         limits=limits or Limits(),
-        tier=contained(tier, probe(), allow_uncontained=allow_uncontained),
+        tier=contained(tier, report, allow_uncontained=allow_uncontained),
         settings=settings or Settings.read(),
         on_progress=on_progress,
     )

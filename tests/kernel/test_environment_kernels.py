@@ -18,7 +18,6 @@ from cellwright.errors import UserError
 from cellwright.kernel import OpenNotebook
 from cellwright.notebook import CreateCell
 from cellwright.settings import Settings
-
 from tests.conftest import notebook_source
 
 Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]

@@ -347,7 +347,7 @@ same = set(n) == {len(os.sched_getaffinity(0))}
 async def test_the_notebook_is_saved_with_its_edits(opened: Opener) -> None:
     async with opened("x = 1") as notebook:
         await notebook.apply([CreateCell(code="y = 2")])
-        assert notebook.save() is None
+        assert await notebook.save() is None
         assert "y = 2" in notebook.path.read_text()
 
 

@@ -158,7 +158,7 @@ async def _apply(file: Path, edits: object, options: _Options, is_for_people: bo
     async with _opened(file, options) as notebook:
         wanted = parse_edits(edits, notebook.document)
         observation = await _followed(notebook.apply(wanted), is_for_people)
-        conflict = notebook.save() if observation.refused is None else None
+        conflict = await notebook.save() if observation.refused is None else None
         result = _result(notebook, observation)
         changes = await notebook.changed_files()
     return {

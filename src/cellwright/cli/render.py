@@ -46,7 +46,9 @@ def error(problem: CellwrightError) -> None:
 
 
 def cell_line(cell: Mapping[str, Any]) -> None:
-    """One line per finished cell, as it finishes."""
+    """One line per finished cell, as it finishes; only for someone who watches a terminal."""
+    if not people.is_terminal:
+        return
     mark = _MARKS.get(cell["status"], "·")
     people.print(f"{mark} {escape(cell['name'])} [dim]{cell['ms']:.0f} ms[/]")
 

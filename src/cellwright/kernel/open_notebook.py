@@ -13,6 +13,7 @@ from pathlib import Path
 
 import anyio
 import anyio.abc
+import anyio.to_thread
 import msgspec
 from anyio.streams.memory import MemoryObjectSendStream
 
@@ -156,9 +157,9 @@ class OpenNotebook:
         """The notebook for a prompt: cells, graph and outcomes within a budget."""
         return summary(self.document, self._outcomes_for_summary(), budget_tokens, focus=focus)
 
-    def save(self) -> SaveConflict | None:
+    async def save(self) -> SaveConflict | None:
         """Write the notebook, atomically. A file that changed since it was read is left alone: both texts come back."""
-        saved = save(self._file, self.document)
+        saved = await anyio.to_thread.run_sync(save, self._file, self.document)
         if isinstance(saved, SaveConflict):
             return saved
         self._file = saved

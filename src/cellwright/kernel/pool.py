@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 
 import anyio
 import anyio.abc
+import anyio.to_thread
 
 from cellwright.kernel.lifetimes import plain_errors
 from cellwright.kernel.open_notebook import OpenNotebook
@@ -51,7 +52,7 @@ class KernelPool:
     @asynccontextmanager
     async def open_notebook(self, path: Path | NotebookFile, terrain: Terrain) -> AsyncGenerator[OpenNotebook]:
         """The notebook with a live kernel; on leaving, what runs is stopped and its files are settled."""
-        file = path if isinstance(path, NotebookFile) else read(path)
+        file = path if isinstance(path, NotebookFile) else await anyio.to_thread.run_sync(read, path)
         with plain_errors():
             async with anyio.create_task_group() as tasks:
                 notebook = OpenNotebook(file, Workplace(file.path, terrain, self.zygote), tasks)

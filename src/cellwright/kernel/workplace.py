@@ -9,6 +9,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
+import anyio.to_thread
+
 from cellwright.errors import RefusedByPolicy
 from cellwright.kernel.environments import Environment, UvSettings, environment_for, header_of, hold
 from cellwright.kernel.kernel import Kernel
@@ -70,7 +72,7 @@ class Workplace:
     async def start_kernel(self, document: Document) -> Kernel:
         """A new kernel for this notebook, in a cage of its own."""
         self.environment = await self._environment(document)
-        self.hidden = hidden_in(self._terrain.project, self._terrain.reveal)
+        self.hidden = await anyio.to_thread.run_sync(hidden_in, self._terrain.project, self._terrain.reveal)
         inside = _INSIDE / self._path.relative_to(self._terrain.project).as_posix()
         bind = wire.Bind(filename=str(inside), threads=_cores(), app_config=dict(document.options))
         spec = self._spec(str(inside.parent))
