@@ -27,16 +27,12 @@ from inline_snapshot import snapshot
 from uv import find_uv_bin
 
 from cellwright.errors import Unavailable, UserError
-from cellwright.kernel.environments import (
+from cellwright.kernel.environments import Environment, UvSettings, environment_for, hold, prune
+from cellwright.kernel.script_header import (
     DEPENDENCIES_LIMIT,
     HEADER_LIMIT_CHARS,
-    Environment,
     ScriptHeader,
-    UvSettings,
-    environment_for,
     header_of,
-    hold,
-    prune,
     requirements_for,
 )
 
@@ -47,7 +43,8 @@ WAIT_SECONDS = 30
 BUILD = """
 import sys, anyio
 from pathlib import Path
-from cellwright.kernel.environments import ScriptHeader, UvSettings, environment_for
+from cellwright.kernel.environments import UvSettings, environment_for
+from cellwright.kernel.script_header import ScriptHeader
 cache, wheels, binary = map(Path, sys.argv[1:4])
 uv = UvSettings(find_links=(str(wheels),), no_index=True, binary=binary)
 async def build():

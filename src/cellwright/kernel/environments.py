@@ -12,7 +12,6 @@ from __future__ import annotations
 import errno
 import fcntl
 import hashlib
-import importlib.metadata
 import json
 import os
 import re
@@ -22,40 +21,30 @@ import subprocess
 import sys
 import sysconfig
 import time
-import tomllib
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, cast
 
 import anyio
 import anyio.abc
 import anyio.to_thread
-from packaging.markers import UndefinedComparison, UndefinedEnvironmentName
-from packaging.requirements import InvalidRequirement, Requirement
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from packaging.utils import canonicalize_name
 from uv import find_uv_bin
 
 from cellwright.errors import CellwrightError, Unavailable, UserError
+from cellwright.kernel.script_header import PYTHON_VERSION, ScriptHeader, bounded, requirements_for
 
 LAYOUT_VERSION = 1
 """Part of every key: raise it when an environment built by an older Cellwright must not be used."""
 
-HEADER_LIMIT_CHARS = 64 * 1024
-DEPENDENCIES_LIMIT = 256
-_REQUIREMENT_LIMIT_CHARS = 512
 _MESSAGE_LIMIT_CHARS = 1500
 _OUTPUT_LIMIT_CHARS = 64 * 1024
 
-_HARMLESS_UV_KEYS = frozenset({"compile-bytecode", "link-mode", "managed", "no-build", "no-build-package", "package"})
-
 _PASSED_VARIABLES = re.compile(
     r"(HTTPS?|ALL|NO)_PROXY|SSL_CERT_(FILE|DIR)|SSL_CLIENT_CERT|NETRC"
-    r"|UV_(DEFAULT_INDEX|INDEX|INDEX_URL|EXTRA_INDEX_URL|INDEX_STRATEGY|INDEX_[A-Z0-9_]+_(USERNAME|PASSWORD)|FIND_LINKS|OFFLINE"
-    r"|NATIVE_TLS|SYSTEM_CERTS|INSECURE_HOST|HTTP_TIMEOUT|HTTP_CONNECT_TIMEOUT|HTTP_RETRIES|EXCLUDE_NEWER)",
+    r"|UV_(DEFAULT_INDEX|INDEX|INDEX_URL|EXTRA_INDEX_URL|INDEX_STRATEGY|INDEX_[A-Z0-9_]+_(USERNAME|PASSWORD)|FIND_LINKS"
+    r"|OFFLINE|NATIVE_TLS|SYSTEM_CERTS|INSECURE_HOST|HTTP_TIMEOUT|HTTP_CONNECT_TIMEOUT|HTTP_RETRIES|EXCLUDE_NEWER)",
     re.IGNORECASE,
 )
 _PIP_VARIABLES = {
@@ -65,19 +54,8 @@ _PIP_VARIABLES = {
     "PIP_CERT": "SSL_CERT_FILE",
 }
 
-_OUR_PACKAGES = ("marimo", "msgspec")
-_PYTHON_VERSION = ".".join(str(part) for part in sys.version_info[:3])
 
 Progress = Callable[[str], None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScriptHeader:
-    """What a notebook's `# /// script` block asks for, checked and in one spelling."""
-
-    dependencies: tuple[str, ...] = ()
-    """Names with extras, versions and markers; never a URL, a path or an option."""
-    requires_python: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,173 +131,20 @@ class _Places:
         return self.cache / "locks" / f"{self.key}.lock"
 
 
-# --- what a notebook asks for ---------------------------------------------------------------------------------------
-
-
-def header_of(source: str) -> ScriptHeader | None:
-    """The PEP 723 header of a notebook, or None if it has none; a bad one is a `UserError`.
-
-    Anything that would make the host read a file, clone a repository, talk to an address chosen by the notebook or
-    install another package than the named one is refused: direct references and nearly all of `[tool.uv]`.
-    """
-    blocks = _script_blocks(source)
-    if not blocks:
-        return None
-    if len(blocks) > 1:
-        raise UserError(f"The notebook has {len(blocks)} `# /// script` headers.", hint="Keep one of them.")
-    table = _parse_toml(blocks[0])
-    _refuse_uv_settings(table.get("tool"))
-    return ScriptHeader(
-        dependencies=_dependencies(table.get("dependencies", [])),
-        requires_python=_requires_python(table.get("requires-python", "")),
-    )
-
-
-def _script_blocks(source: str) -> list[str]:
-    # By hand and linear: the regular expression of PEP 723 is quadratic in a file full of opening lines.
-    blocks: list[str] = []
-    opened: int | None = None
-    closed: int | None = None
-    lines = [line.removesuffix("\r") for line in source.split("\n")]
-    for number, line in enumerate([*lines, ""]):
-        if line != "#" and not line.startswith("# "):
-            if opened is not None and closed is not None and lines[opened] == "# /// script":
-                blocks.append("\n".join(inner[2:] for inner in lines[opened + 1 : closed]))
-            opened = closed = None
-        elif opened is None:
-            opened = number if re.fullmatch(r"# /// [a-zA-Z0-9-]+", line) else None
-        elif line == "# ///" and number > opened + 1:
-            closed = number
-    return blocks
-
-
-def _parse_toml(text: str) -> dict[str, Any]:
-    if len(text) > HEADER_LIMIT_CHARS:
-        raise UserError(
-            f"The notebook's `# /// script` header has {len(text)} characters.",
-            hint=f"{HEADER_LIMIT_CHARS} are allowed.",
-        )
-    try:
-        return tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise UserError(
-            f"The notebook's `# /// script` header is not valid TOML: {_bounded(str(error), 200)}",
-            hint='It should look like `# dependencies = ["pandas>=2"]` between `# /// script` and `# ///`.',
-        ) from error
-
-
-def _refuse_uv_settings(tool: object) -> None:
-    table = cast("dict[str, object]", tool).get("uv", {}) if isinstance(tool, dict) else {}
-    if not isinstance(table, dict):
-        raise UserError("`tool.uv` in the notebook's header is not a table.", hint="Remove it.")
-    for key, value in cast("dict[str, object]", table).items():
-        if key not in _HARMLESS_UV_KEYS and value not in ({}, []):
-            raise UserError(
-                f"The notebook's header sets `tool.uv` {_quoted(key)}, which a notebook may not decide.",
-                hint="Remove it. Package indexes and folders of wheels belong in Cellwright's own settings.",
-            )
-
-
-def _dependencies(value: object) -> tuple[str, ...]:
-    items = cast("list[object]", value) if isinstance(value, list) else None
-    if items is None or not all(isinstance(item, str) for item in items):
-        raise UserError(
-            "`dependencies` in the notebook's header is not a list of strings.",
-            hint='It should look like `dependencies = ["pandas>=2"]`.',
-        )
-    if len(items) > DEPENDENCIES_LIMIT:
-        raise UserError(
-            f"The notebook's header lists {len(items)} dependencies.", hint=f"{DEPENDENCIES_LIMIT} are allowed."
-        )
-    return tuple(sorted({_normal_requirement(cast("str", item)) for item in items}))
-
-
-def _normal_requirement(text: str) -> str:
-    requirement = _parse_requirement(text)
-    if requirement.url is not None:
-        raise UserError(
-            f"The notebook's header asks for {_quoted(text)}: files, URLs and repositories are not installed.",
-            hint=f"Ask for a released version by name, such as {requirement.name!r} or '{requirement.name}>=1'.",
-        )
-    return _spell(requirement) + (f" ; {requirement.marker}" if requirement.marker else "")
-
-
-def _parse_requirement(text: str) -> Requirement:
-    with suppress(InvalidRequirement, RecursionError):
-        if len(text) <= _REQUIREMENT_LIMIT_CHARS and text.isascii() and text.isprintable():
-            requirement = Requirement(text)
-            # `===` compares arbitrary text, so it could smuggle anything into the requirements file.
-            if all(one.operator != "===" for one in requirement.specifier):
-                return requirement
-    raise UserError(
-        f"The notebook's header asks for {_quoted(text)}, which is not a package name with versions.",
-        hint="Write each dependency like 'pandas', 'pandas>=2' or 'pandas[excel]==2.2.3'; no options, no paths.",
-    )
-
-
-def _spell(requirement: Requirement) -> str:
-    extras = ",".join(sorted(canonicalize_name(extra) for extra in requirement.extras))
-    versions = ",".join(sorted(str(one) for one in requirement.specifier))
-    return canonicalize_name(requirement.name) + (f"[{extras}]" if extras else "") + versions
-
-
-def _requires_python(value: object) -> str:
-    with suppress(InvalidSpecifier):
-        if isinstance(value, str) and len(value) <= _REQUIREMENT_LIMIT_CHARS and value.isascii():
-            return ",".join(sorted(str(one) for one in SpecifierSet(value)))
-    raise UserError(
-        f"`requires-python` in the notebook's header is {_quoted(value)}, which names no versions.",
-        hint='It should look like `requires-python = ">=3.11"`.',
-    )
-
-
 # --- what it gets ---------------------------------------------------------------------------------------------------
-
-
-def requirements_for(header: ScriptHeader) -> tuple[str, ...]:
-    """The header's packages that apply here plus our own; a header that contradicts ours is a `UserError`."""
-    wanted = _requires_python(header.requires_python)
-    if not SpecifierSet(wanted).contains(_PYTHON_VERSION, prereleases=True):
-        raise UserError(
-            f"The notebook requires Python {wanted}, and Cellwright runs on Python {_PYTHON_VERSION}.",
-            hint="Change `requires-python` in the notebook's header, or install Cellwright with that Python.",
-        )
-    ours = {name: importlib.metadata.version(name) for name in _OUR_PACKAGES}
-    asked = [Requirement(_normal_requirement(text)) for text in header.dependencies]
-    asked = [requirement for requirement in asked if _applies(requirement)]
-    for requirement in asked:
-        version = ours.get(canonicalize_name(requirement.name))
-        if version is not None and not requirement.specifier.contains(version, prereleases=True):
-            raise UserError(
-                f"The notebook asks for {_spell(requirement)!r}, and Cellwright runs notebooks "
-                f"with '{requirement.name}=={version}'.",
-                hint=f"Ask for {requirement.name!r} without a version, or for one that allows {version}.",
-            )
-    exact = {f"{name}=={version}" for name, version in ours.items()}
-    return tuple(sorted(exact | {_spell(requirement) for requirement in asked}))
 
 
 def _plan_for(header: ScriptHeader) -> _Plan:
     return _Plan(
         requirements=requirements_for(header),
         interpreter=Path(str(getattr(sys, "_base_executable", sys.executable))),
-        python=f"{_PYTHON_VERSION} {sysconfig.get_config_var('SOABI')}",
+        python=f"{PYTHON_VERSION} {sysconfig.get_config_var('SOABI')}",
         platform=sysconfig.get_platform(),
     )
 
 
 def _places_for(plan: _Plan, cache: Path) -> _Places:
     return _Places(cache=cache.absolute(), key=plan.key)
-
-
-def _applies(requirement: Requirement) -> bool:
-    try:
-        return requirement.marker is None or requirement.marker.evaluate()
-    except (UndefinedComparison, UndefinedEnvironmentName, ValueError, RecursionError) as error:
-        raise UserError(
-            f"The condition in {_quoted(str(requirement))} cannot be decided.",
-            hint='Conditions look like `; python_version >= "3.11"`.',
-        ) from error
 
 
 async def environment_for(
@@ -497,7 +322,7 @@ def _if_unused(folder: Path, before: float) -> Generator[bool]:
 async def _build(places: _Places, plan: _Plan, uv: UvSettings, lock: int, tell: Progress) -> Environment:
     try:
         await anyio.to_thread.run_sync(_prepare, places, plan)
-        tell(f"Installing {len(plan.requirements)} requirements: {_bounded(', '.join(plan.requirements), 200)}")
+        tell(f"Installing {len(plan.requirements)} requirements: {bounded(', '.join(plan.requirements), 200)}")
         await _run_uv(places, plan, uv, lock, tell)
         await anyio.to_thread.run_sync(_finish, places, plan)
     finally:
@@ -593,7 +418,7 @@ async def _follow(process: anyio.abc.Process, tell: Progress) -> str:
         *lines, pending = (pending + text)[-_OUTPUT_LIMIT_CHARS:].split("\n")
         for line in lines:
             if line.lstrip().startswith(("Resolved", "Downloading", "Downloaded", "Prepared", "Installed")):
-                tell(_bounded(line, 200))
+                tell(bounded(line, 200))
     return output
 
 
@@ -607,7 +432,7 @@ def _kill_group(process: anyio.abc.Process) -> None:
 def _failure(plan: _Plan, output: str, code: int) -> CellwrightError:
     """uv's own words, as an error sorted by who can act."""
     start = re.search(r"^\s*(error:|×)", output, re.MULTILINE)
-    said = _bounded(output[start.start() :] if start else output, _MESSAGE_LIMIT_CHARS)
+    said = bounded(output[start.start() :] if start else output, _MESSAGE_LIMIT_CHARS)
     if re.search(r"No space left on device|Disk quota exceeded|os error 28\b", said):
         return Unavailable(f"The disk is full: {said}", hint="Make room, then open the notebook again.")
     if re.search(r"network was disabled|error sending request|Failed to fetch|dns error|timed out|Connection re", said):
@@ -660,7 +485,7 @@ def _add_interpreter(prefix: Path, interpreter: Path) -> None:
     settings = prefix / "pyvenv.cfg"
     settings.unlink(missing_ok=True)
     settings.write_text(
-        f"home = {interpreter.parent}\ninclude-system-site-packages = false\nversion = {_PYTHON_VERSION}\n"
+        f"home = {interpreter.parent}\ninclude-system-site-packages = false\nversion = {PYTHON_VERSION}\n"
     )
     settings.chmod(0o644)
 
@@ -683,15 +508,3 @@ def _make_relocatable(script: Path, interpreter: Path) -> None:
 
 def _say_nothing(text: str) -> None:
     """Progress nobody asked for."""
-
-
-def _quoted(value: object) -> str:
-    return ascii(value if isinstance(value, str | int | float) else type(value).__name__)[:120]
-
-
-def _bounded(text: str, limit_chars: int) -> str:
-    """One printable line without passwords, with its middle left out if it is too long."""
-    line = re.sub(r"://[^/@\s]+@", "://****@", " ".join(text.split()))
-    line = "".join(character if character.isprintable() else "�" for character in line)
-    half = limit_chars // 2
-    return line if len(line) <= limit_chars else f"{line[:half]} … {line[-half:]}"

@@ -12,8 +12,9 @@ from pathlib import Path, PurePosixPath
 import anyio.to_thread
 
 from cellwright.errors import RefusedByPolicy
-from cellwright.kernel.environments import Environment, UvSettings, environment_for, header_of, hold
+from cellwright.kernel.environments import Environment, UvSettings, environment_for, hold
 from cellwright.kernel.kernel import Kernel
+from cellwright.kernel.script_header import header_of
 from cellwright.kernel.zygote import Zygote, package_paths
 from cellwright.notebook import Document
 from cellwright.sandbox import CageSpec, DataMount, FilesMode, KeepReport, Limits, Tier, hidden_in
