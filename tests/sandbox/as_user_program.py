@@ -12,21 +12,25 @@ import os
 import sys
 
 
-def make_reachable(path: str) -> None:
+def make_reachable(paths: list[str]) -> None:
     """In a mount namespace of our own, put open directories over those that only root may enter."""
     from cellwright.sandbox import linux
 
-    parts = path.strip("/").split("/")
-    for end in range(1, len(parts)):
-        directory = "/" + "/".join(parts[:end])
-        if os.stat(directory).st_mode & 0o001:
-            continue
-        tree = linux.open_tree(path)
+    closed = {path: directory for path in paths if (directory := first_closed_directory(path))}
+    # All before any: what lies over a directory also hides the other paths below it.
+    trees = {path: linux.open_tree(path) for path in closed}
+    for directory in sorted(set(closed.values())):
         linux.mount("tmpfs", directory, "tmpfs", 0, "size=64k,mode=755")
-        os.makedirs(path)
+    for path, tree in sorted(trees.items()):
+        os.makedirs(path, exist_ok=True)
         linux.attach(tree, path)
         os.close(tree)
-        return
+
+
+def first_closed_directory(path: str) -> str | None:
+    parts = path.strip("/").split("/")
+    directories = ["/" + "/".join(parts[:end]) for end in range(1, len(parts))]
+    return next((directory for directory in directories if not os.stat(directory).st_mode & 0o001), None)
 
 
 def give_up_namespaces(uid: int) -> None:
@@ -52,8 +56,7 @@ def main() -> None:
     if os.geteuid() == 0:
         linux.unshare(linux.CLONE_NEWNS)
         linux.mount(None, "/", None, linux.MS_REC | linux.MS_PRIVATE)
-        for path in readable:
-            make_reachable(path)
+        make_reachable(readable)
         os.setgroups([])
         os.setresgid(uid, uid, uid)
         os.setresuid(uid, uid, uid)

@@ -47,7 +47,7 @@ def command_as(user: User, command: list[str]) -> list[str]:
     uid = 0 if user == "root with reachable software" else plain_uid()
     without = "yes" if user == "plain without namespaces" else "no"
     launcher = [sys.executable, "-I", "-S", str(HERE / "as_user_program.py"), str(uid), SOURCE, without]
-    return [*launcher, sys.base_prefix, sys.prefix, "--", *command]
+    return [*launcher, sys.base_prefix, sys.prefix, str(HERE.parents[1]), "--", *command]
 
 
 @dataclass

@@ -75,7 +75,7 @@ class Meters:
 
     def pause_seconds(self) -> float:
         """How long not to look."""
-        return _HASTE_SECONDS if self.memory.is_rising else _METER_SECONDS
+        return _HASTE_SECONDS if self.memory.is_urgent else _METER_SECONDS
 
 
 class Clock:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -182,7 +182,8 @@ class CageControl:
         if not self._is_closed:
             self._is_closed = True
             # Whoever waits on the socket would never hear of its end otherwise.
-            anyio.notify_closing(self._socket)
+            with suppress(anyio.NoEventLoopError):
+                anyio.notify_closing(self._socket)
             self._socket.close()
 
     async def _ask(self, command: str, **arguments: object) -> dict[str, Any]:

@@ -36,15 +36,20 @@ class MemoryMeter:
         self._looked: dict[int, _Looked] = {}
         self._can_look = False
         self._last_kb = 0
-        self.is_rising = False
+        self._times_over = 0
+        self.is_urgent = False
         """Whether it is time to look more often."""
 
     def is_over(self, pids: Collection[int], *, limit_kb: int) -> bool:
-        """Whether these processes together have more than the limit."""
+        """Whether these processes together have more than the limit, twice in a row.
+
+        A single look is unsure while processes end: what they shared is then counted for those that are left, too.
+        """
         used_kb = self._used_kb(pids, limit_kb)
-        self.is_rising = used_kb > limit_kb // 2 and used_kb > self._last_kb
+        self._times_over = self._times_over + 1 if used_kb > limit_kb else 0
+        self.is_urgent = used_kb > limit_kb // 2 and (used_kb > self._last_kb or self._times_over > 0)
         self._last_kb = used_kb
-        return used_kb > limit_kb
+        return self._times_over > 1
 
     def _used_kb(self, pids: Collection[int], limit_kb: int) -> int:
         status = {pid: _read(f"/proc/{pid}/status") for pid in pids}
@@ -52,8 +57,7 @@ class MemoryMeter:
         shared = self._shared_kb({pid: _number(_SIZE, text) for pid, text in status.items()})
         if sum(private.values()) + shared <= limit_kb:
             return sum(private.values()) + shared
-        exact = {pid: _number(_EXACT, _read(f"/proc/{pid}/smaps_rollup")) for pid in pids}
-        return sum(exact[pid] or private[pid] for pid in pids) + shared
+        return sum(map(_exact_kb, pids)) + shared
 
     def _shared_kb(self, sizes_kb: dict[int, int]) -> int:
         """Anonymous memory made to be shared, by its whole size: its pages may stand in no process's books."""
@@ -79,6 +83,11 @@ class MemoryMeter:
         for start, end, inode in _SHARED.findall(maps):
             areas[inode] = areas.get(inode, 0) + (int(end, 16) - int(start, 16)) // 1024
         return areas
+
+
+def _exact_kb(pid: int) -> int:
+    """Its share of all pages it has. One that hides that is given them whole; one that has gone has none."""
+    return _number(_EXACT, _read(f"/proc/{pid}/smaps_rollup")) or _number(_PRIVATE, _read(f"/proc/{pid}/status"))
 
 
 def _read(path: str) -> bytes:

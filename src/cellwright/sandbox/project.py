@@ -22,6 +22,7 @@ _SECRET_NAMES = {
     ".vault-token", ".s3cfg", ".boto", ".databrickscfg", ".snowsql", "kubeconfig", "gha-creds.json",
     "secrets.toml", "secrets.yaml", "secrets.yml", "secrets.json", "application_default_credentials.json",
     "terraform.tfstate", "terraform.tfvars",
+    "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "id_ecdsa_sk", "id_ed25519_sk",
 }  # fmt: skip
 _SECRET_PATTERNS = (
     ".env", ".env.*", ".env-*", ".envrc", "*.env", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "*.ppk", "*.key",
@@ -33,7 +34,7 @@ _HARMLESS_PATTERNS = ("*.example", "*.sample", "*.template", "*.dist", "*.pub")
 
 _SECRET = re.compile("|".join(fnmatch.translate(pattern) for pattern in _SECRET_PATTERNS))
 _HARMLESS = re.compile("|".join(fnmatch.translate(pattern) for pattern in _HARMLESS_PATTERNS))
-_KEY_NAME = re.compile(r"id_(rsa|dsa|ecdsa|ed25519|ecdsa_sk|ed25519_sk)(\..*)?|.*\.(pem|asc|gpg)|identity")
+_KEY_NAME = re.compile(r"id_(rsa|dsa|ecdsa|ed25519|ecdsa_sk|ed25519_sk)\..*|.*\.(pem|asc|gpg)|identity")
 _JSON_NAME = re.compile(r".*(account|service|gcp|google|firebase|auth|token|cred).*\.json|.*-[0-9a-f]{12}\.json")
 _PRIVATE_KEY = re.compile(rb"PRIVATE KEY|PGP PRIVATE KEY BLOCK")
 _SERVICE_ACCOUNT = re.compile(rb'"private_key"\s*:|"refresh_token"\s*:|"client_secret"\s*:')

@@ -43,6 +43,11 @@ _REFUSED = tuple(
 # "Not there" rather than "not allowed": libraries then take their older way.
 _MISSING = ["io_uring_setup", "io_uring_enter", "io_uring_register", "clone3", "openat2"]
 _UNACCOUNTED_MEMORY = ["memfd_create", "shmget"]
+# Memory, queues and semaphores of the user's other processes: no path leads there, so no Landlock rule keeps away.
+_SYSTEM_WIDE = (
+    "shmat", "shmctl", "msgget", "msgsnd", "msgrcv", "msgctl", "semget", "semop", "semtimedop", "semctl", "mq_open",
+    "mq_unlink",
+)  # fmt: skip
 _TERMINAL_REQUESTS = (0x5412, 0x541C, 0x5423)
 
 
@@ -80,6 +85,7 @@ def _rules(*, has_private_network: bool, has_memory_group: bool) -> list[_Rule]:
         # A datagram pair could still be pointed at any socket of the machine by its path.
         rules += [_Rule(name, errno.EACCES) for name in ("socket", "connect", "bind", "listen", "accept", "accept4")]
         rules.append(_Rule("socketpair", errno.EACCES, (_Test(1, _SOCK_DGRAM, mask=0xF),)))
+        rules += [_Rule(name, errno.ENOSYS) for name in _SYSTEM_WIDE]
     return rules
 
 

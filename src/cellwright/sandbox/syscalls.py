@@ -21,6 +21,8 @@ _NEW = {
 
 NUMBERS: dict[str, dict[str, int]] = {
     "x86_64": _NEW | {
+        "mq_open": 240, "mq_unlink": 241, "msgctl": 71, "msgget": 68, "msgrcv": 70, "msgsnd": 69, "semctl": 66,
+        "semget": 64, "semop": 65, "semtimedop": 220, "shmat": 30, "shmctl": 31,
         "_sysctl": 156, "accept": 43, "accept4": 288, "acct": 163, "add_key": 248, "adjtimex": 159,
         "afs_syscall": 183, "bind": 49, "bpf": 321, "capset": 126, "chmod": 90, "clock_adjtime": 305,
         "clock_settime": 227, "clone": 56, "connect": 42, "creat": 85, "create_module": 174,
@@ -38,6 +40,8 @@ NUMBERS: dict[str, dict[str, int]] = {
         "ustat": 136, "vhangup": 153, "vserver": 236,
     },
     "aarch64": _NEW | {
+        "mq_open": 180, "mq_unlink": 181, "msgctl": 187, "msgget": 186, "msgrcv": 188, "msgsnd": 189, "semctl": 191,
+        "semget": 190, "semop": 193, "semtimedop": 192, "shmat": 196, "shmctl": 195,
         "accept": 202, "accept4": 242, "acct": 89, "add_key": 217, "adjtimex": 171, "bind": 200, "bpf": 280,
         "capset": 91, "clock_adjtime": 266, "clock_settime": 112, "clone": 220, "connect": 203,
         "delete_module": 106, "fanotify_init": 262, "fanotify_mark": 263, "fchmod": 52, "fchmodat": 53,

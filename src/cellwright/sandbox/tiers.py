@@ -28,7 +28,7 @@ _CONSEQUENCES = {
     "namespaces": "Notebooks see which processes run, use the same disk as they do and work on a copy of the project.",
     "landlock": "One wall less: on tier C there is nothing left that keeps a notebook away from your files.",
     "seccomp": "One wall less: a notebook can use every part of the operating system's interface.",
-    "control_groups": "Memory is limited per process only; many processes together can use more.",
+    "control_groups": "Memory of all processes together is watched, not limited: for a moment it can be more.",
 }
 
 

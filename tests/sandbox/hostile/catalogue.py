@@ -2,8 +2,8 @@
 
 Each attack is one function in `programs/`, made by `program.compose` into plain, self-contained source that is run
 two ways: without a cage (`control.run_uncaged`, in `test_controls.py`), where it must succeed, and as a notebook
-cell in the cage, where it must not. Both runs give a `Sighting`, and `judge` turns it into `Leaked`, `Held` or
-`Broken`; a probe that fails for a reason of its own is `Broken`, never `Held`.
+cell in the cage (`hall.Hall.run`, in `test_no_leak.py`), where it must not. Both runs give a `Sighting`, and `judge`
+turns it into `Leaked`, `Held` or `Broken`; a probe that fails for a reason of its own is `Broken`, never `Held`.
 
 A program prints `{"started": …}`, then at its end one line `{"leak": …, "detail": …}`. Most are judged by that
 word or by what changed on the host; those that take resources, go on for ever, outlive their kernel or attack the
@@ -28,6 +28,7 @@ from .judging import (
     by_host,
     by_kept_size,
     by_memory,
+    by_metered_memory,
     by_processes,
     by_survivors,
     by_trace,
@@ -107,7 +108,7 @@ class Attack:
 
     @property
     def takes_memory(self) -> bool:
-        return self.judge is by_memory
+        return self.judge in {by_memory, by_metered_memory}
 
     def source(self, targets: dict[str, Any]) -> str:
         """The program, ready to run: `targets` as `Stage` gives them, with paths as they are where it runs."""
@@ -128,12 +129,24 @@ def judge(attack: Attack, seen: Sighting) -> Judgement:
 # ── the table ──
 
 VICTIM_TARGETS: Final = frozenset(
-    ["victim_pid", "vault_pid", "key_name", "tcp_port", "tcp6_port", "udp_port", "unix_socket", "abstract_name"]
+    [
+        "victim_pid",
+        "vault_pid",
+        "key_name",
+        "tcp_port",
+        "tcp6_port",
+        "udp_port",
+        "unix_socket",
+        "abstract_name",
+        "segment",
+        "queue",
+        "posix_queue",
+    ]
 )
-LONG: Final = frozenset({"flood_with_consoles_of_many_cells", "hog_memory_in_many_processes"})
+LONG: Final = frozenset({"flood_with_consoles_of_many_cells"})
 READS_EVERYONE: Final = frozenset({"read_every_environment", "read_every_command_line"})
 
-NO_METADATA: Final = "Landlock does not govern metadata: stat, chmod and utime of what the user owns"
+NO_METADATA: Final = "Landlock does not govern metadata: stat, inotify, chmod and utime of what the user could reach"
 NO_PID_NAMESPACE: Final = "without a pid namespace other processes of the user can be named"
 NO_DISK_CAP: Final = "without a mount namespace the copy's size is only looked at, some times a second"
 NO_NET_NAMESPACE: Final = "/proc shows the host's network namespace"
@@ -172,7 +185,7 @@ def resource(
         Attack(
             name=name, module=module, kind="resource", judge=judge, attempt=attempt, speaks=speaks, goes_on=goes_on,
             limits=limits or CageLimits(), open_on_c=open_on_c, is_certain=is_certain,
-            ends_kernel=ends_kernel or bool(goes_on),
+            ends_kernel=ends_kernel,
         )
     ]  # fmt: skip
 
@@ -198,7 +211,7 @@ FILES: Final = [
         "use_inherited_directory",
         "use_inherited_file",
     ),
-    *leak("files", "stat_host_file", open_on_c=NO_METADATA),
+    *leak("files", "stat_host_file", "watch_home_directory", open_on_c=NO_METADATA),
     *leak(
         "files",
         "write_outside_project",
@@ -242,6 +255,9 @@ PROCESSES: Final = [
         "kill_parent",
         "enter_other_namespaces",
         "read_victim_key",
+        "read_shared_segment",
+        "read_message_queue",
+        "read_posix_queue",
     ),
     *leak(
         "processes",
@@ -335,7 +351,7 @@ RESOURCES: Final = [
     *resource("fork_bomb", by_processes, attempt=400),
     *resource("thread_bomb", by_processes, attempt=400),
     *resource("hog_memory", by_memory, attempt=768),
-    *resource("hog_memory_in_many_processes", by_memory, attempt=1200, speaks=False),
+    *resource("hog_memory_in_many_processes", by_metered_memory, attempt=1200, speaks=False),
     *resource("hide_memory_in_shared_mappings", by_word_or_trace, attempt=1024, speaks=False),
     *resource("fill_memfd", by_memory, attempt=768),
     *resource("fill_shared_memory", by_memory, attempt=768),

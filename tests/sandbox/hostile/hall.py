@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 User = Literal["root", "root with open software", "plain", "plain without namespaces"]
 REPOSITORY = HERE.parents[2]
 START_SECONDS = 120
-ANSWER_SECONDS = 150
+ANSWER_SECONDS = 400
 PATIENCE_SECONDS = 60
 DYING_SECONDS = 3
 

@@ -55,6 +55,13 @@ def by_memory(seen: Sighting, limits: CageLimits) -> str:
     return by_word_or_trace(seen, limits)
 
 
+def by_metered_memory(seen: Sighting, limits: CageLimits) -> str:
+    """Where no control group counts, the sum is looked at some times a second: a burst may pass, staying may not."""
+    if seen.peak_memory_mb > limits.memory_mb * 1.75:
+        return f"{seen.peak_memory_mb} MB at once"
+    return by_word_or_trace(seen, limits)
+
+
 def by_console(seen: Sighting, limits: CageLimits) -> str:
     """How much reached the host; framing and the last cut chunk are allowed for."""
     if seen.console_bytes > 2 * limits.console_bytes:

@@ -57,6 +57,7 @@ class VictimProcess:
             "abstract_name": stage.targets["abstract_name"],
             "key_name": stage.targets["key_name"],
             "victim_name": stage.targets["victim_name"],
+            "posix_queue": stage.targets["posix_queue"],
         }
         self.process = subprocess.Popen(
             [sys.executable, "-I", "-S", HERE / "victim_process.py", json.dumps(orders), stage.secret],
@@ -198,6 +199,7 @@ def set_stage(
         if with_victim:
             stage.victim = VictimProcess(stage)
             closing.callback(_end, stage.victim.process)
+            closing.callback(_remove_queues, stage.victim.facts["queue"], stage.targets["posix_queue"])
             stage.targets |= stage.victim.facts
         stage.remember()
         yield stage
@@ -279,6 +281,7 @@ def _targets(stage: Stage) -> dict[str, Any]:
         "abstract_name": f"{mark}-service",
         "key_name": f"{mark}-key",
         "victim_name": f"{mark}v",
+        "posix_queue": f"/{mark}",
     }
 
 
@@ -311,6 +314,12 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     process.wait(timeout=10)
     for pipe in (process.stdin, process.stdout):
         _stream(pipe).close()
+
+
+def _remove_queues(system_v: int, posix: str) -> None:
+    libc = ctypes.CDLL(None)
+    libc.msgctl(system_v, 0, None)
+    libc.mq_unlink(posix.encode())
 
 
 def _stream(pipe: IO[bytes] | None) -> IO[bytes]:

@@ -54,6 +54,26 @@ def hide_key(name: str, secret: bytes) -> int:
     return key
 
 
+def share_memory(secret: bytes) -> int:
+    """A System V segment with the secret in it; it goes with the last process that has it."""
+    LIBC.shmat.restype = ctypes.c_void_p
+    segment = LIBC.shmget(0, 4096, 0o1600)
+    ctypes.memmove(LIBC.shmat(segment, None, 0), secret, len(secret))
+    LIBC.shmctl(segment, 0, None)  # IPC_RMID
+    return segment
+
+
+def fill_queues(name: str, secret: bytes) -> int:
+    """The secret as a message in a System V and in a POSIX queue; whoever started us removes both."""
+    queue = LIBC.msgget(0, 0o1600)
+    message = struct.pack("l", 1) + secret
+    LIBC.msgsnd(queue, message, len(secret), 0)
+    shape = struct.pack("8l", 0, 1, 64, 0, 0, 0, 0, 0)
+    posix = LIBC.mq_open(name.encode(), os.O_CREAT | os.O_RDWR, 0o600, shape)
+    LIBC.mq_send(posix, secret, len(secret), 0)
+    return queue
+
+
 def listen(orders: dict[str, Any]) -> dict[str, socket.socket]:
     doors = {
         "tcp": socket.create_server(("127.0.0.1", 0)),
@@ -120,6 +140,8 @@ def main() -> None:
             "victim_address": ctypes.addressof(in_memory),
             "victim_scratch_address": ctypes.addressof(scratch),
             "victim_fd": unlinked.fileno(),
+            "segment": share_memory(secret),
+            "queue": fill_queues(orders["posix_queue"], secret),
             "tcp_port": doors["tcp"].getsockname()[1],
             "tcp6_port": doors["tcp6"].getsockname()[1],
             "udp_port": doors["udp"].getsockname()[1],

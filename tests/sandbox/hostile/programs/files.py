@@ -1,10 +1,11 @@
 """Attacks on files: reading, writing and changing what is not the notebook's."""
 
+import ctypes
 import os
 import shutil
 from pathlib import Path
 
-from .prelude import Targets, expose, first_success, refuse
+from .prelude import LIBC, Targets, expose, first_success, refuse
 
 # ── reading ──
 
@@ -50,6 +51,14 @@ def list_home_directory(targets: Targets) -> str:
 
 def stat_host_file(targets: Targets) -> str:
     return f"{Path(targets['home_secret']).stat().st_size} bytes long"
+
+
+def watch_home_directory(targets: Targets) -> str:
+    """Told of every name that is made or opened there, without opening anything."""
+    watcher = LIBC.inotify_init1(0o4000)
+    if watcher < 0 or LIBC.inotify_add_watch(watcher, targets["home"].encode(), 0xFFF) < 0:
+        raise refuse(f"inotify: {os.strerror(ctypes.get_errno())}")
+    return "watches the home directory"
 
 
 def read_hidden_env_file(targets: Targets) -> str:

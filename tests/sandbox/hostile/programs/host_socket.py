@@ -145,7 +145,7 @@ def send(frames: Iterable[bytes], *, hang_up: bool = False) -> str:
     sent = 0
     for fd in inherited_sockets():
         stream = socket.socket(fileno=os.dup(fd))
-        stream.settimeout(1)
+        stream.settimeout(5)
         try:
             for piece in frames:
                 stream.sendall(piece)

@@ -8,7 +8,7 @@ import struct
 import time
 from pathlib import Path
 
-from .prelude import Targets, expose, first_success, in_child, refuse, syscall
+from .prelude import LIBC, Targets, expose, first_success, in_child, refuse, syscall
 
 PTRACE_PEEKDATA, PTRACE_DETACH, PTRACE_SEIZE, PTRACE_INTERRUPT = 2, 17, 0x4206, 0x4207
 
@@ -185,6 +185,31 @@ def read_victim_key(targets: Targets) -> str:
     key = syscall("keyctl", search, user_keyring, b"user", name, 0)
     buffer = ctypes.create_string_buffer(64)
     syscall("keyctl", read, key, buffer, 64)
+    return expose(buffer.raw, targets)
+
+
+def read_shared_segment(targets: Targets) -> str:
+    """System V memory of another process of this user, by its number."""
+    LIBC.shmat.restype = ctypes.c_void_p
+    place = LIBC.shmat(targets["segment"], None, 0o10000)
+    if place in (None, ctypes.c_void_p(-1).value):
+        raise refuse(f"shmat: {os.strerror(ctypes.get_errno())}")
+    return expose(ctypes.string_at(place, 64), targets)
+
+
+def read_message_queue(targets: Targets) -> str:
+    buffer = ctypes.create_string_buffer(72)
+    if LIBC.msgrcv(targets["queue"], buffer, 64, 0, 0o4000) < 0:
+        raise refuse(f"msgrcv: {os.strerror(ctypes.get_errno())}")
+    return expose(buffer.raw, targets)
+
+
+def read_posix_queue(targets: Targets) -> str:
+    queue = LIBC.mq_open(targets["posix_queue"].encode(), os.O_RDONLY | os.O_NONBLOCK)
+    if queue < 0:
+        raise refuse(f"mq_open: {os.strerror(ctypes.get_errno())}")
+    buffer = ctypes.create_string_buffer(64)
+    LIBC.mq_receive(queue, buffer, 64, None)
     return expose(buffer.raw, targets)
 
 
