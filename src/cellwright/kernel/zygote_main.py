@@ -28,6 +28,7 @@ _WARM = ("numpy", "pandas", "cellwright.sandbox.cage")
 # Imported when nobody asks for a kernel: slow, and not needed for the first. After the kernel object was built,
 # because marimo's formatters hook into these imports as they happen.
 _WARM_LATER = ("duckdb", "sqlglot", "matplotlib.pyplot", "matplotlib.backends.backend_agg")
+_IDLE_SECONDS = 0.25
 _LENGTH = struct.Struct("<I")
 # A process with threads cannot be forked safely; pandas loads pyarrow, whose allocator would start one.
 _ONE_THREAD = {
@@ -58,7 +59,7 @@ def main(descriptor: int) -> NoReturn:
     zygote.say({"op": "ready", "pid": os.getpid(), "threads": threads, "patches": patched})
     later: list[str] = list(_WARM_LATER)
     while True:
-        readable, _, _ = select.select([starter, wakeup], [], [], 0 if later or zygote.is_next_due else None)
+        readable, _, _ = select.select([starter, wakeup], [], [], _patience(later, zygote))
         if not readable and not zygote.prepare_next():
             _warm_one_more(later, zygote)
         if wakeup in readable:
@@ -82,6 +83,13 @@ def _warm() -> tuple[Any, list[dict[str, str]]]:
     kernel = driver.Driver()
     driver.find_blas()
     return kernel, [{"name": result.name, "state": type(result).__name__} for result in kernel.patches]
+
+
+def _patience(later: list[str], zygote: Zygote) -> float | None:
+    """How long to wait for a request before doing something that would make it wait."""
+    if zygote.is_next_due:
+        return 0
+    return _IDLE_SECONDS if later else None
 
 
 def _warm_one_more(later: list[str], zygote: Zygote) -> None:
