@@ -95,6 +95,13 @@ class Kernel:
                 logger.info("the cage did not answer; killing it whole")
         self._process.kill()
 
+    async def stop(self) -> None:
+        """End the kernel and all it started; its init lives on, to hand over the changed files."""
+        if self.end is None:
+            await self.condemn("it was stopped")
+            with anyio.move_on_after(_CONDEMN_SECONDS):
+                await self.control.wait_kernel()
+
     async def interrupt(self, is_over: anyio.Event) -> None:
         """Stop what runs: ask, ask again, then kill. Returns when `is_over`, or when the kernel is gone."""
         for seconds in _INTERRUPT_SECONDS:

@@ -379,6 +379,8 @@ class OpenNotebook:
         if kernel is None:
             return
         try:
+            # Nothing may write while its files are carried over.
+            await kernel.stop()
             report = await self._workplace.settle_files(kernel)
             if report is not None:
                 self.kept.append(report)

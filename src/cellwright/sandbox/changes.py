@@ -8,6 +8,7 @@ Every step goes by directory descriptors and follows no link, so a running kerne
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ Change = tuple[str, str, str, int, int]
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_EXCHANGED = {errno.ENOENT, errno.ENOTDIR, errno.EINVAL, errno.ELOOP, errno.EISDIR, errno.ENXIO}
 _COMPARE_BYTES = 64 * 1024 * 1024
 _OPAQUE = "user.overlay.opaque"
 _ORIGIN = "user.overlay.origin"
@@ -85,8 +87,10 @@ def _directory(upper: int, lowers: list[int], prefix: str, targets: set[str]) ->
             try:
                 status = os.stat(name, dir_fd=upper, follow_symlinks=False)
                 yield from _entry(upper, lowers, name, path, status, targets)
-            except (FileNotFoundError, NotADirectoryError):
-                # The kernel still runs and has just removed it.
+            except OSError as error:
+                if error.errno not in _EXCHANGED:
+                    raise
+                # The kernel still runs and has just removed it, or put something of another kind in its place.
                 continue
     finally:
         os.close(upper)

@@ -114,7 +114,13 @@ class CageControl:
         await self._ask("signal", signal=number)
 
     async def changes(self) -> tuple[FileChange, ...]:
-        """Every file of the project the notebook created, modified or deleted so far."""
+        """Every file of the project the notebook created, modified or deleted so far; `Unavailable` if none can say."""
+        try:
+            return await self._list_changes()
+        except Refused as refusal:
+            raise Unavailable(f"The cage cannot list its changes: {refusal}.") from refusal
+
+    async def _list_changes(self) -> tuple[FileChange, ...]:
         found: list[FileChange] = []
         async with self._commanding, aclosing(self._conversation("changes")) as answers:
             async for answer in answers:
