@@ -41,7 +41,7 @@ def undocumented(tree: Iterable[Command], pages: Iterable[str]) -> list[str]:
 
 
 def _walk(command: Any, words: str) -> Iterator[Command]:
-    for name, below in getattr(command, "commands", {}).items():
+    for name, below in _below(command):
         if not below.hidden:
             yield from _walk(below, f"{words} {name}")
     options = tuple(
@@ -53,6 +53,14 @@ def _walk(command: Any, words: str) -> Iterator[Command]:
     )
     if options or not hasattr(command, "commands"):
         yield Command(words=words, options=options)
+
+
+def _below(command: Any) -> list[tuple[str, Any]]:
+    """Sub-commands, also those that are loaded only when asked for."""
+    if not hasattr(command, "list_commands"):
+        return []
+    context = command.context_class(command)
+    return [(name, command.get_command(context, name)) for name in command.list_commands(context)]
 
 
 def _mentions(text: str, words: str) -> bool:

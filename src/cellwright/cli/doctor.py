@@ -20,7 +20,10 @@ from cellwright.settings import Settings
 
 _FREE_GB = 2
 
+app = typer.Typer()
 
+
+@app.command()
 def doctor(as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False) -> None:
     """Check Python, marimo, the sandbox, the zygote and the disk; exit 1 if notebooks cannot run contained."""
     report = anyio.run(_examine)

@@ -1,4 +1,4 @@
-"""`cellwright journal …` and `cellwright audit`: what is kept, whether it is sound, and copies of it."""
+"""`cellwright journal …`: what is kept, whether it is sound, and copies of it."""
 
 from __future__ import annotations
 
@@ -155,22 +155,6 @@ def restore(
         render.note(f"Restored to {place.path}.")
 
 
-def audit(
-    run: Annotated[str | None, typer.Option("--run", metavar="RUN", help="Only this run.")] = None,
-    since: Annotated[str | None, typer.Option("--since", metavar="2h|DATE", help="Only what is newer.")] = None,
-    as_json: JsonOption = False,
-    database: DatabaseOption = None,
-    key: KeyOption = None,
-) -> None:
-    """Show who did what, when, under which rule, with which result."""
-    since_ms = int(parse_since(since, datetime.now(UTC)).timestamp() * 1000) if since is not None else 0
-    entries = anyio.run(_audit, run, since_ms, database, key)
-    if as_json:
-        render.as_json({"entries": entries})
-    else:
-        journal_render.audit(entries)
-
-
 # ── what each command does ──
 
 
@@ -248,10 +232,3 @@ async def _backup(file: Path, database: str | None) -> int:
     place = _place(database)
     _must_exist(place)
     return await backup.back_up(place, file)
-
-
-async def _audit(run: str | None, since_ms: int, database: str | None, key: Path | None) -> list[dict[str, Any]]:
-    async with _records(database, key) as records:
-        entries = await records.log.audit(since_ms)
-    told = [{"at_ms": entry.at_ms, "sequence": entry.sequence, **dataclasses.asdict(entry.event)} for entry in entries]
-    return [entry for entry in told if run in (None, entry["run"])]

@@ -61,21 +61,5 @@ def problems(found: Sequence[str]) -> None:
         _data.print(f"[red]✗[/] {escape(problem)}")
 
 
-def audit(entries: Sequence[Mapping[str, Any]]) -> None:
-    """One line per entry."""
-    for entry in entries:
-        agent = f" via {entry['agent']}" if entry["agent"] else ""
-        detail = f": {entry['detail']}" if entry["detail"] else ""
-        line = f"{entry['run']} {entry['person']}{agent}: {entry['what']} [{entry['verdict']} by {entry['basis']}]"
-        _data.print(
-            f"[dim]{_time(entry['at_ms'])}[/] {escape(_one_line(line))} {escape(_one_line(entry['result'] + detail))}"
-        )
-
-
 def _time(at_ms: int) -> str:
     return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(sep=" ", timespec="seconds").removesuffix("+00:00")
-
-
-def _one_line(text: str) -> str:
-    """Nothing a terminal would obey."""
-    return "".join(character if character.isprintable() else " " for character in text)

@@ -5,23 +5,49 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import typer
+import typer.main
+from typer.core import TyperGroup
 
-from cellwright.cli import doctor, notebook, render
+from cellwright.cli import render
 from cellwright.errors import CellwrightError, Defect, RefusedByPolicy, Unavailable, UserError
 
+_COMMANDS = ("notebook", "approvals", "questions", "rules", "audit", "journal", "doctor")
+"""Each is a module beside this one with an `app`, loaded when it is asked for: most need not start what others do."""
+
+
+class _Commands(TyperGroup):
+    """The commands by name; only the one that is called is imported."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in _COMMANDS:
+            return None
+        sub_app: typer.Typer = importlib.import_module(f"cellwright.cli.{cmd_name}").app
+        command = typer.main.get_command(sub_app)
+        command.name = cmd_name
+        return command
+
+
 app = typer.Typer(
+    cls=_Commands,
     name="cellwright",
     help="State a goal, get a notebook you can trust.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.add_typer(notebook.app, name="notebook")
-app.command()(doctor.doctor)
+
+
+@app.callback()
+def _root() -> None:
+    """State a goal, get a notebook you can trust."""
 
 
 def main() -> NoReturn:

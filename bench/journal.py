@@ -1,0 +1,226 @@
+"""The journal against what it is made of: a bare INSERT, a bare DBOS step, and a megabyte.
+
+Bare means: the same database file settings (WAL, synchronous=NORMAL), the same bytes, and nothing of ours around it.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import tempfile
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import dbos
+import psutil
+
+from bench.interleave import interleave
+from bench.rows import Finding, Samples, compare, no_more_than
+from bench.stage import Stage
+from cellwright.journal import Fact, Flow, Journal, Question, Records, StepFinished, Workflow
+from cellwright.journal.append import append_events
+from cellwright.journal.database import Database, SqliteConnection
+
+_BATCH = 100
+_STEPS = 20
+_WAITING = 1_000
+
+
+async def append(stage: Stage) -> list[Finding]:
+    """One event of a batch of a hundred: numbered, chained, encoded and committed; a bare INSERT of the same bytes."""
+    events = [
+        StepFinished(workflow="run/child:1", step=number, name="measure the columns", milliseconds=12)
+        for number in range(_BATCH)
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "journal.db"
+        async with Records.open(path) as records:
+            log, database = records.log, records.database
+
+            async def ours() -> float:
+                return _microseconds(
+                    lambda: database.write_now(lambda cursor: append_events(cursor, log.chain, "s", events))
+                )
+
+            await ours()
+            bare = _Bare(database)
+            own, batch, single = await interleave(
+                [ours, bare.batch, bare.single], rounds=stage.rounds(40, quick=10), warm_ups=3
+            )
+            bare.close()
+    own, batch = own.scaled(1 / _BATCH), batch.scaled(1 / _BATCH)
+    single = single.scaled(1 / _BATCH)
+    name = "journal append, per event in batches of 100"
+    return [
+        compare(
+            name, ours=own, peer=single, peer_name="bare WAL INSERT, each committed", unit="µs", bar=no_more_than(2)
+        ),
+        compare(name, ours=own, peer=batch, peer_name="bare WAL INSERTs, 100 a commit", unit="µs", bar=no_more_than(2)),
+    ]
+
+
+class _Bare:
+    """The rows the journal wrote, inserted into a table with the same key and nothing else."""
+
+    def __init__(self, database: Database) -> None:
+        assert database.place.path is not None
+        self._connection = SqliteConnection(database.place.path, "normal")
+        raw: sqlite3.Connection = self._connection.raw
+        columns = "stream TEXT, sequence BIGINT, at_ms BIGINT, kind TEXT, key TEXT, body TEXT, link BLOB"
+        raw.execute(f"CREATE TABLE bare ({columns}, PRIMARY KEY (stream, sequence)) WITHOUT ROWID")
+        self._rows = raw.execute("SELECT * FROM cellwright_event LIMIT ?", (_BATCH,)).fetchall()
+        self._next = 0
+
+    async def batch(self) -> float:
+        """All in one transaction."""
+        rows, raw = self._numbered(), self._connection.raw
+
+        def work() -> None:
+            raw.execute("BEGIN IMMEDIATE")
+            raw.executemany("INSERT INTO bare VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+            raw.execute("COMMIT")
+
+        return _microseconds(work)
+
+    async def single(self) -> float:
+        """Each in its own."""
+        rows, raw = self._numbered(), self._connection.raw
+
+        def work() -> None:
+            for row in rows:
+                raw.execute("INSERT INTO bare VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+
+        return _microseconds(work)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _numbered(self) -> list[tuple[Any, ...]]:
+        self._next += _BATCH
+        return [(row[0], self._next + number, *row[2:]) for number, row in enumerate(self._rows)]
+
+
+async def step(stage: Stage) -> list[Finding]:
+    """A durable step that does nothing, told in the log when it starts and when it is done; DBOS's own, untold."""
+    ours_ms: list[float] = []
+    bare_ms: list[float] = []
+
+    async def ours(flow: Flow, _: Any) -> None:
+        for _ in range(_STEPS):
+            began = time.perf_counter()
+            await flow.step("nothing", _nothing)
+            ours_ms.append((time.perf_counter() - began) * 1e3)
+
+    async def bare() -> None:
+        for _ in range(_STEPS):
+            began = time.perf_counter()
+            await dbos.DBOS.run_step_async({"name": "nothing"}, _nothing)
+            bare_ms.append((time.perf_counter() - began) * 1e3)
+
+    async with _journal(Workflow(name="ours", body=ours)) as journal:
+        bare_workflow = dbos.DBOS.workflow(name="bare")(bare)
+
+        async def run_ours() -> float:
+            await journal.result(await journal.run("ours"))
+            return 0.0
+
+        async def run_bare() -> float:
+            handle = await dbos.DBOS.start_workflow_async(bare_workflow)
+            await handle.get_result()
+            return 0.0
+
+        await interleave([run_ours, run_bare], rounds=stage.rounds(25, quick=5), warm_ups=2)
+    return [
+        compare(
+            "durable step",
+            ours=Samples(tuple(ours_ms[2 * _STEPS :])),
+            peer=Samples(tuple(bare_ms[2 * _STEPS :])),
+            peer_name="bare DBOS step",
+            unit="ms",
+            bar=no_more_than(1.2),
+        )
+    ]
+
+
+async def follow(stage: Stage) -> list[Finding]:
+    """From before an append to the follower's hands, in one process and from another connection to the file."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "journal.db"
+        async with Records.open(path) as near, Records.open(path) as far:
+            own = await _follow_latency(near, near, stage.rounds(60, quick=20))
+            other = await _follow_latency(near, far, stage.rounds(60, quick=20))
+    poll = Samples((20.0,))
+    near_name, far_name = "follow, in the process that appends", "follow, from another connection"
+    return [
+        compare(near_name, ours=own, peer=poll, peer_name="a poll of 20 ms", unit="ms", bar=no_more_than(1)),
+        compare(far_name, ours=other, peer=poll, peer_name="a poll of 20 ms", unit="ms", bar=no_more_than(2)),
+    ]
+
+
+async def _follow_latency(writer: Records, reader: Records, count: int) -> Samples:
+    """The follower waits already; the pauses are of different length, so that no poll is always just due."""
+    stream = f"latency {id(reader)}"
+    taken: list[float] = []
+
+    async def receive() -> None:
+        async for told in reader.log.follow(stream):
+            assert isinstance(told.event, Fact)
+            taken.append((time.perf_counter() - told.event.numbers["began"]) * 1e3)
+            if len(taken) == count:
+                return
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(receive)
+        for number in range(count):
+            await anyio.sleep(0.03 + number % 7 * 0.003)
+            await writer.log.append(stream, Fact(topic="t", subject="s", numbers={"began": time.perf_counter()}))
+    return Samples(tuple(taken))
+
+
+async def waiting(stage: Stage) -> list[Finding]:
+    """A thousand runs that wait for a person: what each adds to the process."""
+
+    async def ask(flow: Flow, _: Any) -> Any:
+        return await flow.ask(Question(text="May I?", choices=("yes", "no")))
+
+    count = _WAITING if stage.rounds(2, quick=1) == 2 else _WAITING // 5
+    async with _journal(Workflow(name="ask", body=ask)) as journal:
+        for _ in range(20):
+            await journal.run("ask")
+        before = psutil.Process().memory_info().rss
+        for _ in range(count):
+            await journal.run("ask")
+        with anyio.fail_after(120):
+            while len(await journal.records.questions.pending()) < count + 20:
+                await journal.log.growth.next().wait()
+        each = (psutil.Process().memory_info().rss - before) / count / 1e6
+    return [
+        compare(
+            f"a run that waits for approval, of {count:,}",
+            ours=Samples((each,)),
+            peer=Samples((1.0,)),
+            peer_name="1 MB",
+            unit="MB",
+            bar=no_more_than(1),
+        )
+    ]
+
+
+@asynccontextmanager
+async def _journal(*workflows: Workflow) -> AsyncGenerator[Journal]:
+    with tempfile.TemporaryDirectory() as folder:
+        async with Journal.open(Path(folder) / "journal.db", version="bench", workflows=workflows) as journal:
+            yield journal
+
+
+async def _nothing() -> int:
+    return 7
+
+
+def _microseconds(work: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    work()
+    return (time.perf_counter() - began) * 1e6

@@ -1,0 +1,49 @@
+"""`cellwright audit`: who did what, when, under which rule, with which result."""
+
+from __future__ import annotations
+
+import secrets
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import anyio
+import typer
+
+from cellwright.cli import approvals_render, render
+from cellwright.cli.approvals import open_records
+from cellwright.cli.journal import DatabaseOption, JsonOption, KeyOption
+from cellwright.errors import UserError
+from cellwright.policy import AuditFilter, Masker, parse_since
+from cellwright.policy.actions import KINDS
+from cellwright.tools import AuditLine, audit_trail
+
+app = typer.Typer()
+
+
+@app.command()
+def audit(
+    run: Annotated[str | None, typer.Option("--run", metavar="RUN", help="Only this run.")] = None,
+    since: Annotated[str | None, typer.Option("--since", metavar="2h|DATE", help="Only what is newer.")] = None,
+    person: Annotated[str | None, typer.Option("--person", metavar="NAME", help="Only on this one's behalf.")] = None,
+    kind: Annotated[str | None, typer.Option("--kind", metavar="ACTION", help="Only such actions.")] = None,
+    as_json: JsonOption = False,
+    database: DatabaseOption = None,
+    key: KeyOption = None,
+) -> None:
+    """Show every action that was judged: who, what, when, under which rule, with which result."""
+    if kind is not None and kind not in KINDS:
+        raise UserError(f"No action is called {kind!r}.", hint=f"Known: {', '.join(KINDS)}.")
+    start = parse_since(since, datetime.now(UTC)) if since is not None else None
+    wanted = AuditFilter(run=run, since=start, person=person, kind=kind)
+    found = anyio.run(_audit, wanted, database, key)
+    if as_json:
+        render.as_json({"entries": [line.json() for line in found]})
+    else:
+        approvals_render.lines([line.entry.line() for line in found])
+
+
+async def _audit(wanted: AuditFilter, database: str | None, key: Path | None) -> list[AuditLine]:
+    async with open_records(database, key, Masker.of(salt=secrets.token_bytes(16))) as records:
+        events = await records.log.audit(int(wanted.since.timestamp() * 1000) if wanted.since else 0)
+    return [line for line in audit_trail(events) if wanted.matches(line.entry)]

@@ -1,0 +1,93 @@
+"""Journal: long work that survives anything, and one record of everything.
+
+Owns:   the event log, durable runs and steps, effects, questions, queues, leases, recovery, projections, retention.
+Above:  tools, agents, runs, server, cli.   Below: errors, ids.
+Never:  what is allowed (policy), what things cost (models), model calls, kernels, HTTP.
+"""
+
+from cellwright.journal.chain import read_key
+from cellwright.journal.crash import CrashPoint, crash_at
+from cellwright.journal.database import Synchronous
+from cellwright.journal.effects import AGAIN, HAPPENED, IN_DOUBT, Effect, Finding, Found, NotFound, Unknown
+from cellwright.journal.envelope import StepFailed
+from cellwright.journal.events import (
+    AuditRecorded,
+    CostRecorded,
+    EffectInDoubt,
+    Event,
+    Fact,
+    QuestionAnswered,
+    QuestionAsked,
+    QuestionWithdrawn,
+    Recorded,
+    RunEnded,
+    RunForked,
+    RunRecovered,
+    RunResumed,
+    RunStarted,
+    StepErred,
+    StepFinished,
+    StepStarted,
+    TaskChanged,
+)
+from cellwright.journal.flow import Flow, Workflow
+from cellwright.journal.journal import Journal
+from cellwright.journal.leases import Held, Lease, LeaseLost, Leases
+from cellwright.journal.log import EventLog
+from cellwright.journal.names import QuestionId, RunId, stream_of
+from cellwright.journal.questions import OpenQuestion, Question
+from cellwright.journal.queues import Rate
+from cellwright.journal.records import Records, RunStatus, Standing
+from cellwright.journal.values import Json
+
+__all__ = [
+    "AGAIN",
+    "HAPPENED",
+    "IN_DOUBT",
+    "AuditRecorded",
+    "CostRecorded",
+    "CrashPoint",
+    "Effect",
+    "EffectInDoubt",
+    "Event",
+    "EventLog",
+    "Fact",
+    "Finding",
+    "Flow",
+    "Found",
+    "Held",
+    "Journal",
+    "Json",
+    "Lease",
+    "LeaseLost",
+    "Leases",
+    "NotFound",
+    "OpenQuestion",
+    "Question",
+    "QuestionAnswered",
+    "QuestionAsked",
+    "QuestionId",
+    "QuestionWithdrawn",
+    "Rate",
+    "Recorded",
+    "Records",
+    "RunEnded",
+    "RunForked",
+    "RunId",
+    "RunRecovered",
+    "RunResumed",
+    "RunStarted",
+    "RunStatus",
+    "Standing",
+    "StepErred",
+    "StepFailed",
+    "StepFinished",
+    "StepStarted",
+    "Synchronous",
+    "TaskChanged",
+    "Unknown",
+    "Workflow",
+    "crash_at",
+    "read_key",
+    "stream_of",
+]

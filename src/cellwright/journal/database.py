@@ -1,0 +1,316 @@
+"""One database, SQLite or Postgres, with the same few calls: transactions that write, and reads.
+
+Blocking calls run in threads. Every connection here is ours; the workflow engine has its own, and lends us its
+open transaction where a fact and its event belong together.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal, Protocol, TypeVar
+
+import anyio
+import anyio.to_thread
+
+from cellwright.errors import Unavailable, UserError
+
+Dialect = Literal["sqlite", "postgres"]
+Synchronous = Literal["normal", "full"]
+"""What a commit to SQLite survives. normal: kill -9, but perhaps not a power failure. full: that too."""
+BUSY_MS: Final = 30_000
+IDLE_TRANSACTION_SECONDS: Final = 2
+T = TypeVar("T")
+Row = tuple[Any, ...]
+
+
+class Cursor:
+    """A driver's cursor inside an open transaction; statements use `?`."""
+
+    __slots__ = ("_raw", "dialect", "is_used")
+
+    def __init__(self, raw: Any, dialect: Dialect) -> None:
+        self._raw = raw
+        self.dialect: Final = dialect
+        self.is_used = False
+        """Whether a statement has reached the database."""
+
+    def execute(self, statement: str, values: Sequence[object] = ()) -> Cursor:
+        """Run one statement."""
+        self._raw.execute(self._dialected(statement), values)
+        self.is_used = True
+        return self
+
+    def executemany(self, statement: str, rows: Iterable[Sequence[object]]) -> None:
+        """Run one statement for each row."""
+        self._raw.executemany(self._dialected(statement), rows)
+
+    def one(self) -> Row | None:
+        """The next row."""
+        return self._raw.fetchone()
+
+    def all(self) -> list[Row]:
+        """The remaining rows."""
+        return self._raw.fetchall()
+
+    @property
+    def changed(self) -> int:
+        """How many rows the last statement changed."""
+        return self._raw.rowcount
+
+    def now_ms(self) -> int:
+        """The database's clock: the one clock several machines share."""
+        if self.dialect == "sqlite":
+            return time.time_ns() // 1_000_000
+        row = self.execute("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint").one()
+        return int(row[0]) if row else 0
+
+    def lock_for_writing(self) -> None:
+        """From here on no other transaction writes (SQLite); Postgres locks rows instead."""
+        if self.dialect == "sqlite" and not self._raw.connection.in_transaction:
+            self._raw.execute("BEGIN IMMEDIATE")
+
+    def _dialected(self, statement: str) -> str:
+        return statement if self.dialect == "sqlite" else statement.replace("?", "%s")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a journal is kept."""
+
+    url: str
+    dialect: Dialect
+    path: Path | None = None
+    """The SQLite file."""
+
+    @classmethod
+    def of(cls, where: str | Path) -> Place:
+        """A file, `sqlite:///path` or `postgresql://…`. Raises `UserError`."""
+        text = str(where)
+        if text.startswith(("postgresql://", "postgres://")):
+            return cls(url="postgresql://" + text.partition("://")[2], dialect="postgres")
+        if "://" in text and not text.startswith("sqlite:///"):
+            raise UserError(
+                f"No journal can be kept at {text.partition('://')[0]!r}.",
+                hint="Give a file, sqlite:///path or postgresql://…",
+            )
+        path = Path(text.removeprefix("sqlite:///")).absolute()
+        return cls(url=f"sqlite:///{path}", dialect="sqlite", path=path)
+
+
+class Connection(Protocol):
+    """One connection, used by one thread at a time."""
+
+    dialect: Dialect
+
+    def begin(self, *, is_writing: bool) -> Cursor:
+        """Start a transaction."""
+        ...
+
+    def commit(self) -> None:
+        """Make it so."""
+        ...
+
+    def rollback(self) -> None:
+        """As if it had not begun."""
+        ...
+
+    def close(self) -> None:
+        """Let go."""
+        ...
+
+
+def tune_sqlite(connection: sqlite3.Connection, synchronous: Synchronous) -> None:
+    """WAL, an explicit promise per commit, and patience with other writers."""
+    connection.execute(f"PRAGMA busy_timeout={BUSY_MS}")
+    connection.execute("PRAGMA journal_mode=WAL")
+    connection.execute(f"PRAGMA synchronous={synchronous.upper()}")
+    connection.execute("PRAGMA foreign_keys=ON")
+
+
+class SqliteConnection:
+    """A connection to the file."""
+
+    dialect: Dialect = "sqlite"
+
+    def __init__(self, path: Path, synchronous: Synchronous) -> None:
+        try:
+            # Before SQLite makes it: its -wal and -shm files take over who may read it.
+            path.touch(mode=0o600)
+            self._raw = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+            tune_sqlite(self._raw, synchronous)
+        except (sqlite3.Error, OSError) as error:
+            raise Unavailable(f"Cannot open the journal {str(path)!r}: {error}.", hint="Is it a journal?") from error
+
+    def begin(self, *, is_writing: bool) -> Cursor:
+        """Start a transaction; a writing one waits for its turn now, so that it cannot fail later."""
+        self._raw.execute("BEGIN IMMEDIATE" if is_writing else "BEGIN")
+        return Cursor(self._raw.cursor(), "sqlite")
+
+    def commit(self) -> None:
+        """Make it so."""
+        self._raw.execute("COMMIT")
+
+    def rollback(self) -> None:
+        """As if it had not begun."""
+        if self._raw.in_transaction:
+            self._raw.execute("ROLLBACK")
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._raw.close()
+
+    @property
+    def raw(self) -> sqlite3.Connection:
+        """For what only SQLite has: online backup and its own checks."""
+        return self._raw
+
+
+class PostgresConnection:
+    """A connection to the server."""
+
+    dialect: Dialect = "postgres"
+
+    def __init__(self, url: str) -> None:
+        import psycopg  # 0.3 s that a journal in a file need not pay
+
+        try:
+            self._raw = psycopg.connect(url, connect_timeout=10)
+            # A frozen worker must not hold a stream's head, or its own runs, against those who take over.
+            patience = (str(IDLE_TRANSACTION_SECONDS * 1000),)
+            self._raw.execute("SELECT set_config('idle_in_transaction_session_timeout', %s, false)", patience)
+            self._raw.commit()
+        except psycopg.Error as error:
+            raise Unavailable(f"Cannot reach the journal's Postgres: {error}.", hint="Check the URL.") from error
+
+    def begin(self, *, is_writing: bool) -> Cursor:
+        """Start a transaction."""
+        return Cursor(self._raw.cursor(), "postgres")
+
+    def commit(self) -> None:
+        """Make it so."""
+        self._raw.commit()
+
+    def rollback(self) -> None:
+        """As if it had not begun."""
+        if not self._raw.closed:
+            self._raw.rollback()
+
+    def close(self) -> None:
+        """Hang up."""
+        self._raw.close()
+
+
+class BrokenUnused(Unavailable):
+    """A connection was found broken before anything was done with it."""
+
+
+class Lane:
+    """One connection and its queue of users; opened again after it broke."""
+
+    def __init__(self, connect: Callable[[], Connection]) -> None:
+        self._connect = connect
+        self._connection: Connection | None = None
+        self._threads = threading.Lock()
+        self._tasks = anyio.Lock()
+
+    @contextmanager
+    def transaction(self, *, is_writing: bool) -> Generator[Cursor]:
+        """Commit what is done inside, or nothing of it."""
+        with self._threads:
+            kept, self._connection = self._connection, None
+            connection = kept or self._connect()
+            cursor: Cursor | None = None
+            try:
+                cursor = connection.begin(is_writing=is_writing)
+                yield cursor
+                connection.commit()
+            except BaseException as error:
+                is_stale = kept is not None and (cursor is None or not cursor.is_used)
+                self._give_back(connection, error, is_stale=is_stale)
+                raise
+            self._connection = connection
+
+    async def run(self, work: Callable[[Cursor], T], *, is_writing: bool) -> T:
+        """The same for a task: it waits in line before it takes a thread."""
+
+        async with self._tasks:
+            return await anyio.to_thread.run_sync(self.run_now, work, is_writing)
+
+    def run_now(self, work: Callable[[Cursor], T], is_writing: bool) -> T:
+        """The same for a thread. A connection that broke while nobody used it is replaced without a word."""
+        try:
+            with self.transaction(is_writing=is_writing) as cursor:
+                return work(cursor)
+        except BrokenUnused:
+            with self.transaction(is_writing=is_writing) as cursor:
+                return work(cursor)
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        with self._threads:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+
+    def _give_back(self, connection: Connection, error: BaseException, *, is_stale: bool) -> None:
+        """Keep the connection if it is still good."""
+        if not _broken_by(error):
+            connection.rollback()
+            self._connection = connection
+            return
+        connection.close()
+        kind = BrokenUnused if is_stale else Unavailable
+        raise kind(f"The journal's database failed: {error}.", hint="Try again.") from error
+
+
+def _broken_by(error: BaseException) -> bool:
+    """Whether a connection cannot be used any more; both drivers name such errors the same."""
+    return any(kind.__name__ in {"OperationalError", "InterfaceError"} for kind in type(error).__mro__)
+
+
+class Database:
+    """A journal's database: one lane that writes, one that reads."""
+
+    def __init__(self, place: Place, *, synchronous: Synchronous = "normal") -> None:
+        self.place: Final = place
+        self.dialect: Final[Dialect] = place.dialect
+        self._synchronous: Synchronous = synchronous
+        self._writing = Lane(self.connect)
+        self._reading = Lane(self.connect)
+
+    def connect(self) -> Connection:
+        """One more connection, closed by whoever asked for it."""
+        if self.place.path is not None:
+            return SqliteConnection(self.place.path, self._synchronous)
+        return PostgresConnection(self.place.url)
+
+    def lasting(self) -> Database:
+        """The same database with commits that survive a power failure."""
+        return Database(self.place, synchronous="full")
+
+    async def write(self, work: Callable[[Cursor], T]) -> T:
+        """Do the work in one transaction that writes."""
+        return await self._writing.run(work, is_writing=True)
+
+    async def read(self, work: Callable[[Cursor], T]) -> T:
+        """Do the work on one consistent view."""
+        return await self._reading.run(work, is_writing=False)
+
+    def write_now(self, work: Callable[[Cursor], T]) -> T:
+        """The same, for code that is already in a thread."""
+        return self._writing.run_now(work, True)
+
+    def read_now(self, work: Callable[[Cursor], T]) -> T:
+        """The same, for code that is already in a thread."""
+        return self._reading.run_now(work, False)
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._writing.close()
+        self._reading.close()

@@ -1,0 +1,109 @@
+"""Errors as they are kept: type, message, hint and traceback as text. Nothing is pickled.
+
+Errors of our own tree come back as what they were. Anything else comes back as `StepFailed`, and is raised as that
+the first time too, so that a workflow meets the same error live and on replay.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterator
+from typing import Any, Final
+
+from cellwright.errors import CellwrightError
+from cellwright.journal.values import Json, dump, load
+
+_TRACEBACK_CHARACTERS: Final = 8_000
+_MESSAGE_CHARACTERS: Final = 4_000
+
+
+class StepFailed(CellwrightError):
+    """A step raised something that is not of our error tree."""
+
+    def __init__(self, message: str, *, hint: str = "", error_type: str = "", traceback_text: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.error_type = error_type
+        """The name of the original error's class."""
+        self.traceback_text = traceback_text
+
+
+def enclose(error: BaseException) -> dict[str, Any]:
+    """An error as plain JSON values."""
+    own = isinstance(error, CellwrightError)
+    return {
+        "type": error.error_type if isinstance(error, StepFailed) else type(error).__name__,
+        "lineage": [kind.__name__ for kind in type(error).__mro__ if issubclass(kind, CellwrightError)],
+        "message": _message(error)[:_MESSAGE_CHARACTERS],
+        "hint": error.hint if own else "",
+        "traceback": _traceback(error)[-_TRACEBACK_CHARACTERS:],
+        "more": _more(error) if own else {},
+    }
+
+
+def disclose(envelope: dict[str, Any]) -> CellwrightError:
+    """The error of what was kept: the nearest class of our tree that still exists, or `StepFailed`."""
+    known = {kind.__name__: kind for kind in _tree(CellwrightError)}
+    kind = next((known[name] for name in envelope["lineage"] if name in known), StepFailed)
+    error = kind.__new__(kind, envelope["message"])
+    # Not its __init__: subclasses may want more arguments than were kept.
+    error.args = (envelope["message"],)
+    error.message = envelope["message"]
+    error.hint = envelope["hint"]
+    vars(error).update(envelope["more"])
+    if isinstance(error, StepFailed):
+        error.error_type = envelope["type"]
+        error.traceback_text = envelope["traceback"]
+    return error
+
+
+def settled(error: BaseException) -> CellwrightError:
+    """The error as a replay will raise it."""
+    return disclose(load(dump(enclose(error))))
+
+
+def headline(error: BaseException) -> str:
+    """The error on one line, for an event."""
+    kind = error.error_type if isinstance(error, StepFailed) else type(error).__name__
+    return f"{kind}: {_message(error)}".splitlines()[0][:500]
+
+
+def _message(error: BaseException) -> str:
+    if isinstance(error, CellwrightError):
+        return error.message
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 - a foreign error's __str__ may raise anything, and must not hide the error
+        return f"<{type(error).__name__} without a readable message>"
+
+
+def _traceback(error: BaseException) -> str:
+    if isinstance(error, StepFailed) and error.traceback_text:
+        return error.traceback_text
+    return "".join(traceback.format_exception(error))
+
+
+def _more(error: CellwrightError) -> dict[str, Json]:
+    """What a subclass keeps besides message and hint, if JSON can hold it."""
+    kept: dict[str, Json] = {}
+    for name, value in vars(error).items():
+        if name not in {"message", "hint", "traceback_text", "error_type"} and _is_plain(value):
+            kept[name] = value
+    return kept
+
+
+def _is_plain(value: object) -> bool:
+    match value:
+        case None | bool() | int() | float() | str():
+            return True
+        case list():
+            return all(map(_is_plain, value))
+        case dict():
+            return all(isinstance(name, str) and _is_plain(item) for name, item in value.items())
+        case _:
+            return False
+
+
+def _tree(root: type[CellwrightError]) -> Iterator[type[CellwrightError]]:
+    yield root
+    for kind in root.__subclasses__():
+        yield from _tree(kind)

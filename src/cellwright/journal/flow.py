@@ -1,0 +1,179 @@
+"""What a workflow can do: the durable verbs, each of them one recorded step.
+
+A workflow's code runs again from the top after a crash; its finished steps answer from the record. So everything that
+may differ between two runs of the code — the clock, chance, the world — belongs inside a step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, Final, Protocol, TypeVar, overload
+
+import anyio
+
+from cellwright.errors import Defect
+from cellwright.journal.effects import Effect
+from cellwright.journal.names import RunId, run_of
+from cellwright.journal.questions import Question
+from cellwright.journal.values import Json, from_json, to_json
+
+T = TypeVar("T")
+Work = Callable[[], Awaitable[Any]]
+Body = Callable[["Flow", Any], Awaitable[Any]]
+"""A workflow's code: takes its flow and a JSON argument, gives JSON back."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workflow:
+    """Code that can be run durably, under a name that outlives the process."""
+
+    name: str
+    body: Body
+
+
+class Steps(Protocol):
+    """How steps are made durable."""
+
+    async def step(self, name: str, work: Work, effect: Effect | None) -> Json:
+        """Do the work unless its result is kept."""
+        ...
+
+    async def child(self, workflow_id: str, name: str, argument: Json) -> Json:
+        """Run another workflow inside this one."""
+        ...
+
+    async def ask(self, question: Question) -> Any:
+        """Ask a person unless the answer is kept."""
+        ...
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait until a time that is kept."""
+        ...
+
+
+_LANE: ContextVar[list[str] | None] = ContextVar("cellwright_lane", default=None)
+"""What this lane of a parallel section has done so far."""
+
+
+class Flow:
+    """The journal as seen from inside a workflow."""
+
+    def __init__(self, steps: Steps, workflow_id: str) -> None:
+        self.id: Final = workflow_id
+        self._steps = steps
+        self._children = 0
+        self._busy_with: str | None = None
+        self._is_parallel = False
+
+    @property
+    def run(self) -> RunId:
+        """The top-level run this belongs to."""
+        return run_of(self.id)
+
+    @overload
+    async def step(
+        self, name: str, work: Callable[[], Awaitable[Any]], *, returns: type[T], effect: Effect | None = None
+    ) -> T: ...
+    @overload
+    async def step(
+        self, name: str, work: Callable[[], Awaitable[T]], *, returns: None = None, effect: Effect | None = None
+    ) -> T: ...
+    async def step(
+        self, name: str, work: Work, *, returns: type[Any] | None = None, effect: Effect | None = None
+    ) -> Any:
+        """Do the work and keep its result; the next time, only the result.
+
+        The result is JSON, or of the type `returns` (a dataclass, a pydantic model …). With an `effect`, the work
+        happens once. An error is kept too: one of our tree comes back as it was, any other as `StepFailed`.
+        """
+
+        async def as_json() -> Json:
+            return to_json(await work(), returns)
+
+        with self._doing(f"step {name!r}"):
+            return from_json(await self._steps.step(name, as_json, effect), returns)
+
+    async def child(self, name: str, argument: object = None, *, returns: type[T] | None = None) -> T | Any:
+        """Run another workflow inside this one and wait for its result; its steps are its own."""
+        with self._doing(f"child {name!r}"):
+            self._children += 1
+            child_id = f"{self.id}/{name}:{self._children}"
+            return from_json(await self._steps.child(child_id, name, to_json(argument, None)), returns)
+
+    async def ask(self, question: Question) -> Any:
+        """The answer of a person, however long it takes; nothing but memory for one task is used meanwhile."""
+        with self._doing("a question"):
+            return await self._steps.ask(question)
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait; after a crash only for what is left."""
+        with self._doing("sleep"):
+            await self._steps.sleep(seconds)
+
+    async def parallel(self, *lanes: Coroutine[Any, Any, Any]) -> list[Any]:
+        """Do several verbs at the same time: `await flow.parallel(flow.step(…), flow.child(…))`.
+
+        Every lane is one verb; a longer branch is a child workflow. All lanes come to their end; then the first error
+        in order is raised.
+        """
+        if self._is_parallel or self._busy_with is not None:
+            for lane in lanes:
+                lane.close()
+            raise Defect(f"A parallel section inside {self._busy_with or 'a parallel section'}.", hint=_ONE_AT_A_TIME)
+        outcomes: list[_Outcome | None] = [None] * len(lanes)
+        self._is_parallel = True
+        try:
+            async with anyio.create_task_group() as tasks:
+                for number, lane in enumerate(lanes):
+                    tasks.start_soon(_run_lane, lane, number, outcomes)
+        finally:
+            self._is_parallel = False
+        return [outcome.result() for outcome in outcomes if outcome is not None]
+
+    @contextmanager
+    def _doing(self, what: str) -> Generator[None]:
+        """Steps are numbered in the order they begin, so two at once would be numbered by chance."""
+        lane = _LANE.get() if self._is_parallel else None
+        if lane is not None:
+            if lane:
+                raise Defect(f"A parallel lane did {lane[0]} and then {what}.", hint=_ONE_AT_A_TIME)
+            lane.append(what)
+            yield
+            return
+        if self._is_parallel or self._busy_with is not None:
+            raise Defect(
+                f"{what} was begun while {self._busy_with or 'a parallel section'} goes on.", hint=_ONE_AT_A_TIME
+            )
+        self._busy_with = what
+        try:
+            yield
+        finally:
+            self._busy_with = None
+
+
+_ONE_AT_A_TIME: Final = "Use `flow.parallel(flow.step(…), …)`, and make a branch of several steps a child workflow."
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    value: Any = None
+    error: BaseException | None = None
+
+    def result(self) -> Any:
+        """The value, or the error raised."""
+        if self.error is not None:
+            raise self.error
+        return self.value
+
+
+async def _run_lane(lane: Coroutine[Any, Any, Any], number: int, outcomes: list[_Outcome | None]) -> None:
+    _LANE.set([])
+    try:
+        outcomes[number] = _Outcome(value=await lane)
+    except anyio.get_cancelled_exc_class():
+        raise
+    except BaseException as error:  # noqa: BLE001 - the engine's own signals are no Exceptions; all are raised again
+        outcomes[number] = _Outcome(error=error)

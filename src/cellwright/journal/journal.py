@@ -1,0 +1,264 @@
+"""The journal of a process that runs workflows: the verbs doors use."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import anyio
+import anyio.from_thread
+import anyio.lowlevel
+import anyio.to_thread
+
+from cellwright.errors import Defect, UserError
+from cellwright.journal import engine_tables
+from cellwright.journal.background import beside
+from cellwright.journal.crash import AtCrashPoint, carry_on
+from cellwright.journal.database import Cursor, Synchronous
+from cellwright.journal.effects import Effects
+from cellwright.journal.events import RunEnded, RunForked
+from cellwright.journal.flow import Workflow
+from cellwright.journal.log import Mask
+from cellwright.journal.names import RunId, new_run_id, run_id, stream_of
+from cellwright.journal.questions import OpenQuestion
+from cellwright.journal.records import Records, RunStatus
+from cellwright.journal.recovery import Recovery, only_worker, pulse
+from cellwright.journal.values import Json, from_json, to_json
+
+if TYPE_CHECKING:
+    from cellwright.journal.engine import Engine
+    from cellwright.journal.queues import Rate
+
+T = TypeVar("T")
+_LOOK_SECONDS: Final = 0.2
+_SOON_SECONDS: Final = 0.005
+
+
+class Journal:
+    """Durable runs on a SQLite file or on Postgres, and the record of everything they do."""
+
+    def __init__(self, records: Records, engine: Engine) -> None:
+        self.records: Final = records
+        self.log: Final = records.log
+        self.version: Final = engine.version
+        self._engine = engine
+
+    @classmethod
+    @asynccontextmanager
+    async def open(
+        cls,
+        where: str | Path,
+        *,
+        version: str,
+        workflows: Sequence[Workflow],
+        chain_key: bytes | None = None,
+        mask: Mask | None = None,
+        synchronous: Synchronous = "normal",
+        lease_seconds: float = 2.0,
+        most_recoveries: int = 5,
+        at_crash_point: AtCrashPoint = carry_on,
+    ) -> AsyncGenerator[Journal]:
+        """Run these workflows, starting with whatever was cut off before.
+
+        `version` names the code: change it when a workflow's steps change, and `fork` the runs of the old one.
+        """
+        # Two seconds of import that readers of a journal need not pay.
+        from cellwright.journal.engine import Engine
+
+        async with Records.open(where, chain_key=chain_key, mask=mask, synchronous=synchronous) as records:
+            with only_worker(records.database.place):
+                effects = Effects(records.log, records.questions, at_crash_point)
+                engine = Engine(
+                    log=records.log,
+                    questions=records.questions,
+                    effects=effects,
+                    version=version,
+                    worker=f"worker-{secrets.token_hex(6)}",
+                    at_crash_point=at_crash_point,
+                )
+                recovery = Recovery(
+                    records.log,
+                    engine,
+                    worker=engine.worker,
+                    version=version,
+                    lease_seconds=lease_seconds,
+                    most_attempts=most_recoveries,
+                    at_crash_point=at_crash_point,
+                )
+                async with _working(records, engine, recovery, effects, synchronous, workflows):
+                    yield cls(records, engine)
+
+    # ── starting ──
+
+    async def run(
+        self,
+        name: str,
+        argument: object = None,
+        *,
+        run: str | None = None,
+        queue: str | None = None,
+        priority: int | None = None,
+    ) -> RunId:
+        """Start a workflow; a name that is taken means that run, whatever its argument was.
+
+        With a `queue`, any worker takes it, lower `priority` first; without, this process runs it at once.
+        """
+        chosen = run_id(run) if run is not None else new_run_id()
+        value = to_json(argument, None)
+        if queue is None:
+            await self._engine.start(chosen, name, value)
+        else:
+            await self._engine.enqueue(chosen, name, value, queue, priority)
+        return chosen
+
+    async def queue(
+        self,
+        name: str,
+        *,
+        concurrency: int | None = None,
+        worker_concurrency: int | None = None,
+        rate: Rate | None = None,
+    ) -> None:
+        """Make a queue, or change its limits: how many at once on all workers, on each, and starts per time."""
+        await self._engine.register_queue(
+            name, concurrency=concurrency, worker_concurrency=worker_concurrency, rate=rate
+        )
+
+    # ── looking ──
+
+    async def status(self, run: str) -> RunStatus:
+        """How a run stands."""
+        return await self.records.status(run)
+
+    async def result(self, run: str, *, returns: type[T] | None = None) -> T | Any:
+        """The run's result, once it has one; its error is raised, and `UserError` if it was cancelled or given up."""
+        patience = _LOOK_SECONDS
+        while True:
+            end = self._engine.next_end()
+            row = await self._row(run)
+            if not row.is_going:
+                return from_json(await self._outcome(row), returns)
+            with anyio.move_on_after(patience):
+                await end.wait()
+            # A run tells of its end a moment before its result is there.
+            patience = _SOON_SECONDS if end.is_set() else min(2 * patience, _LOOK_SECONDS)
+
+    async def stranded(self) -> list[RunStatus]:
+        """Runs of other versions, which no worker of this one goes on with: `fork` them."""
+        return [run for run in await self.records.runs() if run.is_going and run.version != self.version]
+
+    # ── steering ──
+
+    async def answer(self, question: str, answer: Json, *, by: str) -> OpenQuestion:
+        """Answer a question some run waits for."""
+        return await self.records.questions.answer(question, answer, by=by)
+
+    async def cancel(self, run: str, *, reason: str = "cancelled") -> None:
+        """Stop a run and everything inside it; steps in flight are stopped, what is recorded stays."""
+        await self._row(run)
+        family = await self._family(run)
+        going = [row.workflow for row in family if row.is_going]
+        await self._engine.cancel(going)
+        await self.records.questions.withdraw(run, reason)
+        if run in going:
+            told = RunEnded(workflow=run, name=family[0].name, outcome="cancelled", error=reason)
+            await self.log.append(stream_of(run), told)
+
+    async def resume(self, run: str, *, by: str = "") -> None:
+        """Let a cancelled or dead run go on at its first step without a result. Nothing happens to one that goes on."""
+        row = await self._row(run)
+        if row.version != self.version:
+            raise UserError(
+                f"The run {run!r} is of version {row.version!r}, this is {self.version!r}.", hint="Fork it instead."
+            )
+        await self.records.requeue(run, by=by)
+
+    async def fork(self, run: str, *, from_step: int | None = None, new_run: str | None = None) -> RunId:
+        """A new run, of this version, that has the old one's steps below `from_step`; without it, all it has.
+
+        A run that still goes on is cancelled first. Workflows inside it that have not ended are forked with it.
+        """
+        if (await self._row(run)).is_going:
+            await self.cancel(run, reason="forked")
+        chosen = run_id(new_run) if new_run is not None else new_run_id()
+        start = await self._fork(run, chosen, from_step)
+        told = RunForked(workflow=chosen, forked_from=run, from_step=start, version=self.version)
+        await self.log.append(stream_of(chosen), told)
+        return chosen
+
+    async def _fork(self, old: str, new: str, from_step: int | None) -> int:
+        steps = await self.records.database.read(lambda cursor: engine_tables.steps(cursor, old))
+        start = from_step if from_step is not None else max((step.number for step in steps), default=0) + 1
+        children: dict[str, str] = {}
+        for child in {step.child for step in steps if step.child is not None and step.number < start}:
+            row = await self.records.database.read(lambda cursor, child=child: engine_tables.workflow(cursor, child))
+            if row is not None and row.state not in {"done", "failed"}:
+                children[child] = new + child.removeprefix(old)
+                await self._fork(child, children[child], None)
+        await self._engine.fork(old, new, start, children)
+        return start
+
+    # ── inside ──
+
+    async def _row(self, run: str) -> engine_tables.WorkflowRow:
+        row = await self.records.database.read(lambda cursor: engine_tables.workflow(cursor, run))
+        if row is None:
+            raise UserError(f"No run {run!r}.", hint="See `cellwright journal runs`.")
+        return row
+
+    async def _family(self, run: str) -> list[engine_tables.WorkflowRow]:
+        return await self.records.database.read(lambda cursor: engine_tables.family(cursor, run))
+
+    async def _outcome(self, row: engine_tables.WorkflowRow) -> Json:
+        if row.state in {"cancelled", "dead"}:
+            raise UserError(f"The run {row.workflow!r} is {row.state}.", hint="Resume it to let it go on.")
+        output, error = await self.records.database.read(lambda cursor: engine_tables.outcome(cursor, row.workflow))
+        kept = output if row.state == "done" else error
+        if kept is None:
+            raise Defect(f"The run {row.workflow!r} is {row.state} without an outcome.")
+        value = await anyio.to_thread.run_sync(self._engine.serializer.deserialize, kept)
+        if isinstance(value, BaseException):
+            raise value
+        return value
+
+
+@asynccontextmanager
+async def _working(
+    records: Records,
+    engine: Engine,
+    recovery: Recovery,
+    effects: Effects,
+    synchronous: Synchronous,
+    workflows: Sequence[Workflow],
+) -> AsyncGenerator[None]:
+    """Launch, take over what was lost, keep noticing, and stop in order."""
+    loop_token = anyio.lowlevel.current_token()
+
+    def stop_cancelled() -> None:
+        here = engine.runs_here()
+        cancelled = records.database.read_now(lambda cursor: _cancelled(cursor, here)) if here else set[RunId]()
+        if cancelled:
+            anyio.from_thread.run_sync(engine.stop_steps, cancelled, token=loop_token)
+
+    is_fleet = records.database.dialect == "postgres"
+    parts: list[Callable[[], object]] = [recovery.beat, recovery.take_over] if is_fleet else []
+    try:
+        await anyio.to_thread.run_sync(recovery.beat)
+        await engine.launch(records.database.place, synchronous, workflows)
+        await anyio.to_thread.run_sync(recovery.take_over)
+        async with beside(records.questions.watch):
+            with pulse(*parts, stop_cancelled):
+                yield
+    finally:
+        with anyio.CancelScope(shield=True):
+            await engine.close()
+            effects.close()
+            await anyio.to_thread.run_sync(recovery.leave)
+
+
+def _cancelled(cursor: Cursor, runs: set[RunId]) -> set[RunId]:
+    rows = (engine_tables.workflow(cursor, run) for run in runs)
+    return {RunId(row.workflow) for row in rows if row is not None and row.state == "cancelled"}

@@ -1,0 +1,147 @@
+"""What any process may do with a journal without running its workflows: read, follow, answer, and see every run."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+from cellwright.errors import UserError
+from cellwright.journal import engine_tables
+from cellwright.journal.chain import Chain, read_key
+from cellwright.journal.database import Cursor, Database, Place, Synchronous
+from cellwright.journal.engine_tables import RunState, StepRow, WorkflowRow
+from cellwright.journal.events import RunResumed
+from cellwright.journal.leases import Leases
+from cellwright.journal.log import EventLog, Mask
+from cellwright.journal.names import RunId, stream_of
+from cellwright.journal.questions import OpenQuestion, Questions, reopen
+from cellwright.journal.recovery import forget_attempts
+
+Standing = RunState | Literal["waiting"]
+"""`waiting`: it goes on when a person answers. `dead`: given up after too many recoveries; `resume` tries again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunStatus:
+    """How a run stands."""
+
+    run: RunId
+    name: str
+    standing: Standing
+    version: str
+    """The version of the code it was started with; only workers of that version run it."""
+    worker: str
+    created_ms: int
+    changed_ms: int
+    steps: tuple[StepRow, ...]
+    """The recorded steps of the run itself."""
+    children: tuple[WorkflowRow, ...]
+    """Every workflow inside it, at any depth."""
+    questions: tuple[OpenQuestion, ...]
+
+    @property
+    def is_going(self) -> bool:
+        """Whether it will go on by itself or when somebody answers."""
+        return self.standing in {"queued", "running", "waiting"}
+
+
+class Records:
+    """A journal's records."""
+
+    def __init__(self, log: EventLog) -> None:
+        self.log: Final = log
+        self.database: Final = log.database
+        self.questions: Final = Questions(log)
+        self.leases: Final = Leases(log.database)
+
+    @classmethod
+    @asynccontextmanager
+    async def open(
+        cls,
+        where: str | Path,
+        *,
+        chain_key: bytes | None = None,
+        mask: Mask | None = None,
+        synchronous: Synchronous = "normal",
+    ) -> AsyncGenerator[Records]:
+        """The records of a journal, made if there is none.
+
+        Without a `chain_key`, the one beside the file is used, and made if need be; on Postgres it must be given.
+        """
+        place = Place.of(where)
+        database = Database(place, synchronous=synchronous)
+        async with EventLog.open(database, chain=Chain(chain_key or own_key(place)), mask=mask) as log:
+            yield cls(log)
+
+    async def status(self, run: str) -> RunStatus:
+        """How a run stands. Raises `UserError` if there is none of that name."""
+        questions = tuple(await self.questions.pending(run))
+
+        def work(cursor: Cursor) -> RunStatus | None:
+            family = engine_tables.family(cursor, run)
+            if not family or family[0].workflow != run:
+                return None
+            return _status(family[0], tuple(engine_tables.steps(cursor, run)), tuple(family[1:]), questions)
+
+        found = await self.database.read(work)
+        if found is None:
+            raise UserError(f"No run {run!r}.", hint="See `cellwright journal runs`.")
+        return found
+
+    async def runs(self) -> list[RunStatus]:
+        """Every run, newest first, without its steps and children."""
+        asked: dict[str, list[OpenQuestion]] = {}
+        for question in await self.questions.pending():
+            asked.setdefault(question.run, []).append(question)
+        rows = await self.database.read(engine_tables.top_level)
+        return [_status(row, (), (), tuple(asked.get(row.workflow, ()))) for row in rows]
+
+    async def requeue(self, run: str, *, by: str) -> bool:
+        """Let a cancelled or dead run go on, at whichever worker of its version takes it; whether it had stopped."""
+
+        def work(cursor: Cursor) -> bool:
+            cursor.lock_for_writing()
+            stopped = [row.workflow for row in engine_tables.family(cursor, run) if row.state in {"cancelled", "dead"}]
+            if not stopped:
+                return False
+            reopen(cursor, run)
+            forget_attempts(cursor, run)
+            self.log.append_inside(cursor, stream_of(run), [RunResumed(workflow=run, by=by)])
+            engine_tables.put_in_queue(cursor, stopped)
+            return True
+
+        await self.status(run)
+        is_stopped = await self.database.write(work)
+        self.log.growth.hint()
+        return is_stopped
+
+
+def own_key(place: Place) -> bytes:
+    """The chain key that stands beside a SQLite journal. Raises `UserError` for any other."""
+    if place.path is None:
+        raise UserError("A journal on Postgres needs its chain key.", hint="Give the key file all workers share.")
+    place.path.parent.mkdir(parents=True, exist_ok=True)
+    return read_key(place.path.with_suffix(".key"))
+
+
+def _status(
+    row: WorkflowRow,
+    steps: tuple[StepRow, ...],
+    children: tuple[WorkflowRow, ...],
+    questions: tuple[OpenQuestion, ...],
+) -> RunStatus:
+    return RunStatus(
+        run=RunId(row.workflow),
+        name=row.name,
+        standing="waiting" if row.is_going and questions else row.state,
+        version=row.version,
+        worker=row.worker,
+        created_ms=row.created_ms,
+        changed_ms=row.changed_ms,
+        steps=steps,
+        children=children,
+        questions=questions,
+    )

@@ -1,0 +1,212 @@
+"""The desk: where runs put their questions and people answer them, at any door and in any process.
+
+Policy says what counts as an answer, the journal keeps question and answer, and this joins them. An answer is read back
+through the same check that let it in: what was not said by a person at a door, about what was shown, never counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any, Final, Literal, assert_never
+
+from cellwright.errors import UserError
+from cellwright.journal import Flow, Json, OpenQuestion, Records
+from cellwright.journal import Question as Asking
+from cellwright.policy import (
+    Action,
+    Answered,
+    AnswerRefused,
+    Envelope,
+    Grant,
+    Lapsed,
+    Masker,
+    Pending,
+    Person,
+    Question,
+    QuestionId,
+    QuestionState,
+    Reply,
+    Yes,
+    active,
+    answer,
+    grant_of,
+    parse_question,
+    question_json,
+)
+from cellwright.tools import budget_questions
+from cellwright.tools.budget_questions import BUDGET, BudgetAnswered, BudgetQuestion, Raise
+from cellwright.tools.grants import STREAM, given, read_grants, taken_back
+
+APPROVAL: Final = "approval"
+"""The topic of a question about an action or an envelope."""
+
+Kept = Answered | BudgetAnswered
+"""An answer that counts."""
+
+
+async def ask_approval(flow: Flow, about: Action | Envelope, *, reason: str, project: str, masker: Masker) -> Answered:
+    """What a person says to this, however long it takes; survives restarts."""
+    asked_at = await flow.step("ask for approval", _now, returns=datetime)
+    question = Question(
+        # The journal numbers questions; the answer brings the number along.
+        id=QuestionId(flow.id),
+        run=flow.run,
+        project=project,
+        about=about,
+        reason=reason,
+        asked_at=asked_at,
+    )
+    headline = masker.mask(about.describe()).text.split("\n", 1)[0]
+    asking = Asking(topic=APPROVAL, text=headline, body=question_json(Pending(question=question)))
+    while (answered := _read_answer(question, await flow.ask(asking))) is None:
+        pass
+    return answered
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OnDesk:
+    """A question where it stands. A door shows `question.describe()` and sends back `question.fingerprint`."""
+
+    question: Question | BudgetQuestion
+    state: Literal["open", "answered", "withdrawn"]
+    answer: Kept | None = None
+
+
+class Desk:
+    """All questions of a journal's runs, and every yes that lasts."""
+
+    def __init__(self, records: Records, *, masker: Masker) -> None:
+        self._records = records
+        self._masker = masker
+
+    async def pending(self) -> list[OnDesk]:
+        """What people should answer, oldest first."""
+        found = await self._records.questions.pending()
+        return [_on_desk(kept) for kept in found if kept.question.topic in {APPROVAL, BUDGET}]
+
+    async def show(self, number: str) -> OnDesk:
+        """One question, whatever became of it. Raises `UserError` if there is none."""
+        kept = await self._records.questions.get(number)
+        if kept is None or kept.question.topic not in {APPROVAL, BUDGET}:
+            raise UserError(f"No question {number!r}.", hint="See `cellwright approvals list`.")
+        return _on_desk(kept)
+
+    async def answer(
+        self, number: str, reply: Reply | Raise, person: Person, shown_fingerprint: str
+    ) -> Kept | AnswerRefused:
+        """Answer for a person whom a door has recognised, about what it showed them. The first answer stands."""
+        found = await self.show(number)
+        said = _answer(found, reply, person, shown_fingerprint, datetime.now(UTC))
+        if isinstance(said, AnswerRefused):
+            return said
+        grant = _lasting(said)
+        if grant is not None and self._masker.find(given(grant).text):
+            return AnswerRefused(
+                why="not-offered", message="What it would cover holds a secret, which is not kept: possible is once."
+            )
+        try:
+            await self._records.questions.answer(number, _answer_body(said), by=person.name)
+        except UserError:
+            # Somebody was faster; anything else is still an error.
+            refused = _answer(await self.show(number), reply, person, shown_fingerprint, datetime.now(UTC))
+            if isinstance(refused, AnswerRefused):
+                return refused
+            raise
+        if grant is not None:
+            await self._records.log.append(STREAM, given(grant))
+        return said
+
+    async def grants(self, now: datetime) -> tuple[Grant, ...]:
+        """Every yes that still allows something: for always until it expires, for a run until that has ended."""
+        runs = {status.run for status in await self._records.runs() if status.standing not in {"done", "failed"}}
+        grants = active((await read_grants(self._records.log)).values(), now)
+        return tuple(grant for grant in grants if grant.reach == "always" or grant.run in runs)
+
+    async def revoke(self, number: str, person: Person) -> Grant | AnswerRefused:
+        """Take a lasting yes back; the next time it asks again. Raises `UserError` if there is none."""
+        if type(person) is not Person:
+            return AnswerRefused(why="not-a-person", message="Only a person at a door can take back what one gave.")
+        grant = (await read_grants(self._records.log)).get(QuestionId(number))
+        if grant is None:
+            raise UserError(f"No lasting yes {number!r}.", hint="See `cellwright approvals grants`.")
+        if grant.revoked_at is None:
+            await self._records.log.append(STREAM, taken_back(grant, person))
+        return (await read_grants(self._records.log))[grant.id]
+
+
+# ── decided purely ──
+
+
+def _answer(
+    found: OnDesk, reply: Reply | Raise, person: Person, shown_fingerprint: str, now: datetime
+) -> Kept | AnswerRefused:
+    match found.question:
+        case Question() as question if not isinstance(reply, Raise):
+            state = _state(question, found)
+            return answer(state, reply, origin=person, shown_fingerprint=shown_fingerprint, now=now)
+        case BudgetQuestion() as question if not isinstance(reply, Yes):
+            if found.state != "open":
+                why = "already-answered" if found.state == "answered" else "lapsed"
+                return AnswerRefused(why=why, message=f"The question is {found.state} already.")
+            return budget_questions.answer_budget(
+                question, reply, origin=person, shown_fingerprint=shown_fingerprint, now=now
+            )
+        case question:
+            return AnswerRefused(why="not-offered", message=f"Possible here: {', '.join(question.offers)}.")
+
+
+def _state(question: Question, found: OnDesk) -> QuestionState:
+    match found.state:
+        case "open":
+            return Pending(question=question)
+        case "answered" if isinstance(found.answer, Answered):
+            return found.answer
+        case "answered" | "withdrawn":
+            return Lapsed(question=question, at=question.asked_at, why="withdrawn")
+        case _:
+            assert_never(found.state)
+
+
+def _lasting(said: Kept) -> Grant | None:
+    grant = grant_of(said) if isinstance(said, Answered) else None
+    return None if grant is None or grant.reach == "once" else grant
+
+
+# ── how the journal keeps it ──
+
+
+def _on_desk(kept: OpenQuestion) -> OnDesk:
+    if kept.question.topic == BUDGET:
+        budget = budget_questions.read_question(kept.question.body, kept.id)
+        return OnDesk(question=budget, state=kept.state, answer=budget_questions.read_answer(budget, kept.answer))
+    question = replace(parse_question(kept.question.body).question, id=QuestionId(kept.id))
+    return OnDesk(question=question, state=kept.state, answer=_read_answer(question, kept.answer))
+
+
+def _answer_body(said: Kept) -> Json:
+    """Who said what about which fingerprint; the action itself stands in the question already."""
+    if isinstance(said, BudgetAnswered):
+        return budget_questions.answer_body(said)
+    return {**question_json(said), "question": said.question.id, "fingerprint": said.question.fingerprint}
+
+
+def _read_answer(question: Question, kept: Any) -> Answered | None:
+    """The answer of what was kept; None for what no desk has written, or about something else."""
+    if not isinstance(kept, dict) or not isinstance(kept.get("question"), str):
+        return None
+    numbered = replace(question, id=QuestionId(kept["question"]))
+    said = {name: kept.get(name) for name in ("state", "reply", "by", "at")}
+    try:
+        read = parse_question({**question_json(Pending(question=numbered)), **said})
+    except UserError:
+        return None
+    if not isinstance(read, Answered):
+        return None
+    fingerprint = str(kept.get("fingerprint"))
+    checked = answer(Pending(question=numbered), read.reply, origin=read.by, shown_fingerprint=fingerprint, now=read.at)
+    return checked if isinstance(checked, Answered) else None
+
+
+async def _now() -> datetime:
+    return datetime.now(UTC)

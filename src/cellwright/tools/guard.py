@@ -1,0 +1,224 @@
+"""The guard: nothing an agent wants happens before it was judged, and whatever was judged is told.
+
+Rules, the agreed envelope and earlier answers decide; only what they leave open asks a person. A refusal is a value the
+agent reads. Use a guard from a workflow's own line of steps: a parallel branch that needs it is a child workflow.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Final, Literal, assert_never
+
+import anyio.to_thread
+
+from cellwright.errors import Defect
+from cellwright.journal import EventLog, Flow
+from cellwright.policy import (
+    Action,
+    Actor,
+    AgreedEnvelope,
+    Answered,
+    Ask,
+    AuditEntry,
+    ByGrant,
+    ByShape,
+    Deny,
+    Grant,
+    Ledger,
+    Masker,
+    No,
+    QuestionId,
+    Reached,
+    Rules,
+    Verdict,
+    action_json,
+    audit_entry,
+    fingerprint,
+    grant_of,
+    judge,
+)
+from cellwright.policy.actions import fingerprint_of
+from cellwright.policy.shown import shown_block
+from cellwright.tools.approvals import Kept, ask_approval
+from cellwright.tools.audit_trail import Stage, tell
+from cellwright.tools.budget_questions import BudgetAnswered, ask_for_more
+from cellwright.tools.grants import read_grants
+
+LONGEST_TOLD: Final = 4_000
+"""Characters of an action's text in the audit trail; its fingerprint names all of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Permitted:
+    """Go ahead, and say afterwards what came of it: `record_result`."""
+
+    call: str
+    """Names this judgement; fit for an idempotency key."""
+    entry: AuditEntry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """Do not; the agent is told why."""
+
+    feedback: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Raised:
+    """There is more: go on with this ledger."""
+
+    ledger: Ledger
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ruling:
+    """A judgement as its step keeps it, masked."""
+
+    call: str
+    entry: AuditEntry
+
+
+class Guard:
+    """Stands before the tools of runs under one set of rules."""
+
+    def __init__(self, *, log: EventLog, rules: Rules, masker: Masker, envelope: AgreedEnvelope | None = None) -> None:
+        self._log = log
+        self._rules = rules
+        self._masker = masker
+        self._envelope = envelope
+        self._heard: dict[QuestionId, Grant] = {}
+
+    async def permit(self, flow: Flow, action: Action, who: Actor) -> Permitted | Refused:
+        """Whether the action may happen now. Waits for a person where one must be asked, however long it takes."""
+        ruling = await flow.step(f"judge {action.kind}", lambda: self._rule(flow, action, who), returns=_Ruling)
+        if ruling.entry.action != fingerprint(action):
+            raise Defect(
+                f"{flow.id!r} was judged for another {ruling.entry.kind} than it wants now.",
+                hint="A replayed workflow must want the same: make the action inside a step.",
+            )
+        match ruling.entry.verdict:
+            case "allow":
+                return await self._let(ruling.call, ruling.entry)
+            case "deny":
+                return await self._refuse(ruling.call, ruling.entry, "Not allowed.")
+            case "ask":
+                return await self._ask(flow, action, ruling)
+            case _:
+                assert_never(ruling.entry.verdict)
+
+    async def record_result(
+        self, permitted: Permitted, result: Literal["done", "failed", "unknown"], detail: str = ""
+    ) -> None:
+        """Tell what came of a permitted action. Until then the trail says `unknown`: it may have happened."""
+        await self._tell(permitted.call, "ended", replace(permitted.entry, result=result, detail=self._masked(detail)))
+
+    async def ask_for_more(self, flow: Flow, reached: Reached, who: Actor) -> Raised | Refused:
+        """Pause because a budget is reached, until a person raises it or stops the work."""
+        answered = await ask_for_more(flow, reached)
+        entry = _raise_entry(answered, who)
+        call = fingerprint_of(answered.question.id)[:16]
+        if isinstance(answered.reply, No):
+            return await self._refuse(
+                call, entry, f"Not more than {reached.limit.describe()}.", answered.reply.feedback
+            )
+        await self._tell(call, "judged", replace(entry, result="done"))
+        return Raised(ledger=answered.ledger(reached.ledger))
+
+    # ── judging ──
+
+    async def _rule(self, flow: Flow, action: Action, who: Actor) -> _Ruling:
+        now = datetime.now(UTC)
+        verdict: Verdict = judge(action, self._rules, self._envelope, run=flow.run, now=now)
+        if isinstance(verdict, Ask):
+            grants = await self._grants()
+            verdict = judge(action, self._rules, self._envelope, grants, run=flow.run, now=now)
+        if isinstance(verdict, Ask) and not _can_be_kept(action):
+            verdict = Deny(reason="Its text is not Unicode, so nobody could be shown it.", basis=ByShape())
+        entry = audit_entry(action, verdict, at=now, run=flow.run, who=who, result="unknown")
+        # A long diff takes the masker a while.
+        masked = await anyio.to_thread.run_sync(self._masked_entry, entry)
+        return _Ruling(call=secrets.token_hex(8), entry=masked)
+
+    async def _grants(self) -> list[Grant]:
+        """Every lasting yes; those heard here count before the door that took them has told the journal."""
+        told = await read_grants(self._log)
+        self._heard = {number: grant for number, grant in self._heard.items() if number not in told}
+        return [*told.values(), *self._heard.values()]
+
+    async def _ask(self, flow: Flow, action: Action, ruling: _Ruling) -> Permitted | Refused:
+        await self._tell(ruling.call, "waiting", replace(ruling.entry, result="waiting"))
+        answered = await ask_approval(
+            flow, action, reason=ruling.entry.reason, project=self._rules.project, masker=self._masker
+        )
+        entry = _answered_entry(ruling.entry, answered)
+        if isinstance(answered.reply, No):
+            return await self._refuse(ruling.call, entry, "Not allowed.", answered.reply.feedback)
+        grant = grant_of(answered)
+        if grant is not None and grant.reach != "once":
+            self._heard[grant.id] = grant
+        return await self._let(ruling.call, entry)
+
+    # ── telling ──
+
+    async def _let(self, call: str, entry: AuditEntry) -> Permitted:
+        await self._tell(call, "judged", entry)
+        return Permitted(call=call, entry=entry)
+
+    async def _refuse(self, call: str, entry: AuditEntry, feedback: str, words: str = "") -> Refused:
+        await self._tell(call, "judged", replace(entry, result="refused", detail=self._masked(words)))
+        return Refused(feedback=f"{feedback} {entry.reason} {words}".rstrip())
+
+    async def _tell(self, call: str, stage: Stage, entry: AuditEntry) -> None:
+        await tell(self._log, call, stage, entry)
+
+    def _masked_entry(self, entry: AuditEntry) -> AuditEntry:
+        return replace(
+            entry, what=self._masked(entry.what), basis=self._masked(entry.basis), reason=self._masked(entry.reason)
+        )
+
+    def _masked(self, text: str) -> str:
+        safe = self._masker.mask(shown_block(text)).text
+        return safe if len(safe) <= LONGEST_TOLD else f"{safe[:LONGEST_TOLD]}… ({len(safe)} characters)"
+
+
+def _answered_entry(entry: AuditEntry, answered: Answered) -> AuditEntry:
+    return replace(
+        entry,
+        verdict="deny" if isinstance(answered.reply, No) else "allow",
+        basis=str(ByGrant(grant=answered.question.id)),
+        reason=_who_said(answered),
+    )
+
+
+def _raise_entry(answered: BudgetAnswered, who: Actor) -> AuditEntry:
+    question, reply = answered.question, answered.reply
+    more = "" if isinstance(reply, No) else f" by {reply.more:f} {question.unit}"
+    return AuditEntry(
+        at=answered.at,
+        run=question.run,
+        who=who,
+        kind="spend",
+        what=f"Raise {question.limit.describe()}{more}",
+        action=question.fingerprint,
+        verdict="deny" if isinstance(reply, No) else "allow",
+        basis=str(ByGrant(grant=question.id)),
+        reason=_who_said(answered),
+        result="unknown",
+    )
+
+
+def _who_said(answered: Kept) -> str:
+    return f"{answered.by.name} {'said no' if isinstance(answered.reply, No) else 'allowed it'}."
+
+
+def _can_be_kept(action: Action) -> bool:
+    """A lone surrogate has no UTF-8: neither the journal nor a door could hold it."""
+    try:
+        json.dumps(action_json(action), ensure_ascii=False).encode()
+    except ValueError:
+        return False
+    return True

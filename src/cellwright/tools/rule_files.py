@@ -1,0 +1,51 @@
+"""The rule files that hold for a project: the person's own, the team's and the project's, and the built-in rules."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from cellwright.errors import UserError
+from cellwright.policy import BUILT_IN_RULES, Layer, Rules, RuleText, read_rules
+
+RULE_FILE: Final = "rules.toml"
+"""Its name in the state directory and in a project's `.cellwright` folder."""
+
+
+def rule_files(*, state: Path, project: Path, team: Path | None = None) -> list[tuple[Layer, Path]]:
+    """Where the rules of each layer stand, if there are any."""
+    files: list[tuple[Layer, Path]] = [("user", state / RULE_FILE)]
+    if team is not None:
+        files.append(("team", team))
+    return [*files, ("project", project / ".cellwright" / RULE_FILE)]
+
+
+def standing_rules(*, state: Path, project: Path, home: Path, team: Path | None = None) -> Rules:
+    """The rules of all layers together. Raises `UserError` for a file that cannot be read or has a mistake.
+
+    Your own and the project's file may be missing; a team's file that was named may not. Blocking.
+    """
+    files = rule_files(state=state, project=project, team=team)
+    texts = [read_rule_file(layer, path) for layer, path in files if layer == "team" or not _is_missing(path)]
+    return read_rules([*texts, BUILT_IN_RULES], project=str(project), home=str(home))
+
+
+def read_rule_file(layer: Layer, path: Path) -> RuleText:
+    """A rule file's text, not yet checked. Raises `UserError`. Blocking."""
+    try:
+        return RuleText(layer=layer, origin=str(path), content=path.read_bytes())
+    except OSError as error:
+        raise UserError(
+            f"Cannot read the rules in {str(path)!r}: {error.strerror}.", hint="Name a TOML file you may read."
+        ) from error
+
+
+def _is_missing(path: Path) -> bool:
+    """Surely not there: a link to nowhere, or a place nobody may look into, could hide a stricter rule."""
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False
+    return False

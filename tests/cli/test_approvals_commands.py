@@ -1,0 +1,275 @@
+"""Approvals, audit and rules through their real door: one process asks, others list, show and answer."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import select
+import shutil
+import subprocess
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from datetime import timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from dirty_equals import IsStr
+from inline_snapshot import snapshot
+
+from cellwright.cli import approvals, audit
+from cellwright.cli.approvals import person_here, read_reply
+from cellwright.errors import UserError
+from cellwright.policy import No, Yes
+from cellwright.tools import Raise
+from tests.tools.office import RATES, open_office
+
+ROOT = Path(__file__).parents[2]
+CELLWRIGHT = Path(sys.executable).with_name("cellwright")
+SECONDS = 60
+ME = person_here().name
+
+
+class Home:
+    """A state directory and the commands in it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.environment = os.environ | {"CELLWRIGHT_HOME": str(folder), "NO_COLOR": "1"}
+
+    def run(self, *words: str | Path, code: int = 0) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            [CELLWRIGHT, *words],
+            env=self.environment,
+            cwd=self.folder,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+        assert done.returncode == code, done.stdout + done.stderr
+        return done
+
+    def json(self, *words: str | Path, code: int = 0) -> Any:
+        return json.loads(self.run(*words, "--json", code=code).stdout)
+
+    @contextmanager
+    def worker(self, crash: str = "-") -> Generator[subprocess.Popen[bytes]]:
+        """The process that runs the workflows."""
+        command = [sys.executable, "-W", "error", "-m", "tests.tools.worker", self.folder / "journal.db", self.folder]
+        process = subprocess.Popen([*command, crash], cwd=ROOT, env=self.environment)
+        try:
+            yield process
+        finally:
+            process.kill()
+            process.wait(SECONDS)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def waiting_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("waiting")
+
+    async def ask() -> None:
+        async with open_office(folder / "journal.db", chain_key=None) as office:
+            await office.act("rates", RATES)
+            await office.asked()
+
+    anyio.run(ask)
+    return folder
+
+
+@pytest.fixture
+def waiting(home: Home, waiting_once: Path) -> Home:
+    """A journal in which a run waits for an answer, and nobody works."""
+    shutil.copytree(waiting_once, home.folder, dirs_exist_ok=True)
+    return home
+
+
+def test_a_question_outlives_its_process_and_is_answered_once_from_another(home: Home) -> None:
+    with home.worker(crash="question-opened") as worker:
+        assert worker.wait(SECONDS) == -9
+    [listed] = home.json("approvals", "list")["questions"]
+    assert listed == snapshot(
+        {
+            "id": "rates#4",
+            "run": "rates",
+            "asked_at": IsStr(),
+            "state": "open",
+            "what": """\
+Connect to api.example.com port 443 for exchange rates
+Asked because: No rule of yours speaks of it; the default for use-network is ask.
+A yes for this run or always would cover: connect to api.example.com port 443\
+""",
+            "fingerprint": IsStr(regex="[0-9a-f]{64}"),
+            "offers": ["once", "run", "always", "no"],
+            "answer": None,
+        }
+    )
+    number, fingerprint = listed["id"], listed["fingerprint"]
+    with home.worker(crash="question-closed") as worker:
+        stale = home.json("approvals", "answer", number, "--once", "--fingerprint", "0" * 64, code=3)
+        assert stale["refused"] == "not-what-was-shown"
+        said = home.json("approvals", "answer", number, "--always", "--for", "30d", "--fingerprint", fingerprint)
+        assert (said["says"], said["reach"], said["by"], said["door"]) == ("yes", "always", ME, "cli")
+        assert worker.wait(SECONDS) == -9
+    with home.worker() as worker:
+        assert worker.wait(SECONDS) == 0
+    assert json.loads((home.folder / "result.json").read_text()) == ["done"]
+    assert (home.folder / "world.txt").read_text() == "use-network\n"
+
+    [entry] = home.json("audit", "--run", "rates", "--since", "1h", "--person", "ada", "--kind", "use-network")[
+        "entries"
+    ]
+    assert (entry["verdict"], entry["basis"], entry["result"]) == ("allow", f"answer to question {number}", "done")
+    [grant] = home.json("approvals", "grants")["grants"]
+    assert (grant["id"], grant["covers"]) == (number, "connect to api.example.com port 443")
+    assert home.json("approvals", "revoke", number)["revoked_at"]
+
+
+def test_people_see_what_will_happen_and_scripts_must_say_what_they_were_shown(waiting: Home) -> None:
+    assert waiting.run("approvals", "list").stdout == (
+        "rates#4  Connect to api.example.com port 443 for exchange rates\n"
+    )
+    shown = waiting.run("approvals", "show", "rates#4").stdout
+    assert shown.splitlines()[:2] == [
+        "Question rates#4 of run rates, open",
+        "Connect to api.example.com port 443 for exchange rates",
+    ]
+    blind = waiting.run("approvals", "answer", "rates#4", "--once", code=2)
+    assert "hint: Look with `cellwright approvals show ID`" in " ".join(blind.stderr.split())
+    unknown = waiting.run("approvals", "show", "rates#5", code=2)
+    assert "No question 'rates#5'" in unknown.stderr
+
+
+def test_at_a_terminal_a_person_confirms_what_they_see(waiting: Home) -> None:
+    said = at_terminal(waiting, "n\n", "approvals", "answer", "rates#4", "--once", code=1)
+    assert "Connect to api.example.com port 443" in said
+    assert "Your answer: yes, once" in said
+    said = at_terminal(waiting, "y\n", "approvals", "answer", "rates#4", "--no", "--feedback", "Not today.", code=0)
+    assert "Your answer: no. Not today." in said
+    assert waiting.json("approvals", "show", "rates#4")["answer"] == {
+        "id": "rates#4",
+        "by": ME,
+        "door": "cli",
+        "at": IsStr(),
+        "says": "no",
+        "feedback": "Not today.",
+    }
+
+
+def at_terminal(home: Home, typed: str, *words: str, code: int) -> str:
+    """What a person sees who types this."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [CELLWRIGHT, *words], env=home.environment, cwd=home.folder, stdin=theirs, stdout=theirs, stderr=theirs
+    )
+    os.close(theirs)
+    seen = b""
+    try:
+        while b"[y/N]" not in seen:
+            assert select.select([ours], [], [], SECONDS)[0], seen
+            seen += os.read(ours, 4_096)
+        os.write(ours, typed.encode())
+        assert process.wait(SECONDS) == code
+    finally:
+        process.kill()
+        process.wait(SECONDS)
+        os.close(ours)
+    return seen.decode()
+
+
+def test_without_a_journal_there_is_nothing_to_answer(home: Home) -> None:
+    with pytest.raises(UserError, match="No journal at"):
+        approvals.show("rates#4", database=str(home.folder / "journal.db"))
+
+
+def test_an_audit_of_an_unknown_action_says_which_are_known() -> None:
+    with pytest.raises(UserError, match="No action is called 'flying'"):
+        audit.audit(kind="flying")
+
+
+def test_rule_files_are_checked_with_line_and_column(home: Home) -> None:
+    good, bad = home.folder / "good.toml", home.folder / "bad.toml"
+    good.write_text('[[rule]]\naction = "run-shell"\nthen = "deny"\n')
+    bad.write_text('[[rule]]\naction = "run-shell"\nthen = "dney"\n')
+    assert home.json("rules", "check", good) == {
+        "files": [{"file": str(good), "ok": True, "rules": 1, "limits": 0}],
+    }
+    told = home.run("rules", "check", good, bad, home.folder / "none.toml", code=2)
+    assert f"✓ {good}: 1 rules, 0 limits" in told.stdout
+    assert f"✗ {bad}, line 3, column 8: unknown then 'dney'." in told.stderr
+    assert "Cannot read the rules" in told.stderr
+
+
+def test_the_rules_of_all_layers_are_shown(home: Home) -> None:
+    (home.folder / "rules.toml").write_text('[[rule]]\naction = "run-shell"\nthen = "deny"\nreason = "No shell."\n')
+    (home.folder / "team.toml").write_text('[[limit]]\nof = "steps"\nper = "run"\nat_most = 9\n')
+    shown = home.json("rules", "show", "--project", home.folder, "--team", home.folder / "team.toml")
+    assert [(layer["layer"], layer["is_there"]) for layer in shown["layers"]] == [
+        ("user", True),
+        ("team", True),
+        ("project", False),
+    ]
+    assert shown["rules"][0] == {
+        "layer": "user",
+        "says": "deny",
+        "actions": ["run-shell"],
+        "where": f"{home.folder / 'rules.toml'}:1",
+        "reason": "No shell.",
+    }
+    assert shown["limits"] == [{"limit": "9 steps per run", "where": f"{home.folder / 'team.toml'}:1"}]
+    told = home.run("rules", "show").stdout
+    assert f"deny  run-shell  {home.folder / 'rules.toml'}:1: No shell." in told
+
+
+NOTHING: dict[str, Any] = {
+    "once": False,
+    "run": False,
+    "always": False,
+    "lasts": None,
+    "more": None,
+    "no": False,
+    "feedback": None,
+}
+
+
+@pytest.mark.parametrize(
+    ("typed", "reply"),
+    [
+        ({"once": True}, Yes(reach="once")),
+        ({"run": True}, Yes(reach="run")),
+        ({"always": True}, Yes(reach="always")),
+        ({"always": True, "lasts": "12h"}, Yes(reach="always", lasts=timedelta(hours=12))),
+        ({"more": "2.50"}, Raise(more=Decimal("2.50"))),
+        ({"no": True}, No()),
+        ({"no": True, "feedback": "why \udcff"}, No(feedback="why ?")),
+    ],
+)
+def test_an_answer_is_read_from_what_was_typed(typed: dict[str, Any], reply: Any) -> None:
+    assert read_reply(**NOTHING | typed) == reply
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        {},
+        {"once": True, "no": True},
+        {"once": True, "lasts": "3d"},
+        {"always": True, "lasts": "soon"},
+        {"run": True, "feedback": "because"},
+        {"more": "much"},
+    ],
+)
+def test_an_answer_that_is_none_or_several_is_not_understood(typed: dict[str, Any]) -> None:
+    with pytest.raises(UserError):
+        read_reply(**NOTHING | typed)

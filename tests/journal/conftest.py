@@ -1,0 +1,94 @@
+"""What journal tests share: SQLite files and Postgres databases made on the spot, and warm processes."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import tempfile
+import warnings
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import dbos
+import psutil
+import psycopg
+import pytest
+from psycopg import sql
+
+from cellwright.journal.database import Database, Place
+from cellwright.journal.tables import create_tables
+from tests.journal.processes import Warm, warm_process
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Generator[str]:
+    """The address of a Postgres server of our own."""
+    with warnings.catch_warnings():
+        # pgserver's import wants XDG_RUNTIME_DIR and says so.
+        warnings.simplefilter("ignore")
+        import pgserver
+    # Not under pytest's own folder: that is closed to the user a server started by root runs as.
+    folder = Path(tempfile.mkdtemp(prefix="cellwright-postgres-"))
+    folder.chmod(0o755)
+    server: Any = pgserver.get_server(folder / "data")  # pyright: ignore[reportPrivateImportUsage] - its only door
+    address: str = server.get_uri()
+    with psycopg.connect(address, autocommit=True) as connection:
+        # What is tested here is what survives a killed process, not a lost machine.
+        for setting in ("fsync", "synchronous_commit", "full_page_writes"):
+            connection.execute(sql.SQL("ALTER SYSTEM SET {} = off").format(sql.Identifier(setting)))
+        connection.execute("SELECT pg_reload_conf()")
+        connection.execute("CREATE DATABASE template_journal")
+    make_tables(address.replace("/postgres?", "/template_journal?"))
+    yield address
+    # At once: what it holds is thrown away, so there is nothing to write down first.
+    postmaster: psutil.Process = server._postmaster_info.process
+    postmaster.send_signal(signal.SIGQUIT)
+    postmaster.wait(30)
+    server.cleanup()
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def fresh_postgres(postgres: str) -> str:
+    """The address of a new database with empty tables."""
+    name = f"journal_{uuid4().hex}"
+    create = sql.SQL("CREATE DATABASE {} TEMPLATE template_journal STRATEGY file_copy").format(sql.Identifier(name))
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute(create)
+    return postgres.replace("/postgres?", f"/{name}?")
+
+
+@pytest.fixture(scope="session")
+def template_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("template") / "journal.db"
+    make_tables(str(path))
+    return path
+
+
+@pytest.fixture
+def fresh_sqlite(tmp_path: Path, template_sqlite: Path) -> str:
+    shutil.copyfile(template_sqlite, tmp_path / "journal.db")
+    return str(tmp_path / "journal.db")
+
+
+def make_tables(where: str) -> None:
+    """The engine's tables and ours, made once and copied for every test."""
+    place = Place.of(where)
+    dbos.DBOS.migrate(place.url)
+    database = Database(place)
+    database.write_now(create_tables)
+    database.close()
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def where(request: pytest.FixtureRequest) -> str:
+    """Where to keep a journal: once a file, once a database."""
+    return request.getfixturevalue(f"fresh_{request.param}")
+
+
+@pytest.fixture(scope="session")
+def warm() -> Generator[Warm]:
+    with warm_process() as process:
+        yield process

@@ -1,0 +1,67 @@
+"""Errors survive being written down, whatever they are."""
+
+from __future__ import annotations
+
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cellwright.errors import CellwrightError, Defect, KernelLost, Unavailable, UserError
+from cellwright.journal import StepFailed
+from cellwright.journal.envelope import disclose, enclose, headline, settled
+
+
+class Overloaded(Unavailable):
+    """An error of a room this one does not know."""
+
+    def __init__(self, provider: str, *, retry_seconds: float) -> None:
+        super().__init__(f"{provider} is overloaded.", hint="Wait.")
+        self.retry_seconds = retry_seconds
+        self.connection = object()
+
+
+class Unprintable(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no")
+
+
+def test_an_error_of_our_tree_keeps_its_class_its_words_and_what_json_can_hold() -> None:
+    for error in (UserError("a", hint="b"), KernelLost("c"), Overloaded("x", retry_seconds=2.5)):
+        again = settled(error)
+        assert type(again) is type(error)
+        assert (again.message, again.hint, str(again)) == (error.message, error.hint, str(error))
+    assert vars(settled(Overloaded("x", retry_seconds=2.5)))["retry_seconds"] == 2.5
+    defect = Defect("ours")
+    assert vars(settled(defect))["report_id"] == defect.report_id
+
+
+def test_a_class_that_is_gone_comes_back_as_its_nearest_ancestor() -> None:
+    envelope = enclose(Overloaded("x", retry_seconds=1))
+    envelope["lineage"] = ["NoLongerHere", *envelope["lineage"][1:]]
+    assert type(disclose(envelope)) is Unavailable
+
+
+def test_a_foreign_error_comes_back_as_step_failed_with_its_type_and_traceback() -> None:
+    try:
+        raise ValueError("no rows\nat all")
+    except ValueError as error:
+        failed = settled(error)
+    assert isinstance(failed, StepFailed)
+    assert (failed.error_type, failed.message) == ("ValueError", "no rows\nat all")
+    assert "test_envelope.py" in failed.traceback_text
+    assert vars(settled(failed)) == vars(failed)
+    assert headline(failed) == "ValueError: no rows"
+
+
+def test_an_error_that_cannot_say_what_it_is_does_not_hide_itself() -> None:
+    failed = settled(Unprintable())
+    assert isinstance(failed, StepFailed)
+    assert (failed.error_type, failed.message) == ("Unprintable", "<Unprintable without a readable message>")
+
+
+@given(st.text(), st.text())
+def test_any_words_come_back_as_they_were(message: str, hint: str) -> None:
+    again = disclose(json.loads(json.dumps(enclose(UserError(message, hint=hint)))))
+    assert isinstance(again, CellwrightError)
+    assert (again.message, again.hint) == (message[:4_000], hint)

@@ -1,0 +1,30 @@
+"""Journals with their tables made already: a copy is faster than a migration."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import dbos
+import pytest
+
+from cellwright.journal.database import Database, Place
+from cellwright.journal.tables import create_tables
+
+
+@pytest.fixture(scope="session")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("template") / "journal.db"
+    place = Place.of(path)
+    dbos.DBOS.migrate(place.url)
+    database = Database(place)
+    database.write_now(create_tables)
+    database.close()
+    return path
+
+
+@pytest.fixture
+def where(tmp_path: Path, template: Path) -> Path:
+    """A fresh journal."""
+    shutil.copyfile(template, tmp_path / "journal.db")
+    return tmp_path / "journal.db"

@@ -1,0 +1,116 @@
+"""An office for tests: a real journal whose workflow `act` takes its actions past a real guard, one by one."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from cellwright.journal import AuditRecorded, Flow, Journal, Records, Workflow
+from cellwright.journal.crash import AtCrashPoint, carry_on
+from cellwright.policy import (
+    BUILT_IN_RULES,
+    Action,
+    Actor,
+    AgreedEnvelope,
+    Masker,
+    Person,
+    RuleText,
+    Secret,
+    UseNetwork,
+    action_json,
+    parse_action,
+    read_rules,
+)
+from cellwright.tools import AuditLine, Desk, Guard, OnDesk, Permitted, Refused, audit_trail
+
+PROJECT = "/home/ada/penguins"
+ADA = Person(name="ada", door="web")
+WHO = Actor(person="ada", agent="builder-1", role="builder")
+SECRET = "tr0ub4dor&3-and-more"
+RATES = UseNetwork(host="api.example.com", port=443, purpose="exchange rates")
+RULES = """
+[[rule]]
+action = "run-shell"
+then = "deny"
+reason = "No shell here."
+"""
+MASKER = Masker.of([Secret(name="PASSWORD", value=SECRET)], salt=b"s" * 16)
+KEY = b"k" * 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Office:
+    journal: Journal
+    desk: Desk
+    guard: Guard
+
+    async def act(self, run: str, *actions: Action) -> None:
+        """Start a run that wants these actions."""
+        await self.journal.run("act", [action_json(action) for action in actions], run=run)
+
+    async def outcomes(self, run: str) -> list[str]:
+        """What became of a run's actions, once it has ended."""
+        with anyio.fail_after(20):
+            return await self.journal.result(run)
+
+    async def asked(self) -> OnDesk:
+        """The question somebody should answer."""
+        with anyio.fail_after(20):
+            while not (pending := await self.desk.pending()):
+                await self.journal.log.growth.next().wait()
+        return pending[0]
+
+    async def trail(self, run: str) -> list[AuditLine]:
+        """What the audit says about a run."""
+        return [line for line in audit_trail(await self.journal.log.audit()) if line.entry.run == run]
+
+    async def stages(self) -> list[tuple[str, str]]:
+        """Verdict and result of every audit event, in order."""
+        events = [recorded.event for recorded in await self.journal.log.audit()]
+        return [(event.verdict, event.result) for event in events if isinstance(event, AuditRecorded)]
+
+
+@asynccontextmanager
+async def open_office(
+    where: str | Path,
+    *,
+    rules: str = RULES,
+    envelope: AgreedEnvelope | None = None,
+    did: Callable[[Action], None] = lambda _: None,
+    workflows: Sequence[Workflow] = (),
+    at_crash_point: AtCrashPoint = carry_on,
+    chain_key: bytes | None = KEY,
+) -> AsyncGenerator[Office]:
+    """A journal at work; `did` is what the actions do to the world."""
+    async with Records.open(where, chain_key=chain_key) as records:
+        texts = [RuleText.of("user", "mine.toml", rules), BUILT_IN_RULES]
+        standing = read_rules(texts, project=PROJECT)
+        guard = Guard(log=records.log, rules=standing, masker=MASKER, envelope=envelope)
+
+        async def act(flow: Flow, wanted: list[Any]) -> list[str]:
+            return [await _one(flow, guard, parse_action(data), did) for data in wanted]
+
+        known = [Workflow(name="act", body=act), *workflows]
+        async with Journal.open(
+            where, version="1", workflows=known, chain_key=chain_key, at_crash_point=at_crash_point
+        ) as journal:
+            yield Office(journal=journal, desk=Desk(journal.records, masker=MASKER), guard=guard)
+
+
+async def _one(flow: Flow, guard: Guard, action: Action, did: Callable[[Action], None]) -> str:
+    match await guard.permit(flow, action, WHO):
+        case Permitted() as permitted:
+
+            async def work() -> None:
+                did(action)
+
+            await flow.step("do it", work)
+            await guard.record_result(permitted, "done")
+            return "done"
+        case Refused(feedback=feedback):
+            return feedback
