@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -48,7 +48,7 @@ class Warm:
         request = {"module": f"tests.journal.{program}", "arguments": arguments}
         self._in.write(json.dumps(request).encode() + b"\n")
         self._in.flush()
-        self._read_until(lambda: len(self._pids) > known, seconds=60)
+        self._read_until(lambda: len(self._pids) > known, seconds=120)
         return self._pids[-1]
 
     def wait(self, pid: int, *, seconds: float = 60) -> int:
@@ -69,8 +69,8 @@ class Warm:
         """Leave nothing running."""
         for pid in self._pids:
             if pid not in self._codes:
-                os.kill(pid, signal.SIGKILL)
-                os.kill(pid, signal.SIGCONT)
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
 
     def _read_until(self, is_known: Callable[[], bool], *, seconds: float) -> None:
         deadline = time.monotonic() + seconds

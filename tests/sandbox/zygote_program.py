@@ -72,8 +72,6 @@ def serve(requests: socket.socket) -> None:
         answer = {"started": caged.pid, "descriptors": len(list(Path("/proc/self/fd").iterdir()))}
         pidfds = array.array("i", [caged.pidfd])
         requests.sendmsg([json.dumps(answer).encode()], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, pidfds)])
-        if spec.tier == "A":
-            cage.prepare_next()
 
 
 if __name__ == "__main__":

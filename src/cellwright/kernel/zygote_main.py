@@ -59,8 +59,8 @@ def main(descriptor: int) -> NoReturn:
     zygote.say({"op": "ready", "pid": os.getpid(), "threads": threads, "patches": patched})
     later: list[str] = list(_WARM_LATER)
     while True:
-        readable, _, _ = select.select([starter, wakeup], [], [], _patience(later, zygote))
-        if not readable and not zygote.prepare_next():
+        readable, _, _ = select.select([starter, wakeup], [], [], _IDLE_SECONDS if later else None)
+        if not readable:
             _warm_one_more(later, zygote)
         if wakeup in readable:
             wakeup.recv(4096)
@@ -85,13 +85,6 @@ def _warm() -> tuple[Any, list[dict[str, str]]]:
     return kernel, [{"name": result.name, "state": type(result).__name__} for result in kernel.patches]
 
 
-def _patience(later: list[str], zygote: Zygote) -> float | None:
-    """How long to wait for a request before doing something that would make it wait."""
-    if zygote.is_next_due:
-        return 0
-    return _IDLE_SECONDS if later else None
-
-
 def _warm_one_more(later: list[str], zygote: Zygote) -> None:
     importlib.import_module(later.pop(0))
     if not later:
@@ -114,17 +107,6 @@ class Zygote:
         self._inbox = bytearray()
         self._descriptors: list[int] = []
         self._caged: dict[int, tuple[int, Any]] = {}
-        self.is_next_due = False
-
-    def prepare_next(self) -> bool:
-        """Make the next cage's control group while nobody waits; False when it is there already."""
-        from cellwright.sandbox import cage
-
-        if not self.is_next_due:
-            return False
-        self.is_next_due = False
-        cage.prepare_next()
-        return True
 
     def say(self, message: dict[str, Any], descriptors: tuple[int, ...] = ()) -> None:
         """One JSON message to the starter, with descriptors."""
@@ -179,7 +161,6 @@ class Zygote:
             os.kill(pid, signal.SIGKILL)
         for pid, (_number, caged) in self._caged.items():
             cage.finish(caged, os.waitpid(pid, 0)[1])
-        cage.shut_down()
 
     def _start(self, message: dict[str, Any]) -> None:
         from cellwright.sandbox import cage
@@ -196,7 +177,6 @@ class Zygote:
         else:
             self._caged[caged.pid] = (number, caged)
             self.say({"op": "started", "id": number, "pid": caged.pid}, (caged.pidfd,))
-            self.is_next_due = spec.tier == "A"
         finally:
             os.close(kernel)
             os.close(control)

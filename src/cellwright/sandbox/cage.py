@@ -6,16 +6,17 @@ the host over the control socket when the kernel runs, or why it does not.
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 from cellwright.errors import UserError
-from cellwright.sandbox import family, init, linux, prepare, seccomp, supervised
+from cellwright.sandbox import cgroups, family, init, linux, prepare, seccomp, supervised
 from cellwright.sandbox.answers import Meters
 from cellwright.sandbox.cgroups import Group
-from cellwright.sandbox.nursery import Nursery
 from cellwright.sandbox.spec import DEFAULT_UID, CageSpec
 
 _NAMESPACES = (
@@ -23,7 +24,7 @@ _NAMESPACES = (
     | linux.CLONE_NEWIPC | linux.CLONE_NEWUTS | linux.CLONE_NEWNET
 )  # fmt: skip
 
-_nursery = Nursery()
+_numbers = itertools.count(1)
 _alive: set[int] = set()
 """The cages of this zygote; any other child of it is an orphan of a supervisor that was killed."""
 
@@ -79,59 +80,56 @@ def _start_caged(spec: CageSpec, body: Callable[[], None], kernel_fd: int, contr
     uid = (spec.uid or DEFAULT_UID) if os.geteuid() == 0 else os.geteuid()
     gid = uid if os.geteuid() == 0 else os.getegid()
     seccomp.program(has_private_network=True, has_memory_group=spec.tier == "A")
-    group, is_born_inside = _new_group(spec)
-    sources, meters, pipe = None, Meters(), ()
+    group = _new_group(spec)
+    sources, meters, pipe, doors = None, Meters(), (), ()
     try:
         meters = _open_meters(group)
+        doors = group.open_doors() if group is not None else ()
         sources = prepare.sources_as_root(spec, uid) if os.geteuid() == 0 else None
         placeholders = prepare.missing_places(spec)
         pipe = release, releasing = os.pipe2(os.O_CLOEXEC)
         handover = init.Handover(
-            body=body, kernel_fd=kernel_fd, control_fd=control_fd, release_fd=release, sources=sources, meters=meters
+            body=body,
+            kernel_fd=kernel_fd,
+            control_fd=control_fd,
+            release_fd=release,
+            sources=sources,
+            meters=meters,
+            doors=doors,
         )
         pid = linux.clone(_NAMESPACES)
         if pid == 0:
             os.close(releasing)
             init.main(spec, handover)
-        _release(pid, releasing, None if is_born_inside else group, uid, gid)
+        _release(pid, releasing, None if doors else group, uid, gid)
     except BaseException:
         if group is not None:
-            _remove(group)
+            group.remove()
         raise
     finally:
-        for descriptor in (*pipe, *meters.descriptors(), *(sources.descriptors() if sources else ())):
+        for descriptor in (*pipe, *doors, *meters.descriptors(), *(sources.descriptors() if sources else ())):
             os.close(descriptor)
     _alive.add(pid)
     return Caged(pid=pid, pidfd=os.pidfd_open(pid), group=group, placeholders=placeholders)
 
 
-def prepare_next() -> None:
-    """Do ahead of time what makes the next `start` slow; for the zygote, after each start, when it is idle."""
-    _nursery.prepare()
-
-
-def shut_down() -> None:
-    """For the zygote's end: leave no empty group behind. Also done when the interpreter exits in the ordinary way."""
-    _nursery.close()
-
-
-def _new_group(spec: CageSpec) -> tuple[Group | None, bool]:
-    """The cage's group, and whether our next child is born in it."""
+def _new_group(spec: CageSpec) -> Group | None:
+    """A fresh group with the cage's limits; only tier A has one."""
     if spec.tier != "A":
-        return None, False
-    prepared = _nursery.take()
-    group = prepared or _nursery.create()
+        return None
+    group = cgroups.create(str(next(_numbers)), within=_where_groups_go())
     try:
         group.limit(spec.limits)
     except OSError:
-        _remove(group)
+        group.remove(0)
         raise
-    return group, prepared is not None
+    return group
 
 
-def _remove(group: Group) -> None:
-    _nursery.leave(group)
-    group.remove()
+@cache
+def _where_groups_go() -> Group:
+    cgroups.sweep()
+    return cgroups.own()
 
 
 def _open_meters(group: Group | None) -> Meters:
@@ -168,7 +166,7 @@ def finish(caged: Caged, wait_status: int) -> Ended:
     is_out_of_memory = False
     if caged.group is not None:
         is_out_of_memory = number == signal.SIGKILL and caged.group.out_of_memory_kills() > 0
-        _remove(caged.group)
+        caged.group.remove()
     prepare.remove_places(caged.placeholders)
     _alive.discard(caged.pid)
     if caged.directory is not None:

@@ -35,10 +35,12 @@ class Handover:
     sources: Sources | None
     """Opened by a zygote that is root; otherwise init opens them itself."""
     meters: Meters
+    doors: tuple[int, ...] = ()
+    """Ways into our control group; empty when the zygote puts us there."""
 
     def descriptors(self) -> set[int]:
         """Everything init must keep open."""
-        kept = {self.kernel_fd, self.control_fd, self.release_fd, *self.meters.descriptors()}
+        kept = {self.kernel_fd, self.control_fd, self.release_fd, *self.meters.descriptors(), *self.doors}
         if self.sources is not None:
             kept |= self.sources.descriptors()
         return kept
@@ -86,6 +88,9 @@ def _settle(handover: Handover) -> None:
     confine.silence()
     confine.close_all_except({0, 1, 2} | handover.descriptors())
     _await(handover.release_fd)
+    for door in handover.doors:
+        os.write(door, b"0")
+        os.close(door)
 
 
 def _await(release_fd: int) -> None:
