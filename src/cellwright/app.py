@@ -54,8 +54,7 @@ async def open_notebook(
     Leaving the block stops what runs, settles changed files and ends the kernel. Where nothing can contain the
     code (tier D) this is refused, unless `allow_uncontained` says otherwise.
     """
-    file = await anyio.to_thread.run_sync(read, Path(path))
-    report = await anyio.to_thread.run_sync(probe)
+    file, report = await anyio.to_thread.run_sync(lambda: (read(Path(path)), probe()))
     terrain = terrain_for(
         file,
         files=files or Files(),

@@ -139,7 +139,8 @@ class Driver:
         self._context.app_config = self._kernel.app_metadata.app_config
         self._console.cap = bind.console_bytes
         self._reporter.bounds = bind
-        self._reporter.captured = DescriptorCapture(tempfile.gettempdir())
+        # Not tempfile.gettempdir(), which tries the directory out first.
+        self._reporter.captured = DescriptorCapture(os.environ.get("TMPDIR", "/tmp"))
         self._lane.send(wire.Ready(pid=os.getpid(), python=sys.version.split()[0], threads=_thread_count()))
 
     def _apply(self, apply: wire.Apply) -> None:

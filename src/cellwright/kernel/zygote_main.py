@@ -27,7 +27,7 @@ from typing import Any, NoReturn
 _WARM = ("numpy", "pandas", "cellwright.sandbox.cage")
 # Imported when nobody asks for a kernel: slow, and not needed for the first. After the kernel object was built,
 # because marimo's formatters hook into these imports as they happen.
-_WARM_LATER = ("duckdb", "sqlglot", "matplotlib.pyplot", "matplotlib.backends.backend_agg")
+_WARM_LATER = ("sqlglot", "matplotlib.pyplot", "matplotlib.backends.backend_agg")
 _IDLE_SECONDS = 0.25
 _LENGTH = struct.Struct("<I")
 # A process with threads cannot be forked safely; pandas loads pyarrow, whose allocator would start one.
