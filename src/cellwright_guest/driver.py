@@ -84,6 +84,15 @@ class Driver:
         )
         self._watch(is_watched=False)
 
+    def rehearse(self) -> None:
+        """In the new process, before it is bound: go through a first cell once, so that its memory is its own by then.
+
+        Copying a page that is shared with the zygote takes longer than anything a trivial cell does.
+        """
+        cell = CellId_t("rehearsal")
+        self._kernel.mutate_graph([ExecuteCellCommand(cell_id=cell, code="import sys\nrehearsed = 1")], [])
+        self._kernel.mutate_graph([], [DeleteCellCommand(cell_id=cell)])
+
     def serve(self, connection: socket.socket) -> NoReturn:
         """Answer the host until it closes the connection; then end the process."""
         connection.set_inheritable(False)

@@ -93,6 +93,10 @@ def _warm_one_more(later: list[str], zygote: Zygote) -> None:
         zygote.say({"op": "warm"})
 
 
+def _nothing() -> None:
+    """A kernel of another environment has nothing of ours to rehearse."""
+
+
 def _become(command: list[str]) -> NoReturn:
     os.set_inheritable(3, True)
     os.execve(command[0], command, dict(os.environ))
@@ -171,7 +175,9 @@ class Zygote:
         number = message["id"]
         try:
             spec = CageSpec.from_json(json.dumps(message["spec"]).encode())
-            caged = cage.start(spec, self._body(message.get("exec")), kernel_fd=kernel, control_fd=control)
+            command = message.get("exec")
+            rehearse = self._driver.rehearse if command is None else _nothing
+            caged = cage.start(spec, self._body(command), kernel_fd=kernel, control_fd=control, rehearse=rehearse)
         except OSError as error:
             self.say({"op": "refused", "id": number, "reason": str(error)})
         else:

@@ -54,29 +54,40 @@ class Ended:
     limit: str | None = None
 
 
-def start(spec: CageSpec, body: Callable[[], None], *, kernel_fd: int, control_fd: int) -> Caged:
+def start(
+    spec: CageSpec,
+    body: Callable[[], None],
+    *,
+    kernel_fd: int,
+    control_fd: int,
+    rehearse: Callable[[], None] = lambda: None,
+) -> Caged:
     """Run `body` in a new cage, with `kernel_fd` as its descriptor 3 and nothing else of ours.
 
     `OSError` says what could not be prepared here; what fails inside is told over `control_fd`.
     """
     try:
         spec.check()
-        return _start(spec, body, kernel_fd, control_fd)
+        return _start(spec, body, kernel_fd, control_fd, rehearse)
     except UserError as error:
         raise OSError(f"{error.message} {error.hint}") from error
 
 
-def _start(spec: CageSpec, body: Callable[[], None], kernel_fd: int, control_fd: int) -> Caged:
+def _start(
+    spec: CageSpec, body: Callable[[], None], kernel_fd: int, control_fd: int, rehearse: Callable[[], None]
+) -> Caged:
     match spec.tier:
         case "A" | "B":
-            return _start_caged(spec, body, kernel_fd, control_fd)
+            return _start_caged(spec, body, kernel_fd, control_fd, rehearse)
         case "C" | "D":
             pid, directory = supervised.start(spec, body, kernel_fd, control_fd)
             _alive.add(pid)
             return Caged(pid=pid, pidfd=os.pidfd_open(pid), directory=directory)
 
 
-def _start_caged(spec: CageSpec, body: Callable[[], None], kernel_fd: int, control_fd: int) -> Caged:
+def _start_caged(
+    spec: CageSpec, body: Callable[[], None], kernel_fd: int, control_fd: int, rehearse: Callable[[], None]
+) -> Caged:
     uid = (spec.uid or DEFAULT_UID) if os.geteuid() == 0 else os.geteuid()
     gid = uid if os.geteuid() == 0 else os.getegid()
     seccomp.program(has_private_network=True, has_memory_group=spec.tier == "A")
@@ -96,6 +107,7 @@ def _start_caged(spec: CageSpec, body: Callable[[], None], kernel_fd: int, contr
             sources=sources,
             meters=meters,
             doors=doors,
+            rehearse=rehearse,
         )
         pid = linux.clone(_NAMESPACES)
         if pid == 0:

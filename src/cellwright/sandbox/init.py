@@ -35,6 +35,8 @@ class Handover:
     sources: Sources | None
     """Opened by a zygote that is root; otherwise init opens them itself."""
     meters: Meters
+    rehearse: Callable[[], None] = lambda: None
+    """Our own code for the new kernel to run while its root is being built; nothing of a notebook is there yet."""
     doors: tuple[int, ...] = ()
     """Ways into our control group; empty when the zygote puts us there."""
 
@@ -55,8 +57,12 @@ def main(spec: CageSpec, handover: Handover) -> NoReturn:
         gc.disable()
         clock = Clock()
         _settle(handover)
-        views = _build(spec, handover, clock)
-        kernel, report = _start_kernel(spec, handover, clock)
+        sources, system = _open(spec, handover, clock)
+        # Forked before the root is built: the kernel gets ready meanwhile, and is pivoted with us.
+        kernel, report, go = _start_kernel(spec, handover, clock)
+        views = _build(spec, sources, system, clock)
+        os.write(go, b"g")
+        os.close(go)
         answers.watch(kernel, report, views, clock)
         code = answers.serve()
     except BaseException as error:  # noqa: BLE001  the last frame of a process: nobody above can handle it
@@ -98,7 +104,8 @@ def _await(release_fd: int) -> None:
         raise ConnectionError("the zygote is gone")
 
 
-def _build(spec: CageSpec, handover: Handover, clock: Clock) -> Views:
+def _open(spec: CageSpec, handover: Handover, clock: Clock) -> tuple[Sources, list[tuple[str, int]]]:
+    """Everything that will be mounted, while the host's root is still there; then become the cage's user."""
     clock.lap("released")
     linux.mount(None, "/", None, linux.MS_REC | linux.MS_PRIVATE)
     system = root.open_system()
@@ -110,6 +117,10 @@ def _build(spec: CageSpec, handover: Handover, clock: Clock) -> Views:
     os.setresuid(INNER_ID, INNER_ID, INNER_ID)
     linux.prctl(linux.PR_SET_PDEATHSIG, signal.SIGKILL)
     os.umask(0o022)
+    return sources, system
+
+
+def _build(spec: CageSpec, sources: Sources, system: list[tuple[str, int]], clock: Clock) -> Views:
     root.stage(spec.limits)
     root.build(spec, sources, system)
     clock.lap("root")
@@ -132,26 +143,31 @@ def open_sources(spec: CageSpec) -> Sources:
     )
 
 
-def _start_kernel(spec: CageSpec, handover: Handover, clock: Clock) -> tuple[int, int]:
-    """Fork the kernel; its pid, and a pipe on which it says that it is confined, or why not."""
+def _start_kernel(spec: CageSpec, handover: Handover, clock: Clock) -> tuple[int, int, int]:
+    """Fork the kernel; its pid, a pipe on which it says that it is confined or why not, and one that lets it go on."""
     _await(handover.release_fd)
     clock.lap("group")
     linux.unshare(linux.CLONE_NEWCGROUP)
     report, reporting = os.pipe()
+    gone_on, go = os.pipe()
     clock.stamp()
     pid = os.fork()
     if pid == 0:
-        _be_kernel(spec, handover, reporting)
+        os.close(go)
+        _be_kernel(spec, handover, reporting, gone_on)
     os.close(reporting)
+    os.close(gone_on)
     os.close(handover.kernel_fd)
     os.close(handover.release_fd)
     clock.lap("fork")
-    return pid, report
+    return pid, report, go
 
 
-def _be_kernel(spec: CageSpec, handover: Handover, reporting: int) -> NoReturn:
+def _be_kernel(spec: CageSpec, handover: Handover, reporting: int, gone_on: int) -> NoReturn:
     code = SETUP_FAILED
     try:
+        handover.rehearse()
+        _await(gone_on)
         confine.reset_signals()
         os.setsid()
         os.environ.clear()
