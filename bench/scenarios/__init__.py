@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
+from bench import journal
 from bench.rows import Finding
 from bench.scenarios import fan_out, fresh_kernel, kernel_memory, preview, rerun_among_many, round_trip
 from bench.stage import Stage
@@ -17,4 +18,8 @@ SCENARIOS: dict[str, Scenario] = {
     "rerun-among-many": rerun_among_many.measure,
     "fan-out": fan_out.measure,
     "preview": preview.measure,
+    "journal-append": journal.append,
+    "journal-step": journal.step,
+    "journal-follow": journal.follow,
+    "journal-waiting": journal.waiting,
 }
