@@ -104,7 +104,7 @@ def contained(wanted: Tier | None, report: Report, *, allow_uncontained: bool) -
         raise RefusedByPolicy(f"Tier {tier} is not to be had here.", hint="`cellwright doctor` says what is missing.")
     if tier == "D" and not allow_uncontained:
         raise RefusedByPolicy(
-            "Nothing on this machine can contain a notebook's code.",
+            "Nothing would contain the notebook's code (tier D).",
             hint="`cellwright doctor` says what is missing; --allow-uncontained runs it all the same.",
         )
     return tier

@@ -5,9 +5,12 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import anyio
+import msgspec
 import pytest
 from dirty_equals import IsFloat
 from inline_snapshot import snapshot
+from marimo._runtime.commands import ExecuteCellsCommand
+from marimo._types.ids import CellId_t
 
 from cellwright.kernel import (
     CellFinished,
@@ -357,3 +360,24 @@ async def test_a_summary_for_a_prompt_shows_cells_and_outcomes(opened: Opener) -
         text = notebook.summary(budget_tokens=500)
         assert "ZeroDivisionError" in text
         assert "x = 1" in text
+
+
+async def test_marimos_own_words_travel_unopened_on_a_lane_of_their_own(opened: Opener) -> None:
+    async with opened("x = 1", "y = x + 1") as notebook:
+        await notebook.run("all")
+        cell = by_code(notebook, "x = 1")
+        command = ExecuteCellsCommand(cell_ids=[CellId_t(cell.id)], codes=["x = 41"])
+        outcomes: list[str] = []
+        names: list[str] = []
+        async with notebook.observe() as events, notebook.editor_lane() as editor:
+            await editor.send(msgspec.json.encode(command))
+            with anyio.fail_after(20):
+                while "completed-run" not in names:
+                    names.append(msgspec.json.decode(await editor.notifications.receive())["op"])
+                while len(outcomes) < 2:
+                    event = await events.receive()
+                    if isinstance(event, CellFinished):
+                        outcomes += [variable.text for variable in event.outcome.variables]
+        assert "cell-op" in names
+        assert outcomes == ["41", "42"]
+        assert {variable.text for variable in await notebook.look(["y"])} == {"42"}

@@ -44,7 +44,7 @@ async def _examine() -> dict[str, Any]:
         _disk(Settings.read()),
     ]
     return {
-        "ok": sandbox.tier != "D" and all(check["ok"] for check in checks if check["name"] in ("zygote",)),
+        "ok": sandbox.tier != "D" and all(check["ok"] for check in checks if check["name"] == "zygote"),
         "sandbox": {
             "tier": sandbox.tier,
             "protections": [dataclasses.asdict(protection) for protection in sandbox.protections],
@@ -73,7 +73,7 @@ async def _zygote() -> dict[str, Any]:
             off = [patch["name"] for patch in facts["patches"] if patch["state"] != "Applied"]
             detail = f"warm in {(time.perf_counter() - began) * 1e3:.0f} ms, {facts['threads']} thread"
             if off:
-                return _check("zygote", True, f"{detail}; without the speed patches {', '.join(off)}")
+                detail += f"; without the speed patches {', '.join(off)}"
             return _check("zygote", facts["threads"] == 1, detail, "A zygote with threads cannot fork safely.")
     except CellwrightError as error:
         return _check("zygote", False, error.message, "No notebook can run.")

@@ -7,8 +7,9 @@ a kernel is lost, the next call starts another and replays what had run.
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
@@ -57,6 +58,15 @@ _LOOK_SECONDS = 20
 _OBSERVER_EVENTS = 10_000
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditorLane:
+    """Where an editor speaks with marimo's kernel in marimo's own words. The host never opens them."""
+
+    notifications: anyio.abc.ObjectReceiveStream[bytes]
+    send: Callable[[bytes], Awaitable[None]]
+    """One JSON-encoded marimo command."""
+
+
 class OpenNotebook:
     """A notebook with a live kernel. Made by `KernelPool.open_notebook`."""
 
@@ -78,6 +88,7 @@ class OpenNotebook:
         self._requests = 0
         self._looks: dict[int, tuple[anyio.Event, list[VariablePreview]]] = {}
         self._observers: list[MemoryObjectSendStream[Event]] = []
+        self._editor: MemoryObjectSendStream[bytes] | None = None
         self._stale: frozenset[CellId] = frozenset()
         self._named: Document | None = None
         self._names: dict[CellId, str] = {}
@@ -195,6 +206,25 @@ class OpenNotebook:
             if send in self._observers:
                 self._observers.remove(send)
             send.close()
+
+    @asynccontextmanager
+    async def editor_lane(self) -> AsyncGenerator[EditorLane]:
+        """marimo's own commands in and notifications out, unopened, for one editor; on only while somebody is here."""
+        async with self._turn:
+            kernel = await self._live_kernel()
+            if self._editor is not None:
+                raise Unavailable("An editor is attached to this notebook already.", hint="Close it first.")
+            self._editor, notifications = anyio.create_memory_object_stream[bytes](_OBSERVER_EVENTS)
+            await kernel.link.send(wire.Watch(marimo=True))
+        try:
+            yield EditorLane(notifications=notifications, send=kernel.link.send_marimo)
+        finally:
+            self._editor.close()
+            notifications.close()
+            self._editor = None
+            if not kernel.is_over:
+                with anyio.CancelScope(shield=True):
+                    await kernel.link.send(wire.Watch(marimo=False))
 
     @property
     def tier(self) -> Tier:
@@ -340,6 +370,7 @@ class OpenNotebook:
 
     async def _deliver(self, message: wire.FromGuest | MarimoNotification) -> None:
         if isinstance(message, MarimoNotification):
+            self._tell_editor(message.body)
             return
         if isinstance(message, wire.Looked):
             if message.request in self._looks:
@@ -356,6 +387,16 @@ class OpenNotebook:
             call.hear(message)
         elif message.request == 0:
             self._heard_unasked(message)
+
+    def _tell_editor(self, body: bytes) -> None:
+        """An editor that falls far behind loses its stream: it must not hold up the kernel."""
+        if self._editor is not None:
+            try:
+                self._editor.send_nowait(body)
+            except (anyio.WouldBlock, anyio.BrokenResourceError):
+                self._editor.close()
+            except anyio.ClosedResourceError:
+                return
 
     def _heard_unasked(self, message: wire.FromGuest) -> None:
         """What the notebook does by itself: a state set by a background task, an editor's run."""
