@@ -97,10 +97,13 @@ async def test_nothing_survives_a_killed_zygote(bench: Bench) -> None:
 
 async def test_a_host_that_goes_away_ends_the_cage(bench: Bench) -> None:
     cage = await bench.zygote.start(bench.spec, DAEMON)
-    await cage.output()
+    await anyio.to_thread.run_sync(cage.kernel.recv, 9)
+    namespace = namespace_of(cage)
+    assert members(namespace) != set()
     cage.control.close()
     await gone(cage)
     await bench.zygote.ended(cage)
+    assert members(namespace) == set()
     cage.close()
 
 
