@@ -5,4 +5,3 @@ from __future__ import annotations
 from typing import NewType
 
 CellId = NewType("CellId", str)
-KernelId = NewType("KernelId", str)

@@ -21,7 +21,7 @@ from cellwright.kernel.observation import (
     Observation,
     VariablePreview,
 )
-from cellwright.kernel.open_notebook import OpenNotebook
+from cellwright.kernel.open_notebook import EditorLane, OpenNotebook
 from cellwright.kernel.pool import KernelPool
 from cellwright.kernel.workplace import Terrain
 from cellwright.kernel.zygote import Zygote
@@ -35,6 +35,7 @@ __all__ = [
     "CellProgress",
     "CellStarted",
     "ConsoleText",
+    "EditorLane",
     "Environment",
     "Event",
     "KernelEnd",

@@ -13,10 +13,8 @@ from cellwright.ids import CellId
 from cellwright.notebook import EditRefused
 from cellwright_guest import wire
 
-CellStatus = Literal[
-    "ok", "failed", "interrupted", "cancelled", "stopped", "disabled", "stale", "running", "queued", "lost"
-]
-"""As on the wire, plus: running and queued in an observation of detached work; lost when the kernel ended under it."""
+CellStatus = Literal["ok", "failed", "interrupted", "cancelled", "stopped", "disabled", "stale", "running", "lost"]
+"""As on the wire, plus: running in an observation of detached work; lost when the kernel ended under it."""
 
 _LINE = 2_000
 _TEXT = 40_000

@@ -460,7 +460,7 @@ def _status_for_summary(status: CellStatus) -> SummaryStatus:
     match status:
         case "lost":
             return "failed"
-        case "running" | "queued":
+        case "running":
             return "stale"
         case _:
             return status
