@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import sniffio
 
 if TYPE_CHECKING:
     from cellwright.kernel import KernelPool, OpenNotebook
@@ -16,6 +17,14 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="session")
 def anyio_backend() -> str:
     return "asyncio"
+
+
+@pytest.fixture(autouse=True)
+def _between_loops() -> Generator[None]:
+    """A plain test may call `anyio.run` while the session's own loop waits: sniffio would say that one runs."""
+    token = sniffio.current_async_library_cvar.set(None)
+    yield
+    sniffio.current_async_library_cvar.reset(token)
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,8 @@ CellwrightError
 ├─ UserError         the person can fix it: bad goal, unknown data source, broken notebook
 ├─ RefusedByPolicy   the approver can change it: no sandbox here, an action outside the envelope
 ├─ Unavailable       retrying may help: provider, database, sandbox host
-│  └─ KernelLost     the process that ran the notebook is gone; replay brings it back
+│  ├─ KernelLost        the process that ran the notebook is gone; replay brings it back
+│  └─ ModelUnavailable  no model of the chain answered; says what was tried
 └─ Defect            we must fix it; carries a report id
 ```
 
@@ -40,6 +41,10 @@ class Unavailable(CellwrightError):
 
 class KernelLost(Unavailable):
     """The kernel ended before it answered."""
+
+
+class ModelUnavailable(Unavailable):
+    """Every model that could have answered was tried, or may not be used."""
 
 
 class Defect(CellwrightError):

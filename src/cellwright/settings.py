@@ -19,6 +19,8 @@ class Settings:
     """The state directory: mode 0700, never visible in a cage."""
     cache: Path
     """What can be thrown away and built again, e.g. notebook environments."""
+    team_rules: Path | None = None
+    """The team's rule file, `$CELLWRIGHT_TEAM_RULES`."""
     uv_variables: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     """The person's index, proxy and certificate settings, for building environments."""
 
@@ -43,6 +45,7 @@ class Settings:
         return cls(
             home=Path(own) if own else state / "cellwright",
             cache=Path(own) / "cache" if own else cache / "cellwright",
+            team_rules=Path(team) if (team := variables.get("CELLWRIGHT_TEAM_RULES")) else None,
             uv_variables={name: value for name, value in variables.items() if name.upper().startswith(passed_on)},
         )
 

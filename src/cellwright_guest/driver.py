@@ -58,6 +58,7 @@ class Driver:
         self._reporter = Reporter(self._lane, self._console)
         self._own_commands = _OwnCommands()
         self._problem = ""
+        self._seeded_in = 0
         self.patches = patches.apply()
         register_formatters()
         progress.follow(self._reporter.progress)
@@ -85,10 +86,12 @@ class Driver:
         self._watch(is_watched=False)
 
     def rehearse(self) -> None:
-        """In the new process, before it is bound: go through a first cell once, so that its memory is its own by then.
+        """In the new process, before it is bound: do once what a first cell will do; its memory is its own by then.
 
         Copying a page that is shared with the zygote takes longer than anything a trivial cell does.
         """
+        self._reseed()
+        asyncio.new_event_loop().close()
         cell = CellId_t("rehearsal")
         self._kernel.mutate_graph([ExecuteCellCommand(cell_id=cell, code="import sys\nrehearsed = 1")], [])
         self._kernel.mutate_graph([], [DeleteCellCommand(cell_id=cell)])
@@ -135,7 +138,7 @@ class Driver:
     def _bind(self, bind: wire.Bind) -> None:
         """Become this notebook: paths, threads, bounds. Everything that could not be known before the fork."""
         tempfile.tempdir = None
-        _reseed()
+        self._reseed()
         _restore_threads(bind.threads)
         directory = str(PurePosixPath(bind.filename).parent)
         sys.path[:] = [directory, *(entry for entry in sys.path if entry not in ("", directory))]
@@ -151,6 +154,13 @@ class Driver:
         # Not tempfile.gettempdir(), which tries the directory out first.
         self._reporter.captured = DescriptorCapture(os.environ.get("TMPDIR", "/tmp"))
         self._lane.send(wire.Ready(pid=os.getpid(), python=sys.version.split()[0], threads=_thread_count()))
+
+    def _reseed(self) -> None:
+        """Once per process: fork copies numpy's global generator, and two kernels would draw the same numbers."""
+        numpy = sys.modules.get("numpy")
+        if numpy is not None and self._seeded_in != os.getpid():
+            numpy.random.seed()
+        self._seeded_in = os.getpid()
 
     def _apply(self, apply: wire.Apply) -> None:
         self._reporter.begin(apply.request)
@@ -328,13 +338,6 @@ _decoder = msgspec.msgpack.Decoder(wire.FromHost)
 
 def _marimo_command(body: bytes) -> CommandMessage:
     return msgspec.json.decode(body, type=CommandMessage)
-
-
-def _reseed() -> None:
-    # fork() copies numpy's global generator: two kernels would draw the same "random" numbers.
-    numpy = sys.modules.get("numpy")
-    if numpy is not None:
-        numpy.random.seed()
 
 
 def _restore_threads(count: int) -> None:

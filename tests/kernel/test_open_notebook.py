@@ -5,6 +5,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import msgspec
 import pytest
 from dirty_equals import IsFloat
@@ -23,6 +24,7 @@ from cellwright.kernel import (
 )
 from cellwright.notebook import ConfigureCell, CreateCell, DeleteCell, EditCell
 from cellwright.notebook.document import CellConfig
+from cellwright.sandbox import Limits
 
 Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]
 
@@ -381,3 +383,26 @@ async def test_marimos_own_words_travel_unopened_on_a_lane_of_their_own(opened: 
         assert "cell-op" in names
         assert outcomes == ["41", "42"]
         assert {variable.text for variable in await notebook.look(["y"])} == {"42"}
+
+
+async def test_a_call_interrupted_before_its_kernel_is_ready_stops_once_it_is(opened: Opener) -> None:
+    async with opened() as notebook, anyio.create_task_group() as tasks:
+        call = notebook.apply([CreateCell(code="import time\nwhile True:\n    time.sleep(1)")])
+        observations: list[Observation] = []
+
+        async def carry_out() -> None:
+            observations.append(await call)
+
+        tasks.start_soon(carry_out)
+        while notebook.current is None:
+            await anyio.lowlevel.checkpoint()
+        await notebook.interrupt()
+    assert statuses(observations[0]) == ["interrupted"]
+
+
+async def test_a_kernel_that_cannot_even_start_says_why_at_the_first_call(opened: Opener) -> None:
+    async with opened(limits=Limits(memory_mb=4)) as notebook:
+        observation = await notebook.apply([CreateCell(code="x = 1")])
+    assert observation.kernel_end is not None
+    assert "never ready" in observation.kernel_end.reason
+    assert "memory" in observation.kernel_end.reason

@@ -187,7 +187,7 @@ async def test_the_phases_of_a_start_are_told(bench: Bench) -> None:
     async with bench.zygote.cage(bench.spec) as cage:
         with anyio.fail_after(20):
             await cage.control.wait_started()
-        assert set(cage.control.start_phases_ms) == {"released", "open", "root", "project", "pivot", "group", "fork"}
+        assert set(cage.control.start_phases_ms) == {"released", "open", "root", "project", "pivot", "fork"}
 
 
 async def test_proc_holds_no_keys_and_no_boot_line(bench: Bench) -> None:

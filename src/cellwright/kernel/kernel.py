@@ -7,6 +7,7 @@ import os
 import signal
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
@@ -32,10 +33,13 @@ Deliver = Callable[[wire.FromGuest | MarimoNotification], Awaitable[None]]
 class Kernel:
     """A live kernel. Ends by `close`, by its own code, or by a limit."""
 
-    def __init__(self, process: CagedProcess, spec: CageSpec, *, ready_ms: float) -> None:
+    def __init__(self, process: CagedProcess, spec: CageSpec, *, began: float) -> None:
         self._process = process
         self.spec = spec
-        self.ready_ms = ready_ms
+        self._began = began
+        self._is_ready = anyio.Event()
+        self.ready_ms = 0.0
+        """From the request until it listened."""
         self.link = Link(process.kernel, LinkCaps(bytes_per_request=spec.limits.output_mb << 20))
         self.control = CageControl(process.control)
         self.end: KernelEnd | None = None
@@ -45,12 +49,13 @@ class Kernel:
     async def start(
         cls, zygote: Zygote, spec: CageSpec, bind: wire.Bind, *, command: list[str] | None = None
     ) -> Kernel:
-        """A kernel that is bound to its notebook and listening."""
+        """A kernel that can be spoken to. One from the zygote hears it as soon as it is ready, in milliseconds."""
         began = time.perf_counter()
-        kernel = cls(await zygote.start(spec, command=command), spec, ready_ms=0.0)
+        kernel = cls(await zygote.start(spec, command=command), spec, began=began)
         try:
             await kernel.link.send(bind)
-            with anyio.fail_after(_READY_SECONDS):
+            if command is not None:
+                # Its own environment takes seconds to load, which no call's deadline should pay for.
                 await kernel._await_ready()
         except (LinkClosed, LinkBroken, TimeoutError) as error:
             reason = await kernel._why_it_never_was()
@@ -59,7 +64,6 @@ class Kernel:
             with anyio.CancelScope(shield=True):
                 await kernel.close()
             raise
-        kernel.ready_ms = (time.perf_counter() - began) * 1e3
         return kernel
 
     @property
@@ -75,13 +79,19 @@ class Kernel:
     async def listen(self, deliver: Deliver) -> KernelEnd:
         """Hand over every message until the kernel ends; says how it ended."""
         try:
+            if not self._is_ready.is_set():
+                await self._await_ready()
             while True:
                 await deliver(await self.link.receive())
         except LinkBroken as error:
             await self.condemn(f"it broke the protocol: {error}", limit=error.limit)
+        except TimeoutError:
+            await self.condemn("it took too long to start")
         except LinkClosed:
             pass
-        self.end = self._condemned or await self._how_it_ended()
+        end = self._condemned or await self._how_it_ended()
+        self.end = end if self._is_ready.is_set() else replace(end, reason=f"it was never ready: {end.reason}")
+        self._is_ready.set()
         return self.end
 
     async def condemn(self, reason: str, *, limit: str | None = None) -> None:
@@ -104,6 +114,7 @@ class Kernel:
 
     async def interrupt(self, is_over: anyio.Event) -> None:
         """Stop what runs: ask, ask again, then kill. Returns when `is_over`, or when the kernel is gone."""
+        await self._is_ready.wait()
         for seconds in _INTERRUPT_SECONDS:
             await self.control.interrupt()
             with anyio.move_on_after(seconds):
@@ -137,8 +148,11 @@ class Kernel:
             await self.close()
 
     async def _await_ready(self) -> None:
-        while not isinstance(await self.link.receive(), wire.Ready):
-            pass
+        with anyio.fail_after(_READY_SECONDS):
+            while not isinstance(await self.link.receive(), wire.Ready):
+                pass
+        self.ready_ms = (time.perf_counter() - self._began) * 1e3
+        self._is_ready.set()
 
     async def _how_it_ended(self) -> KernelEnd:
         try:

@@ -88,8 +88,11 @@ def _warm() -> tuple[Any, list[dict[str, str]]]:
 def _warm_one_more(later: list[str], zygote: Zygote) -> None:
     importlib.import_module(later.pop(0))
     if not later:
+        from cellwright.sandbox import huge_pages
+
         gc.collect()
         gc.freeze()
+        huge_pages.gather()
         zygote.say({"op": "warm"})
 
 

@@ -176,7 +176,8 @@ class Answers:
         if text.startswith(b"+"):
             self._send({"event": "started", "since_ns": self._clock.since_ns, "ms": self._clock.laps})
         else:
-            self.fail(text[1:].decode(errors="replace") or "the kernel's process died before it ran")
+            how = "ran out of memory" if self._meters.has_killed_for_memory() else "died"
+            self.fail(text[1:].decode(errors="replace") or f"the kernel's process {how} before it ran")
 
     def _reap(self) -> None:
         while True:

@@ -41,8 +41,8 @@ class Handover:
     """Ways into our control group; empty when the zygote puts us there."""
 
     def descriptors(self) -> set[int]:
-        """Everything init must keep open."""
-        kept = {self.kernel_fd, self.control_fd, self.release_fd, *self.meters.descriptors(), *self.doors}
+        """Everything init must keep open once it has forked the kernel."""
+        kept = {self.control_fd, *self.meters.descriptors()}
         if self.sources is not None:
             kept |= self.sources.descriptors()
         return kept
@@ -56,13 +56,12 @@ def main(spec: CageSpec, handover: Handover) -> NoReturn:
     try:
         gc.disable()
         clock = Clock()
-        _settle(handover)
-        sources, system = _open(spec, handover, clock)
-        # Forked before the root is built: the kernel gets ready meanwhile, and is pivoted with us.
+        # Forked before anything is built: the kernel gets ready meanwhile, and is pivoted with us.
         kernel, report, go = _start_kernel(spec, handover, clock)
+        _settle(handover.descriptors() | {report, go})
+        sources, system = _open(spec, handover, clock)
         views = _build(spec, sources, system, clock)
-        os.write(go, b"g")
-        os.close(go)
+        _let_go(go)
         answers.watch(kernel, report, views, clock)
         code = answers.serve()
     except BaseException as error:  # noqa: BLE001  the last frame of a process: nobody above can handle it
@@ -86,17 +85,22 @@ def _kill_all() -> dict[int, int]:
         statuses[pid] = status
 
 
-def _settle(handover: Handover) -> None:
-    """Wait for our user ids; hold nothing of the zygote's."""
+def _settle(kept: set[int]) -> None:
+    """Hold nothing of the zygote's and heed no signal."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGUSR1, signal.SIGUSR2):
         signal.signal(number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
     confine.silence()
-    confine.close_all_except({0, 1, 2} | handover.descriptors())
+    confine.close_all_except({0, 1, 2} | kept)
+
+
+def _enter_group(handover: Handover) -> None:
+    """Wait for our user ids and our limits; whatever is forked from then on is held by them."""
     _await(handover.release_fd)
     for door in handover.doors:
         os.write(door, b"0")
-        os.close(door)
+    _await(handover.release_fd)
+    linux.unshare(linux.CLONE_NEWCGROUP)
 
 
 def _await(release_fd: int) -> None:
@@ -106,18 +110,22 @@ def _await(release_fd: int) -> None:
 
 def _open(spec: CageSpec, handover: Handover, clock: Clock) -> tuple[Sources, list[tuple[str, int]]]:
     """Everything that will be mounted, while the host's root is still there; then become the cage's user."""
-    clock.lap("released")
     linux.mount(None, "/", None, linux.MS_REC | linux.MS_PRIVATE)
     system = root.open_system()
     sources = handover.sources or open_sources(spec)
     clock.lap("open")
+    _become_user()
+    linux.prctl(linux.PR_SET_PDEATHSIG, signal.SIGKILL)
+    return sources, system
+
+
+def _become_user() -> None:
+    """The only user this cage knows."""
     if os.getuid() != INNER_ID:
         os.setgroups([])
     os.setresgid(INNER_ID, INNER_ID, INNER_ID)
     os.setresuid(INNER_ID, INNER_ID, INNER_ID)
-    linux.prctl(linux.PR_SET_PDEATHSIG, signal.SIGKILL)
     os.umask(0o022)
-    return sources, system
 
 
 def _build(spec: CageSpec, sources: Sources, system: list[tuple[str, int]], clock: Clock) -> Views:
@@ -145,27 +153,34 @@ def open_sources(spec: CageSpec) -> Sources:
 
 def _start_kernel(spec: CageSpec, handover: Handover, clock: Clock) -> tuple[int, int, int]:
     """Fork the kernel; its pid, a pipe on which it says that it is confined or why not, and one that lets it go on."""
-    _await(handover.release_fd)
-    clock.lap("group")
-    linux.unshare(linux.CLONE_NEWCGROUP)
+    _enter_group(handover)
+    clock.lap("released")
     report, reporting = os.pipe()
     gone_on, go = os.pipe()
     clock.stamp()
     pid = os.fork()
     if pid == 0:
         os.close(go)
+        confine.silence()
         _be_kernel(spec, handover, reporting, gone_on)
-    os.close(reporting)
-    os.close(gone_on)
-    os.close(handover.kernel_fd)
-    os.close(handover.release_fd)
     clock.lap("fork")
     return pid, report, go
+
+
+def _let_go(go: int) -> None:
+    try:
+        os.write(go, b"g")
+    except BrokenPipeError:
+        # It is gone already, at its memory limit perhaps: whoever watches it says how it ended.
+        pass
+    finally:
+        os.close(go)
 
 
 def _be_kernel(spec: CageSpec, handover: Handover, reporting: int, gone_on: int) -> NoReturn:
     code = SETUP_FAILED
     try:
+        _become_user()
         handover.rehearse()
         _await(gone_on)
         confine.reset_signals()
