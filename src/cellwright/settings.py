@@ -6,7 +6,7 @@ Sits above every room, so no room can read it: constructors receive values.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,6 +21,8 @@ class Settings:
     """What can be thrown away and built again, e.g. notebook environments."""
     team_rules: Path | None = None
     """The team's rule file, `$CELLWRIGHT_TEAM_RULES`."""
+    environment: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    """All of it, for programs started on the person's behalf, each of which takes what it needs."""
     uv_variables: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     """The person's index, proxy and certificate settings, for building environments."""
 
@@ -46,6 +48,7 @@ class Settings:
             home=Path(own) if own else state / "cellwright",
             cache=Path(own) / "cache" if own else cache / "cellwright",
             team_rules=Path(team) if (team := variables.get("CELLWRIGHT_TEAM_RULES")) else None,
+            environment=dict(variables),
             uv_variables={name: value for name, value in variables.items() if name.upper().startswith(passed_on)},
         )
 
@@ -54,3 +57,9 @@ class Settings:
         self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.home.chmod(0o700)
         return self.home
+
+
+def forget_variables(names: Iterable[str]) -> None:
+    """Take variables out of this process's environment, and so out of that of every process it starts."""
+    for name in names:
+        os.environ.pop(name, None)

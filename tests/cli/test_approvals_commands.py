@@ -11,7 +11,7 @@ import subprocess
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -20,13 +20,15 @@ import anyio
 import pytest
 from dirty_equals import IsStr
 from inline_snapshot import snapshot
+from typer.testing import CliRunner
 
-from cellwright.cli import approvals, audit
 from cellwright.cli.approvals import person_here, read_reply
+from cellwright.cli.main import app, exit_code
 from cellwright.errors import UserError
-from cellwright.policy import No, Yes
-from cellwright.tools import Raise
-from tests.tools.office import RATES, open_office
+from cellwright.journal import Flow, Workflow
+from cellwright.policy import Ledger, Limit, No, UnknownPrice, Unpriced, Use, UseId, Yes, reserve
+from cellwright.tools import Guard, LeaveUncounted, PutPrice, Raise
+from tests.tools.office import RATES, WHO, open_office
 
 ROOT = Path(__file__).parents[2]
 CELLWRIGHT = Path(sys.executable).with_name("cellwright")
@@ -57,6 +59,14 @@ class Home:
 
     def json(self, *words: str | Path, code: int = 0) -> Any:
         return json.loads(self.run(*words, "--json", code=code).stdout)
+
+    def mistake(self, *words: str) -> UserError:
+        """What a command in this process says that cannot be understood, with a hint and exit 2."""
+        result = CliRunner(env=self.environment).invoke(app, [*words, "--json"])
+        problem = result.exception
+        assert isinstance(problem, UserError), result.output
+        assert (result.stdout, exit_code(problem), bool(problem.hint)) == ("", 2, True)
+        return problem
 
     @contextmanager
     def worker(self, crash: str = "-") -> Generator[subprocess.Popen[bytes]]:
@@ -101,7 +111,7 @@ def test_a_question_outlives_its_process_and_is_answered_once_from_another(home:
     [listed] = home.json("approvals", "list")["questions"]
     assert listed == snapshot(
         {
-            "id": "rates#4",
+            "id": "rates#5",
             "run": "rates",
             "asked_at": IsStr(),
             "state": "open",
@@ -131,6 +141,8 @@ A yes for this run or always would cover: connect to api.example.com port 443\
         "entries"
     ]
     assert (entry["verdict"], entry["basis"], entry["result"]) == ("allow", f"answer to question {number}", "done")
+    told = [line["event"] for line in home.json("journal", "export", "rates") if line["kind"] == "audit-recorded"]
+    assert [event["result"] for event in told] == ["waiting", "unknown", "done"]
     [grant] = home.json("approvals", "grants")["grants"]
     assert (grant["id"], grant["covers"]) == (number, "connect to api.example.com port 443")
     assert home.json("approvals", "revoke", number)["revoked_at"]
@@ -138,27 +150,27 @@ A yes for this run or always would cover: connect to api.example.com port 443\
 
 def test_people_see_what_will_happen_and_scripts_must_say_what_they_were_shown(waiting: Home) -> None:
     assert waiting.run("approvals", "list").stdout == (
-        "rates#4  Connect to api.example.com port 443 for exchange rates\n"
+        "rates#5  Connect to api.example.com port 443 for exchange rates\n"
     )
-    shown = waiting.run("approvals", "show", "rates#4").stdout
+    shown = waiting.run("approvals", "show", "rates#5").stdout
     assert shown.splitlines()[:2] == [
-        "Question rates#4 of run rates, open",
+        "Question rates#5 of run rates, open",
         "Connect to api.example.com port 443 for exchange rates",
     ]
-    blind = waiting.run("approvals", "answer", "rates#4", "--once", code=2)
+    blind = waiting.run("approvals", "answer", "rates#5", "--once", code=2)
     assert "hint: Look with `cellwright approvals show ID`" in " ".join(blind.stderr.split())
-    unknown = waiting.run("approvals", "show", "rates#5", code=2)
-    assert "No question 'rates#5'" in unknown.stderr
+    unknown = waiting.run("approvals", "show", "rates#6", code=2)
+    assert "No question 'rates#6'" in unknown.stderr
 
 
 def test_at_a_terminal_a_person_confirms_what_they_see(waiting: Home) -> None:
-    said = at_terminal(waiting, "n\n", "approvals", "answer", "rates#4", "--once", code=1)
+    said = at_terminal(waiting, "n\n", "approvals", "answer", "rates#5", "--once", code=1)
     assert "Connect to api.example.com port 443" in said
     assert "Your answer: yes, once" in said
-    said = at_terminal(waiting, "y\n", "approvals", "answer", "rates#4", "--no", "--feedback", "Not today.", code=0)
+    said = at_terminal(waiting, "y\n", "approvals", "answer", "rates#5", "--no", "--feedback", "Not today.", code=0)
     assert "Your answer: no. Not today." in said
-    assert waiting.json("approvals", "show", "rates#4")["answer"] == {
-        "id": "rates#4",
+    assert waiting.json("approvals", "show", "rates#5")["answer"] == {
+        "id": "rates#5",
         "by": ME,
         "door": "cli",
         "at": IsStr(),
@@ -188,14 +200,101 @@ def at_terminal(home: Home, typed: str, *words: str, code: int) -> str:
     return seen.decode()
 
 
-def test_without_a_journal_there_is_nothing_to_answer(home: Home) -> None:
-    with pytest.raises(UserError, match="No journal at"):
-        approvals.show("rates#4", database=str(home.folder / "journal.db"))
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["approvals", "list"],
+        ["approvals", "show", "rates#5"],
+        ["approvals", "answer", "rates#5", "--no"],
+        ["approvals", "grants"],
+        ["approvals", "revoke", "rates#5"],
+        ["questions", "list"],
+        ["questions", "answer", "rates#5", "yes"],
+        ["audit"],
+    ],
+    ids=" ".join,
+)
+def test_without_a_journal_every_door_says_so(home: Home, words: list[str]) -> None:
+    problem = home.mistake(*words)
+    assert "No journal at" in problem.message
+    assert list(home.folder.iterdir()) == []
 
 
-def test_an_audit_of_an_unknown_action_says_which_are_known() -> None:
-    with pytest.raises(UserError, match="No action is called 'flying'"):
-        audit.audit(kind="flying")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["approvals", "show", "rates#6"],
+        ["approvals", "answer", "rates#5"],
+        ["approvals", "answer", "rates#5", "--raise", "much"],
+        ["approvals", "answer", "rates#5", "--price", "cheap"],
+        ["approvals", "answer", "rates#5", "--always", "--for", "ever"],
+        ["approvals", "revoke", "rates#6"],
+        ["questions", "answer", "rates#6", "yes"],
+        ["audit", "--since", "whenever"],
+        ["audit", "--kind", "flying"],
+        ["approvals", "list", "--database", "mysql://host/x"],
+        ["approvals", "list", "--key", "no-such.key"],
+    ],
+    ids=" ".join,
+)
+def test_what_makes_no_sense_is_an_error_with_a_hint(waiting: Home, words: list[str]) -> None:
+    assert waiting.mistake(*words).message
+
+
+@pytest.fixture(scope="module")
+def unpriced_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("unpriced")
+    limit = Limit(measure="money", per="run", at_most=Decimal(5), currency="USD", where="mine.toml:1")
+    use = Use(id=UseId("call-1"), run="b", person="ada", price=UnknownPrice(why="a local model"))
+    budget = reserve(Ledger(limits=(limit,)), use, datetime(2026, 1, 1, tzinfo=UTC))
+    assert isinstance(budget, Unpriced)
+    guards: list[Guard] = []
+
+    async def spend(flow: Flow, _: Any) -> None:
+        await guards[0].ask_for_more(flow, budget, WHO)
+
+    async def ask() -> None:
+        async with open_office(
+            folder / "journal.db", chain_key=None, workflows=[Workflow(name="spend", body=spend)]
+        ) as office:
+            guards.append(office.guard)
+            await office.journal.run("spend", run="b")
+            await office.asked()
+
+    anyio.run(ask)
+    return folder
+
+
+@pytest.fixture
+def unpriced(home: Home, unpriced_once: Path) -> Home:
+    """A journal in which a run waits for a price."""
+    shutil.copytree(unpriced_once, home.folder, dirs_exist_ok=True)
+    return home
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--price", "0.25"], {"says": "price", "amount": "0.25"}),
+        (["--uncounted"], {"says": "uncounted"}),
+        (["--no", "--feedback", "Too dear."], {"says": "no", "feedback": "Too dear."}),
+    ],
+    ids=["price", "uncounted", "no"],
+)
+def test_an_unknown_price_is_listed_shown_and_answered(unpriced: Home, words: list[str], said: dict[str, str]) -> None:
+    [listed] = unpriced.json("approvals", "list")["questions"]
+    number, fingerprint = listed["id"], listed["fingerprint"]
+    assert listed["offers"] == ["price", "uncounted", "no"]
+    shown = unpriced.run("approvals", "show", number).stdout
+    assert "although use call-1 has an unknown price (a local model)" in shown
+    assert unpriced.json("questions", "list") == {"questions": []}
+    elsewhere = unpriced.run("questions", "answer", number, "yes", code=2)
+    assert f"cellwright approvals show {number}" in " ".join(elsewhere.stderr.split())
+    wrong = unpriced.json("approvals", "answer", number, "--raise", "1", "--fingerprint", fingerprint, code=3)
+    assert wrong["refused"] == "not-offered"
+    answered = unpriced.json("approvals", "answer", number, *words, "--fingerprint", fingerprint)
+    assert answered == {"id": number, "by": ME, "door": "cli", "at": IsStr(), **said}
+    assert unpriced.json("approvals", "show", number)["answer"] == answered
 
 
 def test_rule_files_are_checked_with_line_and_column(home: Home) -> None:
@@ -232,12 +331,28 @@ def test_the_rules_of_all_layers_are_shown(home: Home) -> None:
     assert f"deny  run-shell  {home.folder / 'rules.toml'}:1: No shell." in told
 
 
+def test_a_team_file_is_taken_from_the_settings_and_must_be_readable(home: Home) -> None:
+    team = home.folder / "team.toml"
+    home.environment["CELLWRIGHT_TEAM_RULES"] = str(team)
+    lost = home.run("rules", "show", "--json", code=2)
+    assert lost.stdout == ""
+    assert "Cannot read the rules" in lost.stderr
+    assert "hint:" in lost.stderr
+    team.write_text('[[limit]]\nof = "steps"\nper = "run"\nat_most = 9\n')
+    assert home.json("rules", "show")["limits"] == [{"limit": "9 steps per run", "where": f"{team}:1"}]
+    other = home.folder / "other.toml"
+    other.write_text("")
+    assert home.json("rules", "show", "--team", other)["limits"] == []
+
+
 NOTHING: dict[str, Any] = {
     "once": False,
     "run": False,
     "always": False,
     "lasts": None,
     "more": None,
+    "price": None,
+    "uncounted": False,
     "no": False,
     "feedback": None,
 }
@@ -251,6 +366,8 @@ NOTHING: dict[str, Any] = {
         ({"always": True}, Yes(reach="always")),
         ({"always": True, "lasts": "12h"}, Yes(reach="always", lasts=timedelta(hours=12))),
         ({"more": "2.50"}, Raise(more=Decimal("2.50"))),
+        ({"price": "0"}, PutPrice(amount=Decimal(0))),
+        ({"uncounted": True}, LeaveUncounted()),
         ({"no": True}, No()),
         ({"no": True, "feedback": "why \udcff"}, No(feedback="why ?")),
     ],
@@ -268,6 +385,8 @@ def test_an_answer_is_read_from_what_was_typed(typed: dict[str, Any], reply: Any
         {"always": True, "lasts": "soon"},
         {"run": True, "feedback": "because"},
         {"more": "much"},
+        {"price": "cheap"},
+        {"price": "1", "uncounted": True},
     ],
 )
 def test_an_answer_that_is_none_or_several_is_not_understood(typed: dict[str, Any]) -> None:

@@ -54,3 +54,19 @@ async def test_a_plain_question_is_listed_answered_and_the_run_goes_on(tmp_path:
         assert (await cellwright("questions", "answer", listed[0]["id"], "left", "--database", place)).returncode == 0
         with anyio.fail_after(30):
             assert await journal.result(run) == "took the left one"
+
+
+async def test_what_an_agent_asks_cannot_steer_the_terminal(tmp_path: Path) -> None:
+    async def steer(flow: Flow, _: Any) -> Any:
+        return await flow.ask(Question(text="\x1b[2J\x1b]0;owned\x07Go on?", choices=("yes\x1b[1m", "no")))
+
+    place = tmp_path / "journal.db"
+    async with Journal.open(place, version="1", workflows=[Workflow(name="steer", body=steer)]) as journal:
+        run = await journal.run("steer")
+        with anyio.fail_after(30):
+            while not await journal.records.questions.pending(run):
+                await journal.log.growth.next().wait()
+        shown = (await cellwright("questions", "list", "--database", place)).stdout
+    assert "\\u001b[2J" in shown
+    assert "\x1b" not in shown
+    assert "\x07" not in shown

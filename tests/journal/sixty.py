@@ -21,6 +21,7 @@ from cellwright.journal import (
     IN_DOUBT,
     CrashPoint,
     Effect,
+    Fact,
     Flow,
     Journal,
     Question,
@@ -32,6 +33,9 @@ RUN = "sixty"
 KEY = b"k" * 32
 STEPS = 60
 EFFECTS = 9
+FACTS = 9
+"""What the run tells of its own accord: two in each of four inner workflows, one at the top."""
+DID = "did"
 
 
 def leave(path: Path, line: str) -> None:
@@ -75,6 +79,7 @@ def workflows(world: World) -> list[Workflow]:
         total = argument["start"]
         for number in range(4):
             total += await flow.step(f"inner-{number}", world.add(flow, f"inner-{number}", number))
+        await flow.tell(Fact(topic=DID, subject=f"{flow.id} sum"), Fact(topic=DID, subject=f"{flow.id} pay next"))
         paid = await flow.step("inner-pay", world.pay(flow, "inner-pay"), effect=Effect(key=f"{flow.id}:pay"))
         return [total, paid["paid"]]
 
@@ -106,6 +111,7 @@ def workflows(world: World) -> list[Workflow]:
                 results.append(await flow.step(f"tail-{number}", world.add(flow, f"tail-{number}", number)))
         large = await flow.step("large", large_work(flow))
         results.append(len(large))
+        await flow.tell(Fact(topic=DID, subject=f"{flow.id} large"))
         for number in range(3):
             effect = Effect(key=f"{flow.id}:{number}")
             results.append(await flow.step(f"pay-{number}", world.pay(flow, f"pay-{number}"), effect=effect))

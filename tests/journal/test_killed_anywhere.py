@@ -1,4 +1,4 @@
-"""A run killed with -9 anywhere gives the same result; nothing finished is redone, every effect happens once."""
+"""A run killed with -9 anywhere gives the same result: nothing finished is redone, effects and facts are there once."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
-from cellwright.journal import CrashPoint, engine_tables
+from cellwright.journal import CrashPoint, Fact, Records, engine_tables, stream_of
 from cellwright.journal.database import Cursor, Database, Place
 from tests.journal.processes import Warm
-from tests.journal.sixty import EFFECTS, RUN, STEPS, lines
+from tests.journal.sixty import DID, EFFECTS, FACTS, KEY, RUN, STEPS, lines
 
 VISITS = {
     CrashPoint.RUN_BEGUN: (1, 3, 7),
@@ -23,6 +24,8 @@ VISITS = {
     CrashPoint.EFFECT_INTENDED: (1, 4, 9),
     CrashPoint.EFFECT_HAPPENED: (2, 5, 8),
     CrashPoint.QUESTION_OPENED: (1,),
+    CrashPoint.ANSWER_COMMITTING: (1,),
+    CrashPoint.ANSWER_COMMITTED: (1,),
     CrashPoint.QUESTION_CLOSED: (1,),
     CrashPoint.CHILD_STARTING: (1, 4, 6),
     CrashPoint.CHILD_ENDED: (1, 6),
@@ -44,6 +47,8 @@ ONE_AFTER_ANOTHER = [
     (CrashPoint.CHILD_ENDED, 1),
     (CrashPoint.RUN_TOLD, 2),
     (CrashPoint.QUESTION_OPENED, 1),
+    (CrashPoint.ANSWER_COMMITTING, 1),
+    (CrashPoint.ANSWER_COMMITTED, 1),
     (CrashPoint.QUESTION_CLOSED, 1),
     (CrashPoint.BLOB_WRITTEN, 1),
 ]
@@ -81,6 +86,17 @@ def finished_work(where: str) -> set[str]:
         database.close()
 
 
+def told_facts(where: str) -> list[str]:
+    """What the run told of its own accord."""
+
+    async def read() -> list[str]:
+        async with Records.open(where, chain_key=KEY) as records:
+            events = [recorded.event async for recorded in records.log.read_all(stream_of(RUN))]
+        return [event.subject for event in events if isinstance(event, Fact) and event.topic == DID]
+
+    return anyio.run(read)
+
+
 def kill_and_go_on(warm: Warm, where: str, folder: Path, *kills: tuple[CrashPoint, int]) -> Any:
     """The result of a run killed at each of these, one process after another."""
     marks: list[tuple[set[str], int]] = []
@@ -94,6 +110,8 @@ def kill_and_go_on(warm: Warm, where: str, folder: Path, *kills: tuple[CrashPoin
         assert done.isdisjoint(work[so_far:]), "a finished step was done again"
     assert sorted(world) == sorted(set(world)), "an effect happened twice"
     assert len(world) == EFFECTS
+    facts = told_facts(where)
+    assert (len(facts), len(set(facts))) == (FACTS, FACTS), "a fact was lost or told twice"
     return json.loads((folder / "result.json").read_text())["result"]
 
 

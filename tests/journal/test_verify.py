@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from cellwright.errors import UserError
 from cellwright.journal import Fact, Flow, Journal, Records, Workflow
 from cellwright.journal.database import Cursor
 from cellwright.journal.retention import Pruned, prune
@@ -125,3 +127,17 @@ async def test_pruning_keeps_runs_that_have_not_ended_and_forgets_those_that_hav
         assert await journal.log.read(f"run:{ended}") == []
         assert await journal.log.read(f"run:{going}") != []
         assert (await verify(journal.log)).damage == ()
+
+
+async def test_a_journal_that_has_lost_its_key_is_not_gone_on_with_under_another(tmp_path: Path) -> None:
+    place = tmp_path / "journal.db"
+    async with Records.open(place) as records:
+        await records.log.append("a", Fact(topic="t", subject="s"))
+    key = (tmp_path / "journal.key").read_bytes()
+    (tmp_path / "journal.key").unlink()
+    with pytest.raises(UserError, match="Cannot read the journal's key"):
+        async with Records.open(place):
+            pass
+    (tmp_path / "journal.key").write_bytes(key)
+    async with Records.open(place) as records:
+        assert (await verify(records.log)).damage == ()

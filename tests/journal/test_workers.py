@@ -9,9 +9,11 @@ from collections import Counter
 from collections.abc import Generator
 from pathlib import Path
 
+import anyio
 import pytest
 
-from cellwright.journal import CrashPoint, Records, RunRecovered, StepFinished, stream_of
+from cellwright.journal import CrashPoint, Journal, Records, RunRecovered, StepFinished, stream_of
+from tests.journal import queue_worker
 from tests.journal.processes import Warm, eventually
 from tests.journal.sixty import KEY, lines
 from tests.journal.worker import RUN
@@ -70,3 +72,23 @@ async def test_a_thawed_zombie_cannot_commit(
     assert len(recoveries) == 1
     if CrashPoint.EFFECT_INTENDED in request.node.name:
         assert "A step-3" not in lines(tmp_path / "work.txt")
+
+
+async def test_workers_share_a_queue_without_passing_its_limit(warm: Warm, fresh_postgres: str, tmp_path: Path) -> None:
+    jobs = [f"job-{number}" for number in range(12)]
+    workers = [warm.start("queue_worker", fresh_postgres, str(tmp_path)) for _ in range(2)]
+    eventually(lambda: len(lines(tmp_path / "up.txt")) == len(workers))
+    with anyio.fail_after(60):
+        async with Journal.open(
+            fresh_postgres, version="1", workflows=queue_worker.workflows(tmp_path), chain_key=KEY
+        ) as journal:
+            await journal.queue("one at a time", concurrency=1)
+            runs = [await journal.run("job", job, queue="one at a time") for job in jobs]
+            done_by = {await journal.result(run) for run in runs}
+    told = lines(tmp_path / "jobs.txt")
+    assert sorted(told) == sorted(f"{word} {job}" for job in jobs for word in ("begin", "end"))
+    for begin, end in zip(told[::2], told[1::2], strict=True):
+        assert (begin.split()[0], end.split()) == ("begin", ["end", begin.split()[1]]), "two jobs at once"
+    assert done_by <= {*workers, os.getpid()}
+    for pid in workers:
+        warm.kill(pid)

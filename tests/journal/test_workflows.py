@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import psycopg
+import psycopg.errors
 import pytest
 
 from cellwright.errors import Defect, KernelLost, UserError
@@ -17,6 +19,7 @@ from cellwright.journal import (
     HAPPENED,
     IN_DOUBT,
     Effect,
+    Fact,
     Flow,
     Found,
     Journal,
@@ -342,6 +345,10 @@ async def test_code_that_does_not_fit_the_recorded_steps_says_so(where: str) -> 
     async with working(where, after) as journal:
         with pytest.raises(UserError, match="does not fit its recorded steps"):
             await journal.result(run)
+        told = [told.event async for told in journal.log.read_all(stream_of(run))]
+        assert [(end.outcome, "recorded" in end.error) for end in told if isinstance(end, RunEnded)] == [
+            ("failed", True)
+        ]
         assert await journal.result(await journal.fork(run, from_step=2)) is None
 
 
@@ -424,6 +431,93 @@ async def test_a_step_is_told_exactly_when_it_is_recorded(where: str) -> None:
         told = [told.event async for told in journal.log.read_all(stream_of(run))]
         steps = {step.number for step in (await journal.status(run)).steps if step.name == "count"}
         assert {event.step for event in told if isinstance(event, StepFinished)} == steps
+
+
+async def test_what_a_workflow_tells_stands_once_in_its_runs_stream_and_can_be_read_inside_a_step(where: str) -> None:
+    def did(what: str) -> Fact:
+        return Fact(topic="did", subject=what)
+
+    async def inner(flow: Flow, _: Any) -> None:
+        await flow.tell(did("inner"))
+
+    async def top(flow: Flow, _: Any) -> list[str]:
+        async def look_back() -> list[str]:
+            return [told.event.subject async for told in flow.read(stream_of(flow.id)) if isinstance(told.event, Fact)]
+
+        await flow.tell(did("one"), did("two"))
+        await flow.tell()
+        await flow.child("inner")
+        seen = await flow.step("look back", look_back)
+        await flow.ask(Question(text="Go on?"))
+        await flow.parallel(flow.tell(did("left")), flow.tell(did("right")))
+        return seen
+
+    async with working(where, top, inner) as journal:
+        run = await journal.run("top")
+        await asked(journal, run)
+    async with working(where, top, inner) as journal:
+        await journal.answer((await asked(journal, run)).id, "yes", by="me")
+        assert await journal.result(run) == ["one", "two", "inner"]
+        told = [told.event async for told in journal.log.read_all(stream_of(run))]
+    facts = [event.subject for event in told if isinstance(event, Fact)]
+    assert facts[:3] == ["one", "two", "inner"]
+    assert sorted(facts[3:]) == ["left", "right"]
+    assert [event.name for event in told if isinstance(event, StepFinished)] == ["look back", "ask question"]
+
+
+async def test_jobs_of_a_queue_start_no_faster_than_its_rate(where: str) -> None:
+    seconds, limit = 0.3, 2
+
+    async def job(flow: Flow, _: Any) -> None:
+        await flow.step("job", giving(1))
+
+    async with working(where, job) as journal:
+        await journal.queue("jobs", rate=Rate(limit=limit, seconds=seconds))
+        for run in [await journal.run("job", queue="jobs") for _ in range(5)]:
+            await journal.result(run)
+        table = "workflow_status" if journal.records.database.dialect == "sqlite" else "dbos.workflow_status"
+        select = f"SELECT started_at_epoch_ms FROM {table} ORDER BY 1"
+        starts = [row[0] for row in await journal.records.database.read(lambda cursor: cursor.execute(select).all())]
+    assert len(starts) == 5
+    assert all(later - earlier >= seconds * 1000 for earlier, later in zip(starts, starts[limit:], strict=False))
+
+
+async def test_a_step_is_recorded_after_a_lost_connection_or_a_deadlock(
+    fresh_postgres: str,
+) -> None:
+    done: list[Any] = []
+    troubles = iter([cut_connections, deadlock])
+
+    def mask(text: str) -> str:
+        # The last thing before an event is written, inside the engine's transaction.
+        if text == "troubled" and (trouble := next(troubles, None)) is not None:
+            trouble(fresh_postgres)
+        return text
+
+    async def top(flow: Flow, _: Any) -> None:
+        await flow.step("work", giving("work", done))
+        await flow.tell(Fact(topic="one", subject="troubled"))
+        await flow.tell(Fact(topic="two", subject="troubled"))
+
+    async with working(fresh_postgres, top, mask=mask) as journal:
+        run = await journal.run("top")
+        await journal.result(run)
+        told = [told.event async for told in journal.log.read_all(stream_of(run))]
+    assert next(troubles, None) is None
+    assert [event.topic for event in told if isinstance(event, Fact)] == ["one", "two"]
+    assert done == ["work"]
+
+
+def cut_connections(address: str) -> None:
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid <> pg_backend_pid() AND state = 'idle in transaction'"
+        )
+
+
+def deadlock(_: str) -> None:
+    raise psycopg.errors.DeadlockDetected("deadlock detected")
 
 
 async def test_only_one_process_runs_the_workflows_of_a_file(fresh_sqlite: str) -> None:

@@ -97,6 +97,16 @@ def envelope() -> Envelope:
     return ENVELOPE
 
 
+def test_a_masked_question_names_what_is_shown_and_what_stands_behind_it_and_is_for_once() -> None:
+    masked = replace(question(), masked_from=fingerprint(WriteFile(path="out.csv", diff="+2")))
+    other = replace(question(), masked_from=fingerprint(WriteFile(path="out.csv", diff="+3")))
+    assert len({asked.fingerprint for asked in (question(), masked, other)}) == 3
+    assert masked.offers == ("once",)
+    assert refusal(Pending(question=masked), Yes(reach="always")) == "not-offered"
+    assert masked.describe().endswith("Secrets in it are masked.")
+    assert parse_question(question_json(Pending(question=masked))) == Pending(question=masked)
+
+
 def test_a_question_shows_everything_there_is_to_see() -> None:
     assert question().describe() == (
         "Write the file out.csv:\n+1\n"

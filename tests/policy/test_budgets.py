@@ -25,6 +25,7 @@ from cellwright.policy import (
     UseId,
     Within,
     charge,
+    leave_uncounted,
     price,
     release,
     reserve,
@@ -163,6 +164,32 @@ def test_an_unknown_price_keeps_asking_until_somebody_puts_one_on_it() -> None:
     assert price(known, UseId("u1"), usd("4.5")) is known
 
 
+def test_a_price_put_on_a_use_beforehand_holds_when_it_is_reserved_and_settled() -> None:
+    priced = price(Ledger(limits=(money_limit("5"),)), UseId("u1"), usd("3"))
+    for unknown in (UnknownPrice(), Money(amount=Decimal(90), currency="EUR")):
+        held = within(reserve(priced, used(1, price=unknown), NOW))
+        assert isinstance(reserve(held, used(2, price=usd("2.01")), NOW), Reached)
+        assert total(within(settle(held, used(1, price=unknown), NOW))) == 3
+    assert total(within(settle(priced, used(1, price=usd("1")), NOW))) == 1
+
+
+def test_a_price_put_on_a_held_use_counts_at_once() -> None:
+    unbounded = within(reserve(Ledger(), used(1, price=UnknownPrice()), NOW))
+    bounded = Ledger(limits=(money_limit("5"),), held=unbounded.held)
+    asks = reserve(bounded, used(2, price=usd("1")), NOW)
+    assert isinstance(asks, Unpriced)
+    assert asks.use == "u1"
+    assert isinstance(reserve(price(bounded, UseId("u1"), usd("4.5")), used(2, price=usd("1")), NOW), Reached)
+
+
+def test_a_run_left_uncounted_asks_no_more_about_prices_and_other_runs_still_do() -> None:
+    daily = Ledger(limits=(money_limit("5", per="person"),))
+    waived = leave_uncounted(charge(daily, used(1, price=UnknownPrice()), NOW).ledger, "r1")
+    assert isinstance(reserve(waived, used(2, price=UnknownPrice()), NOW), Within)
+    assert isinstance(reserve(waived, used(2, price=usd("6")), NOW), Reached)
+    assert isinstance(reserve(waived, used(3, run="r2", price=usd("1")), NOW), Unpriced)
+
+
 def test_an_unknown_price_of_another_day_or_party_does_not_ask() -> None:
     ledger = Ledger(limits=(money_limit("5", window="day"),))
     unpriced = charge(ledger, used(1, price=UnknownPrice()), NOW)
@@ -249,6 +276,18 @@ def test_no_reservation_passes_a_limit(told: list[tuple[Use, datetime]]) -> None
     ledger = Ledger(limits=LIMITS)
     for use, now in told:
         budget = reserve(ledger, use, now)
+        if isinstance(budget, Within):
+            ledger = settle(budget.ledger, use, now).ledger
+    assert all(total(ledger, "money", "run", run) <= 5 for run in ("r1", "r2"))
+
+
+@PROPERTY
+@given(told=st.lists(st.tuples(uses, moments), max_size=12))
+def test_a_waiver_lets_no_known_money_pass_a_limit(told: list[tuple[Use, datetime]]) -> None:
+    ledger = leave_uncounted(leave_uncounted(Ledger(limits=LIMITS), "r1"), "r2")
+    for use, now in told:
+        budget = reserve(ledger, use, now)
+        assert not isinstance(budget, Unpriced)
         if isinstance(budget, Within):
             ledger = settle(budget.ledger, use, now).ledger
     assert all(total(ledger, "money", "run", run) <= 5 for run in ("r1", "r2"))

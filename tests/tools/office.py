@@ -10,7 +10,7 @@ from typing import Any
 
 import anyio
 
-from cellwright.journal import AuditRecorded, Flow, Journal, Records, Workflow
+from cellwright.journal import AuditRecorded, Flow, Journal, Workflow
 from cellwright.journal.crash import AtCrashPoint, carry_on
 from cellwright.policy import (
     BUILT_IN_RULES,
@@ -87,19 +87,17 @@ async def open_office(
     chain_key: bytes | None = KEY,
 ) -> AsyncGenerator[Office]:
     """A journal at work; `did` is what the actions do to the world."""
-    async with Records.open(where, chain_key=chain_key) as records:
-        texts = [RuleText.of("user", "mine.toml", rules), BUILT_IN_RULES]
-        standing = read_rules(texts, project=PROJECT)
-        guard = Guard(log=records.log, rules=standing, masker=MASKER, envelope=envelope)
+    texts = [RuleText.of("user", "mine.toml", rules), BUILT_IN_RULES]
+    guard = Guard(rules=read_rules(texts, project=PROJECT), masker=MASKER, envelope=envelope)
 
-        async def act(flow: Flow, wanted: list[Any]) -> list[str]:
-            return [await _one(flow, guard, parse_action(data), did) for data in wanted]
+    async def act(flow: Flow, wanted: list[Any]) -> list[str]:
+        return [await _one(flow, guard, parse_action(data), did) for data in wanted]
 
-        known = [Workflow(name="act", body=act), *workflows]
-        async with Journal.open(
-            where, version="1", workflows=known, chain_key=chain_key, at_crash_point=at_crash_point
-        ) as journal:
-            yield Office(journal=journal, desk=Desk(journal.records, masker=MASKER), guard=guard)
+    known = [Workflow(name="act", body=act), *workflows]
+    async with Journal.open(
+        where, version="1", workflows=known, chain_key=chain_key, at_crash_point=at_crash_point
+    ) as journal:
+        yield Office(journal=journal, desk=Desk(journal.records, masker=MASKER), guard=guard)
 
 
 async def _one(flow: Flow, guard: Guard, action: Action, did: Callable[[Action], None]) -> str:
@@ -110,7 +108,7 @@ async def _one(flow: Flow, guard: Guard, action: Action, did: Callable[[Action],
                 did(action)
 
             await flow.step("do it", work)
-            await guard.record_result(permitted, "done")
+            await guard.record_result(flow, permitted, "done")
             return "done"
         case Refused(feedback=feedback):
             return feedback

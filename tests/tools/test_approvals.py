@@ -25,6 +25,7 @@ from cellwright.policy import (
     UseNetwork,
     WriteFile,
     Yes,
+    envelope_agreed,
     envelope_of,
 )
 from cellwright.tools import ask_approval
@@ -203,6 +204,40 @@ async def test_one_envelope_is_agreed_to_and_then_nothing_inside_it_asks(where: 
         assert await office.desk.grants(datetime.now(UTC)) == ()
 
 
+async def test_what_is_kept_and_shown_is_masked_and_the_run_goes_on_with_the_real_thing(where: Path) -> None:
+    secret_file = WriteFile(path=f"backup-{SECRET}.csv", diff="+1")
+    wanted = envelope_of([RATES, secret_file], project=PROJECT)
+    assert isinstance(wanted, Envelope)
+
+    async def plan(flow: Flow, _: Any) -> bool:
+        answered = await ask_approval(flow, wanted, reason=f"it said {SECRET}", project=PROJECT, masker=MASKER)
+        agreed = envelope_agreed(answered)
+        return agreed is not None and agreed.envelope == wanted
+
+    async with open_office(where, workflows=[Workflow(name="plan", body=plan)]) as office:
+        await office.journal.run("plan", run="p")
+        asked = (await office.asked()).question
+        [kept] = await office.journal.records.questions.pending()
+        assert MASKER.find(f"{asked.describe()} {kept.question}") == ()
+        assert "backup-[masked PASSWORD].csv" in asked.describe()
+        await office.desk.answer(asked.id, Yes(reach="run"), ADA, asked.fingerprint)
+        assert await office.outcomes("p") is True
+
+
+async def test_a_question_that_cannot_be_read_does_not_hide_the_others(where: Path) -> None:
+    async def broken(flow: Flow, _: Any) -> Any:
+        return await flow.ask(Question(text="?", topic="approval", body="not a question"))
+
+    async with open_office(where, workflows=[Workflow(name="broken", body=broken)]) as office:
+        await office.journal.run("broken", run="b")
+        await office.act("r", RATES)
+        assert (await office.asked()).question.run == "r"
+        with anyio.fail_after(20):
+            while len(await office.journal.records.questions.pending()) < 2:
+                await office.journal.log.growth.next().wait()
+        assert [waiting.question.run for waiting in await office.desk.pending()] == ["r"]
+
+
 async def test_always_holds_in_the_next_run_until_it_is_revoked(where: Path) -> None:
     async with open_office(where) as office:
         await office.act("r1", RATES)
@@ -269,7 +304,8 @@ async def test_a_lasting_yes_that_would_keep_a_secret_is_not_offered(where: Path
     async with open_office(where, rules=NO_RULES) as office:
         await office.act("r", RunShell(command=("psql", SECRET), folder=PROJECT))
         asked = (await office.asked()).question
-        assert SECRET in asked.describe()
+        assert asked.describe().startswith('Run "psql" "[masked PASSWORD]" in')
+        assert asked.offers == ("once",)
         refused = await office.desk.answer(asked.id, Yes(reach="always"), ADA, asked.fingerprint)
         assert isinstance(refused, AnswerRefused)
         assert refused.why == "not-offered"

@@ -134,6 +134,14 @@ async def test_what_nobody_could_be_shown_is_denied(where: Path) -> None:
         assert await office.outcomes("o") == "Not allowed. Its text is not Unicode, so nobody could be shown it."
 
 
+async def test_an_action_with_a_secret_spread_over_its_parts_is_denied(where: Path) -> None:
+    async with open_office(where, rules="") as office:
+        await office.act("r", RunShell(command=("login", SECRET[:7], SECRET[7:14], SECRET[14:]), folder=PROJECT))
+        assert await office.outcomes("r") == [
+            "Not allowed. A secret is spread over its parts, so nobody could be shown it."
+        ]
+
+
 async def test_a_permission_counts_only_for_the_action_that_was_judged(where: Path) -> None:
     wanted = ReadFile(path="a.csv")
     guards: list[Guard] = []
@@ -161,7 +169,7 @@ async def test_a_result_is_told_with_its_masked_detail(where: Path, result: Any)
         [guard] = guards
         permitted = await guard.permit(flow, CODE, WHO)
         assert isinstance(permitted, Permitted)
-        await guard.record_result(permitted, result, f"refused {SECRET}\ud800")
+        await guard.record_result(flow, permitted, result, f"refused {SECRET}\ud800")
 
     guards: list[Guard] = []
     async with open_office(where, workflows=[Workflow(name="fails", body=fails)]) as office:

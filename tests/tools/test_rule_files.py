@@ -47,6 +47,8 @@ def test_rules_that_are_somewhere_but_cannot_be_read_stop_everything(folders: di
         standing_rules(**folders)
 
 
-def test_a_team_file_that_was_named_must_be_there(folders: dict[str, Path]) -> None:
-    with pytest.raises(UserError, match="Cannot read the rules"):
-        standing_rules(**folders, team=folders["home"] / "team.toml")
+@pytest.mark.parametrize("name", ["team.toml", ".", "team.toml/rules.toml"])
+def test_a_team_file_that_was_named_must_be_there(folders: dict[str, Path], name: str) -> None:
+    with pytest.raises(UserError, match="Cannot read the rules") as caught:
+        standing_rules(**folders, team=folders["home"] / name)
+    assert "$CELLWRIGHT_TEAM_RULES" in caught.value.hint

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pwd
 import re
-import secrets
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -17,12 +16,11 @@ from typing import Annotated, Any, Final
 import anyio
 import typer
 
-from cellwright.cli import approvals_render, journal, render
-from cellwright.cli.journal import DatabaseOption, JsonOption, KeyOption
+from cellwright.cli import approvals_render, render
+from cellwright.cli.journal_place import DatabaseOption, JsonOption, KeyOption, door_masker, open_records
 from cellwright.errors import UserError
-from cellwright.journal import Records, read_key
-from cellwright.policy import AnswerRefused, Grant, Masker, No, Person, Reply, Yes
-from cellwright.tools import Desk, Kept, OnDesk, Raise
+from cellwright.policy import AnswerRefused, Grant, No, Person, Reply, Yes
+from cellwright.tools import BudgetReply, Desk, Kept, LeaveUncounted, OnDesk, PutPrice, Raise
 
 app = typer.Typer(help="What runs ask you, and what you have allowed them.", no_args_is_help=True)
 
@@ -61,6 +59,12 @@ def answer_command(
     always: Annotated[bool, typer.Option("--always", help="Yes, and the same target in this project.")] = False,
     lasts: Annotated[str | None, typer.Option("--for", metavar="30d", help="How long always lasts.")] = None,
     more: Annotated[str | None, typer.Option("--raise", metavar="AMOUNT", help="Raise the budget by this.")] = None,
+    price: Annotated[
+        str | None, typer.Option("--price", metavar="AMOUNT", help="Count what has no known price as this.")
+    ] = None,
+    uncounted: Annotated[
+        bool, typer.Option("--uncounted", help="Do not count in this run what has no known price.")
+    ] = False,
     no: Annotated[bool, typer.Option("--no", help="No.")] = False,
     feedback: Annotated[
         str | None, typer.Option("--feedback", metavar="TEXT", help="With --no: for the agent.")
@@ -73,7 +77,17 @@ def answer_command(
     key: KeyOption = None,
 ) -> None:
     """Answer a question, after seeing it; exit 3 if the answer does not count."""
-    reply = read_reply(once=once, run=run, always=always, lasts=lasts, more=more, no=no, feedback=feedback)
+    reply = read_reply(
+        once=once,
+        run=run,
+        always=always,
+        lasts=lasts,
+        more=more,
+        price=price,
+        uncounted=uncounted,
+        no=no,
+        feedback=feedback,
+    )
     seen = fingerprint or _confirm(anyio.run(_show, number, database, key), reply)
     said = anyio.run(_answer, number, reply, seen, database, key)
     _tell_outcome(said, as_json=as_json)
@@ -104,19 +118,33 @@ def revoke(
 
 
 def read_reply(
-    *, once: bool, run: bool, always: bool, lasts: str | None, more: str | None, no: bool, feedback: str | None
-) -> Reply | Raise:
+    *,
+    once: bool,
+    run: bool,
+    always: bool,
+    lasts: str | None,
+    more: str | None,
+    price: str | None,
+    uncounted: bool,
+    no: bool,
+    feedback: str | None,
+) -> Reply | BudgetReply:
     """The one answer that was given. Raises `UserError` for none, several, or words that do not belong to it."""
-    if sum([once, run, always, more is not None, no]) != 1:
+    if sum([once, run, always, more is not None, price is not None, uncounted, no]) != 1:
         raise UserError(
-            "Give one answer.", hint="One of --once, --run, --always, --no; for a budget --raise AMOUNT or --no."
+            "Give one answer.",
+            hint="One of --once, --run, --always, --no; for a budget --raise, --price, --uncounted, --no.",
         )
     if lasts is not None and not always:
         raise UserError("--for says how long --always lasts.", hint="Leave it out, or answer --always.")
     if feedback is not None and not no:
         raise UserError("--feedback goes with --no.", hint="A yes has nothing to explain.")
     if more is not None:
-        return Raise(more=_amount(more))
+        return Raise(more=_amount(more, "--raise"))
+    if price is not None:
+        return PutPrice(amount=_amount(price, "--price"))
+    if uncounted:
+        return LeaveUncounted()
     if no:
         # What the shell could not decode has no place in a JSON record.
         return No(feedback=(feedback or "").encode("utf-8", "replace").decode())
@@ -125,11 +153,11 @@ def read_reply(
     return Yes(reach="always") if lasts is None else Yes(reach="always", lasts=_duration(lasts))
 
 
-def _amount(text: str) -> Decimal:
+def _amount(text: str, option: str) -> Decimal:
     try:
         return Decimal(text)
     except InvalidOperation as error:
-        raise UserError(f"{text!r} is no amount.", hint="A plain number, e.g. --raise 2.50.") from error
+        raise UserError(f"{text!r} is no amount.", hint=f"A plain number, e.g. {option} 2.50.") from error
 
 
 def _duration(text: str) -> timedelta:
@@ -139,7 +167,7 @@ def _duration(text: str) -> timedelta:
     return timedelta(**{_UNITS[found[2]]: int(found[1])})
 
 
-def _confirm(found: OnDesk, reply: Reply | Raise) -> str:
+def _confirm(found: OnDesk, reply: Reply | BudgetReply) -> str:
     """The fingerprint of what the person has just seen and confirmed."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UserError(
@@ -181,6 +209,10 @@ def answer_view(said: Kept) -> dict[str, Any]:
             return {**view, "says": "yes", "reach": reach}
         case Raise(more=more):
             return {**view, "says": "raise", "more": str(more)}
+        case PutPrice(amount=amount):
+            return {**view, "says": "price", "amount": str(amount)}
+        case LeaveUncounted():
+            return {**view, "says": "uncounted"}
         case No(feedback=feedback):
             return {**view, "says": "no", "feedback": feedback}
 
@@ -229,19 +261,9 @@ def person_here() -> Person:
 @asynccontextmanager
 async def open_desk(database: str | None, key: Path | None) -> AsyncGenerator[Desk]:
     """The desk of the journal that is named, or of the one in the state directory."""
-    masker = Masker.of(salt=secrets.token_bytes(16))
+    masker = door_masker()
     async with open_records(database, key, masker) as records:
         yield Desk(records, masker=masker)
-
-
-@asynccontextmanager
-async def open_records(database: str | None, key: Path | None, masker: Masker) -> AsyncGenerator[Records]:
-    """The records of that journal; what is told through this door is masked."""
-    place = journal._place(database)
-    journal._must_exist(place)
-    chain_key = read_key(key) if key is not None else journal._home_key(place)
-    async with Records.open(place.url, chain_key=chain_key, mask=lambda text: masker.mask(text).text) as records:
-        yield records
 
 
 async def _pending(database: str | None, key: Path | None) -> list[OnDesk]:
@@ -255,7 +277,7 @@ async def _show(number: str, database: str | None, key: Path | None) -> OnDesk:
 
 
 async def _answer(
-    number: str, reply: Reply | Raise, seen: str, database: str | None, key: Path | None
+    number: str, reply: Reply | BudgetReply, seen: str, database: str | None, key: Path | None
 ) -> Kept | AnswerRefused:
     async with open_desk(database, key) as desk:
         return await desk.answer(number, reply, person_here(), seen)

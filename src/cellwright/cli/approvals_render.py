@@ -10,7 +10,7 @@ from rich.text import Text
 
 from cellwright.cli.render import people
 from cellwright.policy import No, Reply, Yes
-from cellwright.tools import Raise
+from cellwright.tools import BudgetReply, LeaveUncounted, PutPrice, Raise
 
 _data = Console(highlight=False)
 
@@ -30,7 +30,7 @@ def question(found: Mapping[str, Any]) -> None:
     _show(_data, found)
 
 
-def question_for_answer(found: Mapping[str, Any], reply: Reply | Raise) -> None:
+def question_for_answer(found: Mapping[str, Any], reply: Reply | BudgetReply) -> None:
     """The same, for the person about to answer it."""
     _show(people, found)
     people.print(Text(f"Your answer: {_words(reply)}", style="bold"), soft_wrap=True)
@@ -84,7 +84,7 @@ def _show(console: Console, found: Mapping[str, Any]) -> None:
         console.print(Text(f"{said['by']} answered {said['says']} at {said['at']}"), soft_wrap=True)
 
 
-def _words(reply: Reply | Raise) -> str:
+def _words(reply: Reply | BudgetReply) -> str:
     match reply:
         case Yes(reach="always", lasts=lasts):
             return f"yes, always, for {lasts.days} days" if lasts.days else f"yes, always, for {lasts}"
@@ -94,5 +94,9 @@ def _words(reply: Reply | Raise) -> str:
             return "yes, once"
         case Raise(more=more):
             return f"yes, {more} more"
+        case PutPrice(amount=amount):
+            return f"yes, and it counts as {amount}"
+        case LeaveUncounted():
+            return "yes, without counting it in this run"
         case No(feedback=feedback):
             return f"no. {feedback}".rstrip()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -11,10 +10,9 @@ import anyio
 import typer
 
 from cellwright.cli import approvals_render, render
-from cellwright.cli.approvals import open_records
-from cellwright.cli.journal import DatabaseOption, JsonOption, KeyOption
+from cellwright.cli.journal_place import DatabaseOption, JsonOption, KeyOption, open_records
 from cellwright.errors import UserError
-from cellwright.policy import AuditFilter, Masker, parse_since
+from cellwright.policy import AuditFilter, parse_since
 from cellwright.policy.actions import KINDS
 from cellwright.tools import AuditLine, audit_trail
 
@@ -44,6 +42,6 @@ def audit(
 
 
 async def _audit(wanted: AuditFilter, database: str | None, key: Path | None) -> list[AuditLine]:
-    async with open_records(database, key, Masker.of(salt=secrets.token_bytes(16))) as records:
+    async with open_records(database, key) as records:
         events = await records.log.audit(int(wanted.since.timestamp() * 1000) if wanted.since else 0)
     return [line for line in audit_trail(events) if wanted.matches(line.entry)]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,23 +12,23 @@ import anyio
 import typer
 
 from cellwright.cli import journal_render, render
+from cellwright.cli.journal_place import (
+    DatabaseOption,
+    JsonOption,
+    KeyOption,
+    chain_key,
+    existing_file,
+    existing_journal,
+    journal_place,
+    open_records,
+)
+from cellwright.cli.journal_views import run_line, run_view
 from cellwright.errors import UserError
-from cellwright.journal import Records, backup, read_key, retention, stream_of, verify
-from cellwright.journal.database import Place
+from cellwright.journal import Records, backup, retention, steering, stream_of, verify
 from cellwright.policy import parse_since
-from cellwright.settings import Settings
 
 app = typer.Typer(help="What Cellwright keeps of everything that happened.", no_args_is_help=True)
 
-JsonOption = Annotated[bool, typer.Option("--json", help="JSON on stdout.")]
-DatabaseOption = Annotated[
-    str | None,
-    typer.Option("--database", metavar="FILE|URL", help="The journal; default: journal.db in the state directory."),
-]
-KeyOption = Annotated[
-    Path | None,
-    typer.Option("--key", metavar="FILE", help="The chain's key; default: the .key file beside the journal."),
-]
 RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="A run's name.")]
 
 
@@ -42,6 +40,54 @@ def runs(as_json: JsonOption = False, database: DatabaseOption = None, key: KeyO
         render.as_json({"runs": found})
     else:
         journal_render.runs(found)
+
+
+@app.command()
+def show(run: RunArgument, as_json: JsonOption = False, database: DatabaseOption = None, key: KeyOption = None) -> None:
+    """Show one run: how it stands, its tasks, its cost, what was audited, and everything it told, in order."""
+    found = anyio.run(_show, run, database, key)
+    if as_json:
+        render.as_json(found)
+    else:
+        journal_render.run(found)
+
+
+@app.command()
+def cancel(
+    run: RunArgument,
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why, for the record.")] = "cancelled",
+    as_json: JsonOption = False,
+    database: DatabaseOption = None,
+    key: KeyOption = None,
+) -> None:
+    """Stop a run and everything inside it; what is recorded stays, and requeue lets it go on."""
+    is_stopped = anyio.run(_cancel, run, reason, database, key)
+    if as_json:
+        render.as_json({"run": run, "cancelled": is_stopped})
+    else:
+        render.note(f"{run} is cancelled." if is_stopped else f"{run} did not go on.")
+
+
+@app.command()
+def fork(
+    run: RunArgument,
+    version: Annotated[
+        str | None, typer.Option("--version", metavar="V", help="For which code; default: what workers run.")
+    ] = None,
+    from_step: Annotated[
+        int | None, typer.Option("--from-step", min=1, metavar="N", help="Do this step and later ones again.")
+    ] = None,
+    name: Annotated[str | None, typer.Option("--name", metavar="RUN", help="The new run's name.")] = None,
+    as_json: JsonOption = False,
+    database: DatabaseOption = None,
+    key: KeyOption = None,
+) -> None:
+    """Carry a run over to changed code: a new run that has the old one's steps and goes on after them."""
+    forked = anyio.run(_fork, run, version, from_step, name, database, key)
+    if as_json:
+        render.as_json(forked)
+    else:
+        render.note(f"{forked['run']} goes on from {run} when a worker of version {forked['version']} takes it.")
 
 
 @app.command()
@@ -70,7 +116,7 @@ def export(
     if output is None:
         journal_render.raw(text)
     else:
-        output.write_text(text, encoding="utf-8")
+        _write(output, text)
         render.note(f"{len(events)} events in {output}.")
 
 
@@ -106,7 +152,7 @@ def verify_command(
     """Check the hash chain: exit 1 if anything was altered, removed, moved or cut off."""
     verdict = anyio.run(_verify, run, _read_anchors(anchor), database, key)
     if write_anchor is not None and not verdict["damage"]:
-        write_anchor.write_text(json.dumps(verdict["anchors"], indent=1) + "\n", encoding="utf-8")
+        _write(write_anchor, json.dumps(verdict["anchors"], indent=1) + "\n")
     if as_json:
         render.as_json(verdict)
     else:
@@ -147,7 +193,7 @@ def restore(
     database: DatabaseOption = None,
 ) -> None:
     """Put a copy in the journal's place, after checking it; no worker may be running."""
-    place = _place(database)
+    place = journal_place(database)
     anyio.run(lambda: backup.restore(file, place, replace=replace))
     if as_json:
         render.as_json({"restored": str(place.path)})
@@ -158,41 +204,54 @@ def restore(
 # ── what each command does ──
 
 
-@asynccontextmanager
-async def _records(database: str | None, key: Path | None) -> AsyncGenerator[Records]:
-    place = _place(database)
-    _must_exist(place)
-    chain_key = read_key(key) if key is not None else _home_key(place)
-    async with Records.open(place.url, chain_key=chain_key) as records:
-        yield records
-
-
-def _place(database: str | None) -> Place:
-    return Place.of(database if database is not None else Settings.read().home / "journal.db")
-
-
-def _must_exist(place: Place) -> None:
-    if place.path is not None and not place.path.exists():
-        raise UserError(f"No journal at {str(place.path)!r}.", hint="Nothing has run yet, or name it with --database.")
-
-
-def _home_key(place: Place) -> bytes | None:
-    """On Postgres, the key in the state directory; a file has its own beside it."""
-    return read_key(Settings.read().ready_home() / "journal.key") if place.path is None else None
-
-
 async def _runs(database: str | None, key: Path | None) -> list[dict[str, Any]]:
-    async with _records(database, key) as records:
-        return [dataclasses.asdict(status) for status in await records.runs()]
+    async with open_records(database, key) as records:
+        versions = await records.versions_at_work()
+        return [run_line(status, versions) for status in await records.runs()]
+
+
+async def _show(run: str, database: str | None, key: Path | None) -> dict[str, Any]:
+    async with open_records(database, key) as records:
+        return await run_view(records, run)
+
+
+async def _cancel(run: str, reason: str, database: str | None, key: Path | None) -> bool:
+    # Two seconds of import that no other command needs.
+    from cellwright.journal.remote import RemoteEngine
+
+    async with open_records(database, key) as records:
+        await steering.known_run(records, run)
+        async with RemoteEngine.open(records.database.place) as engine:
+            return await steering.cancel(records, engine, run, reason=reason)
+
+
+async def _fork(
+    run: str, version: str | None, from_step: int | None, name: str | None, database: str | None, key: Path | None
+) -> dict[str, Any]:
+    from cellwright.journal.remote import RemoteEngine
+
+    async with open_records(database, key) as records:
+        await steering.known_run(records, run)
+        chosen = version or await _version_at_work(records)
+        async with RemoteEngine.open(records.database.place) as engine:
+            forked = await steering.fork(records, engine, run, version=chosen, from_step=from_step, new_run=name)
+    return {"run": forked, "forked_from": run, "version": chosen}
+
+
+async def _version_at_work(records: Records) -> str:
+    versions = await records.versions_at_work()
+    if not versions:
+        raise UserError("No worker has said which version it runs.", hint="Name it with --version.")
+    return versions[0]
 
 
 async def _requeue(run: str, database: str | None, key: Path | None) -> bool:
-    async with _records(database, key) as records:
+    async with open_records(database, key) as records:
         return await records.requeue(run, by="cellwright journal requeue")
 
 
 async def _export(run: str, database: str | None, key: Path | None) -> list[dict[str, Any]]:
-    async with _records(database, key) as records:
+    async with open_records(database, key) as records:
         events = [told.json() async for told in records.log.read_all(stream_of(run))]
     if not events:
         raise UserError(f"Nothing is kept of a run {run!r}.", hint="See `cellwright journal runs`.")
@@ -200,16 +259,18 @@ async def _export(run: str, database: str | None, key: Path | None) -> list[dict
 
 
 async def _prune(before_ms: int, database: str | None, key: Path | None) -> retention.Pruned:
-    async with _records(database, key) as records:
+    async with open_records(database, key) as records:
         return await retention.prune(records.log, before_ms=before_ms)
 
 
 async def _verify(
     run: str | None, anchors: list[verify.Anchor], database: str | None, key: Path | None
 ) -> dict[str, Any]:
-    async with _records(database, key) as records:
+    async with open_records(database, key) as records:
         stream = stream_of(run) if run is not None else None
         verdict = await verify.verify(records.log, stream=stream, anchors=anchors)
+    if stream is not None and not verdict.streams and not verdict.damage:
+        raise UserError(f"Nothing is kept of a run {run!r}.", hint="See `cellwright journal runs`.")
     return {**dataclasses.asdict(verdict), "ok": not verdict.damage}
 
 
@@ -225,10 +286,18 @@ def _read_anchors(path: Path | None) -> list[verify.Anchor]:
 
 
 async def _check(database: str | None) -> list[str]:
-    return await backup.check(_place(database))
+    return await backup.check(existing_file(database))
 
 
 async def _backup(file: Path, database: str | None) -> int:
-    place = _place(database)
-    _must_exist(place)
+    place = existing_journal(database)
+    if place.path is not None:
+        chain_key(place, None)
     return await backup.back_up(place, file)
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"Cannot write {str(path)!r}: {error.strerror}.", hint="Name a file you may write.") from error

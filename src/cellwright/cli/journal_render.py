@@ -11,6 +11,9 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
+
+from cellwright.policy.shown import shown
 
 _data = Console(highlight=False)
 _COLOURS = {"done": "green", "failed": "red", "dead": "red", "cancelled": "yellow", "waiting": "yellow"}
@@ -37,11 +40,33 @@ def runs(found: Sequence[Mapping[str, Any]]) -> None:
         table.add_row(
             escape(run["run"]),
             escape(run["name"]),
-            f"[{colour}]{standing}[/]",
+            f"[{colour}]{standing}[/]{' (stranded: fork it)' if run['is_stranded'] else ''}",
             escape(run["version"]),
             _time(run["changed_ms"]),
         )
     _data.print(table)
+
+
+def run(found: Mapping[str, Any]) -> None:
+    """How a run stands, what it has done so far, and its story. Hidden characters in what agents wrote are escaped."""
+    now, spent = found["progress"], found["cost"]
+    _line(f"{found['run']}: {found['standing']}, {now['steps_done']} steps done", style="bold")
+    for question in found.get("questions", ()):
+        _line(f"waits for an answer to {question['id']}: {shown(question['question']['text'])}", style="yellow")
+    for task in now["tasks"]:
+        note = f": {shown(task['note'])}" if task["note"] else ""
+        _line(f"task {shown(task['title'])}: {task['state']}{note}")
+    tokens = f"{spent['input_tokens']} + {spent['output_tokens']} tokens"
+    _line(f"cost ${spent['microdollars'] / 1e6:.4f}, {tokens}, {spent['seconds']:.1f} s")
+    for entry in found["audit"]:
+        _line(f"audit {shown(entry['what'].splitlines()[0])} [{entry['verdict']}] {entry['result']}")
+    for moment in found["timeline"]:
+        workflow = f" {shown(moment['workflow'])}" if moment["workflow"] not in ("", found["run"]) else ""
+        _line(f"{_time(moment['at_ms'])}{workflow}  {shown(moment['text'])}", style="dim")
+
+
+def _line(text: str, *, style: str = "") -> None:
+    _data.print(Text(text, style=style), soft_wrap=True)
 
 
 def verdict(found: Mapping[str, Any]) -> None:

@@ -11,17 +11,37 @@ from typing import Any, NoReturn
 
 import typer
 import typer.main
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from cellwright.cli import render
+from cellwright.cli.launch import leave_keys_behind
 from cellwright.errors import CellwrightError, Defect, RefusedByPolicy, Unavailable, UserError
 
-_COMMANDS = ("notebook", "approvals", "questions", "rules", "audit", "journal", "doctor")
-"""Each is a module beside this one with an `app`, loaded when it is asked for: most need not start what others do."""
+_COMMANDS = {
+    "notebook": "Open a marimo notebook without a browser.",
+    "approvals": "What runs ask you, and what you have allowed them.",
+    "questions": "What runs want to know from you.",
+    "rules": "What agents may do here.",
+    "audit": "Show every action that was judged: who, what, when, under which rule, with which result.",
+    "journal": "What Cellwright keeps of everything that happened.",
+    "models": "The models agents use, what they cost, and their keys.",
+    "gateway": "The process that holds your API keys and speaks to models.",
+    "doctor": "Check Python, marimo, the sandbox, the zygote, the disk and models.",
+}
+"""Each is a module beside this one with an `app`, loaded when it is called: a list of commands need not load them."""
 
 
 class _Commands(TyperGroup):
     """The commands by name; only the one that is called is imported."""
+
+    _is_listing = False
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        self._is_listing = True
+        try:
+            super().format_help(ctx, formatter)
+        finally:
+            self._is_listing = False
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(_COMMANDS)
@@ -29,6 +49,8 @@ class _Commands(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in _COMMANDS:
             return None
+        if self._is_listing:
+            return TyperCommand(name=cmd_name, help=_COMMANDS[cmd_name])
         sub_app: typer.Typer = importlib.import_module(f"cellwright.cli.{cmd_name}").app
         command = typer.main.get_command(sub_app)
         command.name = cmd_name
@@ -53,6 +75,7 @@ def _root() -> None:
 def main() -> NoReturn:
     """Run the command line; expected errors end in one line and a hint."""
     try:
+        leave_keys_behind()
         app(standalone_mode=True)
     except CellwrightError as problem:
         render.error(problem)

@@ -5,7 +5,6 @@ What needs an approval or a budget is answered with `cellwright approvals`, whic
 
 from __future__ import annotations
 
-import secrets
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,11 +12,11 @@ import anyio
 import typer
 
 from cellwright.cli import render
-from cellwright.cli.approvals import open_records, person_here
-from cellwright.cli.journal import DatabaseOption, JsonOption, KeyOption
+from cellwright.cli.approvals import person_here
+from cellwright.cli.journal_place import DatabaseOption, JsonOption, KeyOption, open_records
 from cellwright.errors import UserError
 from cellwright.journal import OpenQuestion
-from cellwright.policy import Masker
+from cellwright.policy.shown import shown
 from cellwright.tools import APPROVAL, BUDGET
 
 app = typer.Typer(help="What runs want to know from you.", no_args_is_help=True)
@@ -30,7 +29,7 @@ def list_command(as_json: JsonOption = False, database: DatabaseOption = None, k
     if as_json:
         render.as_json({"questions": found})
     else:
-        render.plain_questions(found)
+        render.plain_questions([_readable(question) for question in found])
 
 
 @app.command("answer")
@@ -62,15 +61,22 @@ def _view(found: OpenQuestion) -> dict[str, Any]:
     }
 
 
+def _readable(view: dict[str, Any]) -> dict[str, Any]:
+    """An agent wrote it, and a terminal obeys some characters instead of showing them."""
+    return {**view, "text": shown(view["text"]), "choices": [shown(choice) for choice in view["choices"]]}
+
+
 async def _pending(database: str | None, key: Path | None) -> list[OpenQuestion]:
-    async with open_records(database, key, Masker.of(salt=secrets.token_bytes(16))) as records:
+    async with open_records(database, key) as records:
         pending = await records.questions.pending()
     return [found for found in pending if found.question.topic not in {APPROVAL, BUDGET}]
 
 
 async def _answer(number: str, said: str, database: str | None, key: Path | None) -> OpenQuestion:
-    async with open_records(database, key, Masker.of(salt=secrets.token_bytes(16))) as records:
+    async with open_records(database, key) as records:
         found = await records.questions.get(number)
         if found is not None and found.question.topic in {APPROVAL, BUDGET}:
-            raise UserError(f"{number!r} asks for an approval.", hint=f"See `cellwright approvals show {number}`.")
+            raise UserError(
+                f"{number!r} asks about {found.question.topic}.", hint=f"See `cellwright approvals show {number}`."
+            )
         return await records.questions.answer(number, said, by=person_here().name)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from cellwright.cli import approvals_render, render
-from cellwright.cli.journal import JsonOption
+from cellwright.cli.journal_place import JsonOption
 from cellwright.errors import UserError
 from cellwright.policy import Rules, read_rules
 from cellwright.settings import Settings
@@ -37,11 +37,14 @@ def show(
     project: Annotated[
         Path | None, typer.Option("--project", metavar="DIR", help="The project; default: this folder.")
     ] = None,
-    team: Annotated[Path | None, typer.Option("--team", metavar="FILE", help="The team's rules.")] = None,
+    team: Annotated[
+        Path | None, typer.Option("--team", metavar="FILE", help="The team's rules; default: $CELLWRIGHT_TEAM_RULES.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show every rule and limit that holds, layer by layer."""
-    state, folder = Settings.read().home, (project or Path.cwd()).resolve()
+    settings, folder = Settings.read(), (project or Path.cwd()).resolve()
+    state, team = settings.home, team or settings.team_rules
     rules = standing_rules(state=state, project=folder, home=Path.home(), team=team)
     layers = [
         {"layer": layer, "file": str(path), "is_there": path.exists()}

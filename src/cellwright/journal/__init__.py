@@ -34,6 +34,7 @@ from cellwright.journal.flow import Flow, Workflow
 from cellwright.journal.journal import Journal
 from cellwright.journal.leases import Held, Lease, LeaseLost, Leases
 from cellwright.journal.log import EventLog
+from cellwright.journal.masking import Mask, masked_json
 from cellwright.journal.names import QuestionId, RunId, stream_of
 from cellwright.journal.questions import OpenQuestion, Question
 from cellwright.journal.queues import Rate
@@ -61,6 +62,7 @@ __all__ = [
     "Lease",
     "LeaseLost",
     "Leases",
+    "Mask",
     "NotFound",
     "OpenQuestion",
     "Question",
@@ -88,6 +90,7 @@ __all__ = [
     "Unknown",
     "Workflow",
     "crash_at",
+    "masked_json",
     "read_key",
     "stream_of",
 ]

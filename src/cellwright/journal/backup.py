@@ -11,6 +11,7 @@ import anyio.to_thread
 
 from cellwright.errors import UserError
 from cellwright.journal.database import Place, SqliteConnection
+from cellwright.journal.presence import HAS_LOG
 from cellwright.journal.records import own_key
 from cellwright.journal.recovery import only_worker
 
@@ -23,6 +24,8 @@ async def back_up(place: Place, target: Path) -> int:
         if target.exists():
             raise UserError(f"{str(target)!r} exists.", hint="Name a file that does not.")
         key = own_key(place)
+        if not target.absolute().parent.is_dir():
+            raise UserError(f"There is no folder {str(target.parent)!r}.", hint="Make it first.")
         partial = target.with_name(f"{target.name}.partial")
         source, copy = SqliteConnection(path, "normal"), sqlite3.connect(partial)
         try:
@@ -78,7 +81,7 @@ def _problems(path: Path) -> list[str]:
         found += [
             f"row {row[1]} of {row[0]} refers to nothing" for row in connection.execute("PRAGMA foreign_key_check")
         ]
-        has_log = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'cellwright_event'").fetchone()
+        has_log = connection.execute(HAS_LOG).fetchone()
         return [text for text in found if text != "ok"] + ([] if has_log else ["it holds no event log"])
     except sqlite3.DatabaseError as error:
         return [str(error)]

@@ -50,13 +50,24 @@ def read_key(path: Path) -> bytes:
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
-        key = path.read_bytes()
-        if len(key) != _KEY_BYTES:
-            raise UserError(f"{str(path)!r} is no journal key.", hint="Put back the file it was.") from None
-        return key
+        return read_existing_key(path)
     key = secrets.token_bytes(_KEY_BYTES)
     with os.fdopen(descriptor, "wb") as file:
         file.write(key)
         file.flush()
         os.fsync(file.fileno())
+    return key
+
+
+def read_existing_key(path: Path) -> bytes:
+    """The key in this file. Raises `UserError` if there is none."""
+    try:
+        key = path.read_bytes()
+    except OSError as error:
+        raise UserError(
+            f"Cannot read the journal's key {str(path)!r}: {error.strerror}.",
+            hint="Put back the file it was, or name it with --key.",
+        ) from error
+    if len(key) != _KEY_BYTES:
+        raise UserError(f"{str(path)!r} is no journal key.", hint="Put back the file it was.")
     return key

@@ -185,6 +185,11 @@ class PostgresConnection:
             patience = (str(IDLE_TRANSACTION_SECONDS * 1000),)
             self._raw.execute("SELECT set_config('idle_in_transaction_session_timeout', %s, false)", patience)
             self._raw.commit()
+        except psycopg.ProgrammingError:
+            # Without the driver's words: they may quote a part of the address, and that may be its password.
+            raise UserError(
+                "That is no address of a Postgres database.", hint="Write postgresql://user@host:5432/name."
+            ) from None
         except psycopg.Error as error:
             raise Unavailable(f"Cannot reach the journal's Postgres: {error}.", hint="Check the URL.") from error
 
@@ -207,7 +212,7 @@ class PostgresConnection:
 
 
 class BrokenUnused(Unavailable):
-    """A connection was found broken before anything was done with it."""
+    """A connection was found broken, and nothing can have been changed over it."""
 
 
 class Lane:
@@ -232,7 +237,7 @@ class Lane:
                 connection.commit()
             except BaseException as error:
                 is_stale = kept is not None and (cursor is None or not cursor.is_used)
-                self._give_back(connection, error, is_stale=is_stale)
+                self._give_back(connection, error, is_unused=is_stale or not is_writing)
                 raise
             self._connection = connection
 
@@ -243,7 +248,7 @@ class Lane:
             return await anyio.to_thread.run_sync(self.run_now, work, is_writing)
 
     def run_now(self, work: Callable[[Cursor], T], is_writing: bool) -> T:
-        """The same for a thread. A connection that broke while nobody used it is replaced without a word."""
+        """The same for a thread. A connection that broke while nobody used it, or only to read, is replaced once."""
         try:
             with self.transaction(is_writing=is_writing) as cursor:
                 return work(cursor)
@@ -258,14 +263,14 @@ class Lane:
                 self._connection.close()
                 self._connection = None
 
-    def _give_back(self, connection: Connection, error: BaseException, *, is_stale: bool) -> None:
+    def _give_back(self, connection: Connection, error: BaseException, *, is_unused: bool) -> None:
         """Keep the connection if it is still good."""
         if not _broken_by(error):
             connection.rollback()
             self._connection = connection
             return
         connection.close()
-        kind = BrokenUnused if is_stale else Unavailable
+        kind = BrokenUnused if is_unused else Unavailable
         raise kind(f"The journal's database failed: {error}.", hint="Try again.") from error
 
 

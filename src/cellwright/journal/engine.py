@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import Context
+from functools import partial
 from typing import Any, Final
 
 import anyio
@@ -36,7 +37,7 @@ from cellwright.journal.envelope import headline, settled
 from cellwright.journal.events import Event, RunEnded, RunStarted
 from cellwright.journal.flow import Flow, Work, Workflow
 from cellwright.journal.log import EventLog
-from cellwright.journal.names import QuestionId, RunId, run_of
+from cellwright.journal.names import QuestionId, RunId, run_of, stream_of
 from cellwright.journal.questions import Question, Questions, Withdrawn
 from cellwright.journal.queues import Rate
 from cellwright.journal.serializer import JsonSerializer
@@ -49,6 +50,7 @@ _STOP_SECONDS: Final = 10
 _NO_LIMIT: Final = None
 _BEGIN: Final = "begin"
 _END: Final = "end"
+_TELL: Final = "tell"
 _EXPECTED: Final = (
     "Exception encountered in asynchronous workflow",
     "Asyncio task cancelled for workflow or step",
@@ -71,7 +73,7 @@ class Engine:
     ) -> None:
         self.version: Final = version
         self.worker: Final = worker
-        self.serializer: Final = JsonSerializer(Blobs(log.database), at_crash_point)
+        self.serializer: Final = JsonSerializer(Blobs(log.database), at_crash_point, log.mask)
         self._log = log
         self._questions = questions
         self._effects = effects
@@ -131,7 +133,7 @@ class Engine:
             "log_level": "WARNING",
         }
         if place.dialect == "sqlite":
-            config["system_database_engine"] = _sqlite_engine(place, synchronous)
+            config["system_database_engine"] = sqlite_engine(place, synchronous)
         return config
 
     async def close(self) -> None:
@@ -160,35 +162,41 @@ class Engine:
         async def entry(argument: Json) -> Json:
             workflow_id = dbos.DBOS.workflow_id
             assert workflow_id is not None
-            await self._tell(_BEGIN, RunStarted(workflow=workflow_id, name=workflow.name, version=self.version))
+            begun = RunStarted(workflow=workflow_id, name=workflow.name, version=self.version)
+            await self._tell(_BEGIN, (begun,))
             self._at(CrashPoint.RUN_BEGUN)
             try:
-                result = load(dump(await workflow.body(Flow(self, workflow_id), argument)))
+                result = load(dump(await workflow.body(Flow(self, workflow_id, self._log.read_all), argument)))
             except DBOSException as error:
-                raise _code_changed(workflow_id, error) from error
+                changed = _code_changed(workflow_id, error)
+                await self._tell_failure(workflow, workflow_id, changed)
+                raise changed from error
             except Exception as error:
-                await self._tell_end(workflow, workflow_id, error)
-                raise settled(error) from error
+                await self._tell_failure(workflow, workflow_id, error)
+                raise settled(error, self._log.mask) from error
             self._at(CrashPoint.RUN_ENDING)
-            await self._tell_end(workflow, workflow_id, None)
+            await self._tell(_END, (RunEnded(workflow=workflow_id, name=workflow.name, outcome="done"),))
             self._at(CrashPoint.RUN_TOLD)
             self._note_end()
             return result
 
         return entry
 
-    async def _tell_end(self, workflow: Workflow, workflow_id: str, error: Exception | None) -> None:
-        told = RunEnded(
-            workflow=workflow_id,
-            name=workflow.name,
-            outcome="done" if error is None else "failed",
-            error="" if error is None else headline(error),
-        )
-        await self._tell(_END, told)
+    async def _tell_failure(self, workflow: Workflow, workflow_id: str, error: Exception) -> None:
+        told = RunEnded(workflow=workflow_id, name=workflow.name, outcome="failed", error=headline(error))
+        try:
+            await self._tell(_END, (told,))
+        except DBOSException:
+            # The code went another way than its record, so there is no step to tell it in.
+            await self._log.append(stream_of(workflow_id), told)
 
-    async def _tell(self, name: str, event: Event) -> None:
+    async def tell(self, events: Sequence[Event]) -> None:
+        """Append the events to the run's stream unless that is done."""
+        await self._tell(_TELL, events)
+
+    async def _tell(self, name: str, events: Sequence[Event]) -> None:
         """A step whose only work is to be told."""
-        await self._record(Ticket(workflow=_here(), name=name, events=(event,)), _nothing)
+        await self._record(Ticket(workflow=_here(), name=name, events=tuple(events)), _nothing)
 
     async def step(self, name: str, work: Work, effect: Effect | None) -> Json:
         """Do the work unless its result is kept."""
@@ -260,7 +268,7 @@ class Engine:
                 raise DBOSWorkflowCancelledError(f"Nobody needs to answer {error} any more.") from error
             except Exception as error:
                 ticket.error = headline(error)
-                raise settled(error) from error
+                raise settled(error, self._log.mask) from error
             finally:
                 TICKET.reset(token)
             self._at(CrashPoint.STEP_WORKED)
@@ -354,16 +362,10 @@ class Engine:
         """The runs with a step going on in this process."""
         return set(self._scopes)
 
-    async def fork(self, old: str, new: str, from_step: int, children: Mapping[str, str]) -> None:
+    async def fork(self, old: str, new: str, from_step: int, children: Mapping[str, str], version: str) -> None:
         """A workflow that has the old one's steps below `from_step`; it may take these children for its own."""
-
-        async def begin() -> None:
-            with dbos.SetWorkflowID(new):
-                await dbos.DBOS.fork_workflow_async(
-                    old, from_step, application_version=self.version, replacement_children=dict(children)
-                )
-
-        await _on_its_own(begin())
+        fork_now = partial(fork_workflow, self._system, old, new, from_step, children, version)
+        await anyio.to_thread.run_sync(fork_now)
 
     def put_back(self, workflow_id: str, lost_worker: str) -> bool:
         """Give a lost worker's workflow to whoever takes it; whether it was still that worker's. Blocking."""
@@ -380,7 +382,13 @@ class Engine:
         return self._instance._sys_db
 
 
-def _sqlite_engine(place: Place, synchronous: Synchronous) -> sqlalchemy.Engine:
+def fork_workflow(system: Any, old: str, new: str, from_step: int, children: Mapping[str, str], version: str) -> None:
+    """Put a copy of the old one's steps in the queue, for workers of this version. Blocking."""
+    system.fork_workflow([old], [new], [from_step], application_version=version, replacement_children=dict(children))
+
+
+def sqlite_engine(place: Place, synchronous: Synchronous) -> sqlalchemy.Engine:
+    """The engine's connections to the file."""
     engine = sqlalchemy.create_engine(place.url, pool_size=8, max_overflow=8, pool_timeout=60)
 
     def connected(connection: Any, _: Any) -> None:

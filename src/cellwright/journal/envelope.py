@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from cellwright.errors import CellwrightError
+from cellwright.journal.masking import Mask, masked_json
 from cellwright.journal.values import Json, dump, load
 
 _TRACEBACK_CHARACTERS: Final = 8_000
@@ -27,16 +28,18 @@ class StepFailed(CellwrightError):
         self.traceback_text = traceback_text
 
 
-def enclose(error: BaseException) -> dict[str, Any]:
-    """An error as plain JSON values."""
+def enclose(error: BaseException, mask: Mask | None = None) -> dict[str, Any]:
+    """An error as plain JSON values, masked: what it says is for people, and nobody computes with it."""
     own = isinstance(error, CellwrightError)
+    hidden = mask or str
+    more: Json = _more(error) if own else {}
     return {
         "type": error.error_type if isinstance(error, StepFailed) else type(error).__name__,
         "lineage": [kind.__name__ for kind in type(error).__mro__ if issubclass(kind, CellwrightError)],
-        "message": _message(error)[:_MESSAGE_CHARACTERS],
-        "hint": error.hint if own else "",
-        "traceback": _traceback(error)[-_TRACEBACK_CHARACTERS:],
-        "more": _more(error) if own else {},
+        "message": hidden(_message(error)[:_MESSAGE_CHARACTERS]),
+        "hint": hidden(error.hint) if own else "",
+        "traceback": hidden(_traceback(error)[-_TRACEBACK_CHARACTERS:]),
+        "more": more if mask is None else masked_json(more, mask),
     }
 
 
@@ -49,16 +52,17 @@ def disclose(envelope: dict[str, Any]) -> CellwrightError:
     error.args = (envelope["message"],)
     error.message = envelope["message"]
     error.hint = envelope["hint"]
-    vars(error).update(envelope["more"])
+    if isinstance(envelope["more"], dict):
+        vars(error).update(envelope["more"])
     if isinstance(error, StepFailed):
         error.error_type = envelope["type"]
         error.traceback_text = envelope["traceback"]
     return error
 
 
-def settled(error: BaseException) -> CellwrightError:
+def settled(error: BaseException, mask: Mask | None = None) -> CellwrightError:
     """The error as a replay will raise it."""
-    return disclose(load(dump(enclose(error))))
+    return disclose(load(dump(enclose(error, mask))))
 
 
 def headline(error: BaseException) -> str:

@@ -177,6 +177,8 @@ class AuditRecorded:
     """The action's fingerprint."""
     reason: str = ""
     detail: str = ""
+    call: str = ""
+    """Names the one judgement that several entries may tell of; the last of them says how it stands."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -272,7 +274,9 @@ def decode(kind: str, body: str) -> Event:
 
 def with_text(event: Event, change: Callable[[str], str]) -> Event:
     """The event with every text changed, e.g. masked; ids and names are texts too."""
-    changed = {name: change(value) for name, value in _texts(event).items()}
+    changed: dict[str, Any] = {name: change(value) for name, value in _texts(event).items()}
+    if isinstance(event, Fact) and event.numbers:
+        changed["numbers"] = {change(name): number for name, number in event.numbers.items()}
     return dataclasses.replace(event, **changed)
 
 

@@ -6,7 +6,7 @@ may differ between two runs of the code — the clock, chance, the world — bel
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine, Generator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -16,6 +16,7 @@ import anyio
 
 from cellwright.errors import Defect
 from cellwright.journal.effects import Effect
+from cellwright.journal.events import Event, Recorded
 from cellwright.journal.names import RunId, run_of
 from cellwright.journal.questions import Question
 from cellwright.journal.values import Json, from_json, to_json
@@ -24,6 +25,7 @@ T = TypeVar("T")
 Work = Callable[[], Awaitable[Any]]
 Body = Callable[["Flow", Any], Awaitable[Any]]
 """A workflow's code: takes its flow and a JSON argument, gives JSON back."""
+Read = Callable[[str], AsyncGenerator[Recorded]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +55,10 @@ class Steps(Protocol):
         """Wait until a time that is kept."""
         ...
 
+    async def tell(self, events: Sequence[Event]) -> None:
+        """Append the events to the run's stream unless that is done."""
+        ...
+
 
 _LANE: ContextVar[list[str] | None] = ContextVar("cellwright_lane", default=None)
 """What this lane of a parallel section has done so far."""
@@ -61,8 +67,10 @@ _LANE: ContextVar[list[str] | None] = ContextVar("cellwright_lane", default=None
 class Flow:
     """The journal as seen from inside a workflow."""
 
-    def __init__(self, steps: Steps, workflow_id: str) -> None:
+    def __init__(self, steps: Steps, workflow_id: str, read: Read) -> None:
         self.id: Final = workflow_id
+        self.read: Final = read
+        """Every event a stream has now. What it has differs from time to time: read inside a step."""
         self._steps = steps
         self._children = 0
         self._busy_with: str | None = None
@@ -112,6 +120,11 @@ class Flow:
         """Wait; after a crash only for what is left."""
         with self._doing("sleep"):
             await self._steps.sleep(seconds)
+
+    async def tell(self, *events: Event) -> None:
+        """Append events to the run's stream: one step, recorded in their transaction, so neither lost nor doubled."""
+        with self._doing("telling"):
+            await self._steps.tell(events)
 
     async def parallel(self, *lanes: Coroutine[Any, Any, Any]) -> list[Any]:
         """Do several verbs at the same time: `await flow.parallel(flow.step(…), flow.child(…))`.

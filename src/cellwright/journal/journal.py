@@ -14,15 +14,14 @@ import anyio.lowlevel
 import anyio.to_thread
 
 from cellwright.errors import Defect, UserError
-from cellwright.journal import engine_tables
+from cellwright.journal import engine_tables, steering
 from cellwright.journal.background import beside
 from cellwright.journal.crash import AtCrashPoint, carry_on
 from cellwright.journal.database import Cursor, Synchronous
 from cellwright.journal.effects import Effects
-from cellwright.journal.events import RunEnded, RunForked
 from cellwright.journal.flow import Workflow
-from cellwright.journal.log import Mask
-from cellwright.journal.names import RunId, new_run_id, run_id, stream_of
+from cellwright.journal.masking import Mask
+from cellwright.journal.names import RunId, new_run_id, run_id
 from cellwright.journal.questions import OpenQuestion
 from cellwright.journal.records import Records, RunStatus
 from cellwright.journal.recovery import Recovery, only_worker, pulse
@@ -68,7 +67,9 @@ class Journal:
         # Two seconds of import that readers of a journal need not pay.
         from cellwright.journal.engine import Engine
 
-        async with Records.open(where, chain_key=chain_key, mask=mask, synchronous=synchronous) as records:
+        async with Records.open(
+            where, chain_key=chain_key, mask=mask, synchronous=synchronous, at_crash_point=at_crash_point
+        ) as records:
             with only_worker(records.database.place):
                 effects = Effects(records.log, records.questions, at_crash_point)
                 engine = Engine(
@@ -158,14 +159,7 @@ class Journal:
 
     async def cancel(self, run: str, *, reason: str = "cancelled") -> None:
         """Stop a run and everything inside it; steps in flight are stopped, what is recorded stays."""
-        await self._row(run)
-        family = await self._family(run)
-        going = [row.workflow for row in family if row.is_going]
-        await self._engine.cancel(going)
-        await self.records.questions.withdraw(run, reason)
-        if run in going:
-            told = RunEnded(workflow=run, name=family[0].name, outcome="cancelled", error=reason)
-            await self.log.append(stream_of(run), told)
+        await steering.cancel(self.records, self._engine, run, reason=reason)
 
     async def resume(self, run: str, *, by: str = "") -> None:
         """Let a cancelled or dead run go on at its first step without a result. Nothing happens to one that goes on."""
@@ -181,36 +175,14 @@ class Journal:
 
         A run that still goes on is cancelled first. Workflows inside it that have not ended are forked with it.
         """
-        if (await self._row(run)).is_going:
-            await self.cancel(run, reason="forked")
-        chosen = run_id(new_run) if new_run is not None else new_run_id()
-        start = await self._fork(run, chosen, from_step)
-        told = RunForked(workflow=chosen, forked_from=run, from_step=start, version=self.version)
-        await self.log.append(stream_of(chosen), told)
-        return chosen
-
-    async def _fork(self, old: str, new: str, from_step: int | None) -> int:
-        steps = await self.records.database.read(lambda cursor: engine_tables.steps(cursor, old))
-        start = from_step if from_step is not None else max((step.number for step in steps), default=0) + 1
-        children: dict[str, str] = {}
-        for child in {step.child for step in steps if step.child is not None and step.number < start}:
-            row = await self.records.database.read(lambda cursor, child=child: engine_tables.workflow(cursor, child))
-            if row is not None and row.state not in {"done", "failed"}:
-                children[child] = new + child.removeprefix(old)
-                await self._fork(child, children[child], None)
-        await self._engine.fork(old, new, start, children)
-        return start
+        return await steering.fork(
+            self.records, self._engine, run, version=self.version, from_step=from_step, new_run=new_run
+        )
 
     # ── inside ──
 
     async def _row(self, run: str) -> engine_tables.WorkflowRow:
-        row = await self.records.database.read(lambda cursor: engine_tables.workflow(cursor, run))
-        if row is None:
-            raise UserError(f"No run {run!r}.", hint="See `cellwright journal runs`.")
-        return row
-
-    async def _family(self, run: str) -> list[engine_tables.WorkflowRow]:
-        return await self.records.database.read(lambda cursor: engine_tables.family(cursor, run))
+        return await steering.known_run(self.records, run)
 
     async def _outcome(self, row: engine_tables.WorkflowRow) -> Json:
         if row.state in {"cancelled", "dead"}:

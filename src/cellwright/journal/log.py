@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
 
@@ -13,14 +13,12 @@ from cellwright.journal.database import Cursor, Database, Row
 from cellwright.journal.events import Event, Recorded, decode, with_text
 from cellwright.journal.growth import Growth
 from cellwright.journal.leases import Lease, require_lease
+from cellwright.journal.masking import Mask
 from cellwright.journal.names import plain
 from cellwright.journal.tables import create_tables
 
 _PAGE: Final = 500
 _COLUMNS: Final = "stream, sequence, at_ms, kind, body, link, key"
-
-Mask = Callable[[str], str]
-"""Takes secrets out of a text."""
 
 
 class EventLog:
@@ -30,7 +28,8 @@ class EventLog:
         self.database: Final = database
         self.chain: Final = chain
         self.growth: Final = Growth(database)
-        self._mask = mask
+        self.mask: Final = mask
+        """Takes secrets out of what is told; what else is kept for people to read passes through it too."""
 
     @classmethod
     @asynccontextmanager
@@ -61,12 +60,12 @@ class EventLog:
         return last
 
     def append_inside(self, cursor: Cursor, stream: str, events: Sequence[Event], key: str = "") -> int:
-        """Add events in somebody's open transaction. Masking happens here and nowhere else."""
+        """Add events in somebody's open transaction. Events are masked here and nowhere else."""
         if key:
             plain(key, "key")
             assert len(events) == 1, "a key names one event"
-        if self._mask is not None:
-            events = [with_text(event, self._mask) for event in events]
+        if self.mask is not None:
+            events = [with_text(event, self.mask) for event in events]
         return append_events(cursor, self.chain, stream, events, key) if events else 0
 
     async def read(self, stream: str, after: int = 0, limit: int = _PAGE) -> list[Recorded]:

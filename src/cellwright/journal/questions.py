@@ -6,15 +6,19 @@ The question stands in a table of its own, so any door can show and answer it, i
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 import anyio
+import anyio.to_thread
 
 from cellwright.errors import Unavailable, UserError
+from cellwright.journal.crash import AtCrashPoint, CrashPoint, carry_on
 from cellwright.journal.database import Cursor, Row
-from cellwright.journal.events import QuestionAnswered, QuestionAsked, QuestionWithdrawn
+from cellwright.journal.events import Event, QuestionAnswered, QuestionAsked, QuestionWithdrawn
 from cellwright.journal.log import EventLog
+from cellwright.journal.masking import Mask, masked_json
 from cellwright.journal.names import QuestionId, run_of, stream_of
 from cellwright.journal.values import Json, dump, load
 
@@ -36,6 +40,11 @@ class Question:
     """The answers that are accepted; none: any answer is."""
     body: Json = None
     """Whatever the door needs to show exactly what will happen."""
+
+    def masked(self, mask: Mask) -> Question:
+        """The question as it is kept: people read it, so it holds no secret."""
+        choices = tuple(mask(choice) for choice in self.choices)
+        return replace(self, text=mask(self.text), choices=choices, body=masked_json(self.body, mask))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,14 +68,18 @@ class Withdrawn(Exception):
 class Questions:
     """All questions of a journal."""
 
-    def __init__(self, log: EventLog) -> None:
+    def __init__(self, log: EventLog, at_crash_point: AtCrashPoint = carry_on) -> None:
         self._log = log
         self._database = log.database
+        self._at = at_crash_point
         self._waiting: dict[QuestionId, anyio.Event] = {}
         self._somebody_waits = anyio.Event()
 
     async def open(self, question_id: QuestionId, workflow: str, question: Question) -> None:
-        """Ask, unless it was asked before."""
+        """Ask, unless it was asked before. Questions are masked here and nowhere else."""
+        if self._log.mask is not None:
+            # A long diff takes a while.
+            question = await anyio.to_thread.run_sync(question.masked, self._log.mask)
 
         def work(cursor: Cursor) -> None:
             cursor.execute(
@@ -90,8 +103,13 @@ class Questions:
         await self._database.write(work)
         self._log.growth.hint()
 
-    async def answer(self, question_id: str, answer: Json, *, by: str) -> OpenQuestion:
-        """Answer an open question. Raises `UserError` if there is none, it is closed, or the answer is no choice."""
+    async def answer(
+        self, question_id: str, answer: Json, *, by: str, also: Sequence[tuple[str, Event]] = ()
+    ) -> OpenQuestion:
+        """Answer an open question. Raises `UserError` if there is none, it is closed, or the answer is no choice.
+
+        `also`: what follows from the answer, each with its stream; told in the transaction that keeps the answer.
+        """
 
         def work(cursor: Cursor) -> OpenQuestion:
             workflow = _check_answer(question_id, _get(cursor, question_id), answer).workflow
@@ -105,11 +123,15 @@ class Questions:
             shown = answer if isinstance(answer, str) else dump(answer)
             told = QuestionAnswered(question=question_id, answer=shown, by=by)
             self._log.append_inside(cursor, stream_of(workflow), [told])
+            for stream, event in also:
+                self._log.append_inside(cursor, stream, [event])
             answered = _get(cursor, question_id)
             assert answered is not None
+            self._at(CrashPoint.ANSWER_COMMITTING)
             return answered
 
         answered = await self._database.write(work)
+        self._at(CrashPoint.ANSWER_COMMITTED)
         self._wake(answered.id)
         self._log.growth.hint()
         return answered

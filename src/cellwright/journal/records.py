@@ -10,13 +10,16 @@ from typing import Final, Literal
 
 from cellwright.errors import UserError
 from cellwright.journal import engine_tables
-from cellwright.journal.chain import Chain, read_key
+from cellwright.journal.chain import Chain, read_existing_key, read_key
+from cellwright.journal.crash import AtCrashPoint, carry_on
 from cellwright.journal.database import Cursor, Database, Place, Synchronous
 from cellwright.journal.engine_tables import RunState, StepRow, WorkflowRow
 from cellwright.journal.events import RunResumed
 from cellwright.journal.leases import Leases
-from cellwright.journal.log import EventLog, Mask
+from cellwright.journal.log import EventLog
+from cellwright.journal.masking import Mask
 from cellwright.journal.names import RunId, stream_of
+from cellwright.journal.presence import is_journal
 from cellwright.journal.questions import OpenQuestion, Questions, reopen
 from cellwright.journal.recovery import forget_attempts
 
@@ -51,10 +54,10 @@ class RunStatus:
 class Records:
     """A journal's records."""
 
-    def __init__(self, log: EventLog) -> None:
+    def __init__(self, log: EventLog, at_crash_point: AtCrashPoint = carry_on) -> None:
         self.log: Final = log
         self.database: Final = log.database
-        self.questions: Final = Questions(log)
+        self.questions: Final = Questions(log, at_crash_point)
         self.leases: Final = Leases(log.database)
 
     @classmethod
@@ -66,6 +69,7 @@ class Records:
         chain_key: bytes | None = None,
         mask: Mask | None = None,
         synchronous: Synchronous = "normal",
+        at_crash_point: AtCrashPoint = carry_on,
     ) -> AsyncGenerator[Records]:
         """The records of a journal, made if there is none.
 
@@ -74,7 +78,7 @@ class Records:
         place = Place.of(where)
         database = Database(place, synchronous=synchronous)
         async with EventLog.open(database, chain=Chain(chain_key or own_key(place)), mask=mask) as log:
-            yield cls(log)
+            yield cls(log, at_crash_point)
 
     async def status(self, run: str) -> RunStatus:
         """How a run stands. Raises `UserError` if there is none of that name."""
@@ -99,6 +103,11 @@ class Records:
         rows = await self.database.read(engine_tables.top_level)
         return [_status(row, (), (), tuple(asked.get(row.workflow, ()))) for row in rows]
 
+    async def versions_at_work(self) -> list[str]:
+        """The versions of the code that workers have, the latest sign of life first."""
+        select = "SELECT version FROM cellwright_worker GROUP BY version ORDER BY max(beat_ms) DESC"
+        return [row[0] for row in await self.database.read(lambda cursor: cursor.execute(select).all())]
+
     async def requeue(self, run: str, *, by: str) -> bool:
         """Let a cancelled or dead run go on, at whichever worker of its version takes it; whether it had stopped."""
 
@@ -120,11 +129,15 @@ class Records:
 
 
 def own_key(place: Place) -> bytes:
-    """The chain key that stands beside a SQLite journal. Raises `UserError` for any other."""
+    """The chain key that stands beside a SQLite journal; made with the journal, never for one that has lost its own.
+
+    Raises `UserError`: what is written with another key would look forged from there on.
+    """
     if place.path is None:
         raise UserError("A journal on Postgres needs its chain key.", hint="Give the key file all workers share.")
     place.path.parent.mkdir(parents=True, exist_ok=True)
-    return read_key(place.path.with_suffix(".key"))
+    path = place.path.with_suffix(".key")
+    return read_existing_key(path) if is_journal(place) else read_key(path)
 
 
 def _status(

@@ -9,6 +9,7 @@ import dbos
 from cellwright.journal.blobs import Blobs
 from cellwright.journal.crash import AtCrashPoint, CrashPoint
 from cellwright.journal.envelope import disclose, enclose
+from cellwright.journal.masking import Mask
 from cellwright.journal.values import dump, load
 
 _BLOB_CHARACTERS: Final = 64_000
@@ -18,13 +19,14 @@ _BLOB_CHARACTERS: Final = 64_000
 class JsonSerializer(dbos.Serializer):
     """JSON for everything; large values as blobs, errors in their envelope."""
 
-    def __init__(self, blobs: Blobs, at_crash_point: AtCrashPoint) -> None:
+    def __init__(self, blobs: Blobs, at_crash_point: AtCrashPoint, mask: Mask | None) -> None:
         self._blobs = blobs
         self._at = at_crash_point
+        self._mask = mask
 
     def serialize(self, data: Any) -> str:
         """The text that is kept."""
-        text = dump({"error": enclose(data)} if isinstance(data, BaseException) else {"value": data})
+        text = dump({"error": enclose(data, self._mask)} if isinstance(data, BaseException) else {"value": data})
         if len(text) <= _BLOB_CHARACTERS:
             return text
         kept = dump({"blob": self._blobs.put(text), "characters": len(text)})

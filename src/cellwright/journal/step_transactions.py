@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dbos._sys_db import SystemDatabase
+from sqlalchemy.exc import DBAPIError
 
 from cellwright.journal.crash import AtCrashPoint, CrashPoint
 from cellwright.journal.database import Cursor
@@ -20,6 +21,7 @@ from cellwright.journal.effects import record_effect
 from cellwright.journal.events import Event, StepErred, StepFinished, StepStarted
 from cellwright.journal.log import EventLog
 from cellwright.journal.names import stream_of
+from cellwright.journal.prepared_steps import PreparedSteps
 from cellwright.journal.values import Json
 
 
@@ -35,7 +37,7 @@ class Ticket:
     began: float = 0.0
     result: Json = None
     error: str = ""
-    events: tuple[Event, ...] = ()
+    events: tuple[Event, ...] | None = None
     """What to tell instead of the step itself."""
 
 
@@ -69,38 +71,40 @@ class StepTransactions:
 
     def _attach(self, system: Any) -> None:
         """Wrap the two places where it has a step's transaction open."""
-        look_up, record = system._check_operation_execution_txn, system._record_operation_result_txn
+        steps = PreparedSteps.of(system)
 
         def looked_up(workflow_id: str, function_id: int, function_name: str, conn: Any) -> Any:
-            found = look_up(workflow_id, function_id, function_name, conn)
+            found = steps.look_up(workflow_id, function_id, function_name, conn)
             ticket = TICKET.get()
             if found is None and ticket is not None and ticket.workflow == workflow_id:
                 ticket.step, ticket.began = function_id, time.perf_counter()
-                self._started(conn, ticket)
+                with _known_to_the_engine():
+                    self._started(conn, ticket)
             return found
 
         def recorded(result: Mapping[str, Any], at_ms: int, conn: Any, *, owner_xid: str | None = None) -> None:
             # It checks first that this execution still owns the workflow, and locks that until the commit.
-            record(result, at_ms, conn, owner_xid=owner_xid)
+            steps.record(result, at_ms, conn, owner_xid=owner_xid)
             ticket = TICKET.get()
             if ticket is not None and (ticket.workflow, ticket.step) == (
                 result["workflow_uuid"],
                 result["function_id"],
             ):
-                self._recorded(conn, ticket)
+                with _known_to_the_engine():
+                    self._recorded(conn, ticket)
                 self._at(CrashPoint.STEP_COMMITTING)
 
         system._check_operation_execution_txn = looked_up
         system._record_operation_result_txn = recorded
 
     def _started(self, conn: Any, ticket: Ticket) -> None:
-        if not ticket.events:
+        if ticket.events is None:
             started = StepStarted(workflow=ticket.workflow, step=ticket.step, name=ticket.name)
             self._tell(self._cursor(conn), ticket, started)
 
     def _recorded(self, conn: Any, ticket: Ticket) -> None:
         cursor = self._cursor(conn)
-        if ticket.events:
+        if ticket.events is not None:
             self._tell(cursor, ticket, *ticket.events)
             return
         if ticket.effect:
@@ -112,6 +116,17 @@ class StepTransactions:
 
     def _cursor(self, conn: Any) -> Cursor:
         return Cursor(conn.connection.dbapi_connection.cursor(), self._log.database.dialect)
+
+
+@contextmanager
+def _known_to_the_engine() -> Generator[None]:
+    """Driver errors as SQLAlchemy raises them: only then does the engine try again after a deadlock or a lost line."""
+    try:
+        yield
+    except Exception as error:
+        if any(kind.__name__ in {"DatabaseError", "InterfaceError"} for kind in type(error).__mro__):
+            raise DBAPIError("telling of a step", None, error) from error
+        raise
 
 
 def _ended(ticket: Ticket) -> Event:

@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelResponse, ModelResponseStreamEvent
 from pydantic_ai.tools import ToolDefinition
@@ -47,7 +47,7 @@ class Request:
         messages = ModelMessagesTypeAdapter.dump_python(list(self.messages), mode="json")
         content = to_json(
             [
-                _without_times(messages),
+                [_without_stamps(message) for message in messages],
                 [_tool(tool) for tool in self.tools],
                 None if self.output is None else [self.output.name, self.output.schema, self.output.description],
                 self.settings,
@@ -223,9 +223,14 @@ def _tool(tool: ToolDefinition) -> list[Any]:
     return [tool.name, tool.description, tool.parameters_json_schema, tool.strict]
 
 
-def _without_times(value: Any) -> Any:
-    if isinstance(value, dict):
-        # Ids of a run and its conversation are stamped by pydantic-ai, anew in each process.
-        stamped = ("timestamp", "run_id", "conversation_id")
-        return {key: _without_times(inner) for key, inner in value.items() if key not in stamped}
-    return [_without_times(inner) for inner in value] if isinstance(value, list) else value
+_STAMPED: Final = frozenset({"timestamp", "run_id", "conversation_id"})
+"""What pydantic-ai stamps on messages and their parts, anew in each process."""
+
+
+def _without_stamps(message: dict[str, Any]) -> dict[str, Any]:
+    """Only the stamps: a tool's argument may well be called `timestamp`."""
+    plain = {key: value for key, value in message.items() if key not in _STAMPED}
+    plain["parts"] = [
+        {key: value for key, value in part.items() if key not in _STAMPED} for part in message.get("parts", ())
+    ]
+    return plain

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from cellwright.errors import UserError
 from cellwright.policy.action_json import action_json, parse_action
+from cellwright.policy.actions import Fingerprint
 from cellwright.policy.approvals import (
     Answered,
     Door,
@@ -39,6 +40,7 @@ class _Question(_Strict):
     reason: str
     asked_at: datetime
     expires_at: datetime | None
+    masked_from: str | None = None
 
 
 class _Person(_Strict):
@@ -121,6 +123,7 @@ def _kept_question(question: Question) -> _Question:
         reason=question.reason,
         asked_at=question.asked_at,
         expires_at=question.expires_at,
+        masked_from=question.masked_from,
     )
 
 
@@ -153,6 +156,7 @@ def _question(kept: _Question) -> Question:
         reason=kept.reason,
         asked_at=kept.asked_at,
         expires_at=kept.expires_at,
+        masked_from=None if kept.masked_from is None else Fingerprint(kept.masked_from),
     )
 
 

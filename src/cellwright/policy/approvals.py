@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import Final, Literal, NewType, assert_never
 
 from cellwright.errors import Defect
-from cellwright.policy.actions import Action, Fingerprint, Spend, fingerprint
+from cellwright.policy.actions import Action, Fingerprint, Spend, fingerprint, fingerprint_of
 from cellwright.policy.envelope import Envelope
 from cellwright.policy.shown import shown
 from cellwright.policy.targets import Malformed, Scope, scope_of
@@ -66,19 +66,27 @@ class Question:
     """Why it asks, with the rule that decided."""
     asked_at: datetime
     expires_at: datetime | None = None
+    masked_from: Fingerprint | None = None
+    """What it is really about, if secrets were taken out of `about` before it was kept and shown."""
 
     @property
     def fingerprint(self) -> Fingerprint:
-        """Names exactly what is asked about."""
-        return self.about.fingerprint if isinstance(self.about, Envelope) else fingerprint(self.about)
+        """Names exactly what is asked about: what is shown and, if that is masked, what stands behind it."""
+        shown_about = about_fingerprint(self.about)
+        return shown_about if self.masked_from is None else fingerprint_of((shown_about, self.masked_from))
 
     @property
     def offers(self) -> tuple[Reach, ...]:
-        """How far a yes may reach. Money is agreed once, or as a budget; an envelope holds for its run."""
+        """How far a yes may reach. Money is agreed once, or as a budget; an envelope holds for its run.
+
+        A lasting yes would keep what it covers, so something with a secret in it is allowed once.
+        """
         match self.about:
             case Envelope():
                 return ("run",)
             case Spend():
+                return ("once",)
+            case _ if self.masked_from is not None:
                 return ("once",)
             case _:
                 return ("once", "run", "always")
@@ -96,7 +104,14 @@ class Question:
         lines = [self.about.describe(), f"Asked because: {shown(self.reason)}"]
         if self.scope is not None and "always" in self.offers:
             lines.append(f"A yes for this run or always would cover: {self.scope.describe()}")
+        if self.masked_from is not None:
+            lines.append("Secrets in it are masked.")
         return "\n".join(lines)
+
+
+def about_fingerprint(about: Action | Envelope) -> Fingerprint:
+    """Names exactly what a question can be about."""
+    return about.fingerprint if isinstance(about, Envelope) else fingerprint(about)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -103,6 +103,10 @@ class Ledger:
     settled: frozenset[UseId] = frozenset()
     unpriced: Mapping[UseId, tuple[Use, date]] = field(default_factory=dict[UseId, tuple[Use, date]])
     """Settled uses whose price nobody knows yet, and their day."""
+    prices: Mapping[UseId, Money] = field(default_factory=dict[UseId, Money])
+    """What a person has put on uses whose price nobody knew, or that are in another currency."""
+    uncounted: frozenset[str] = frozenset()
+    """Runs that go on although nobody knows what some of their uses cost: what is known still counts."""
 
     def used(self, account: Account) -> Decimal:
         """What was used, reservations not counted."""
@@ -141,6 +145,8 @@ class Unpriced:
     limit: Limit
     party: str
     why: str
+    use: UseId | None = None
+    """The use that has no price in the limit's currency; None if it is a sum in another one."""
 
     def describe(self) -> str:
         """The question to the person."""
@@ -154,6 +160,7 @@ def reserve(ledger: Ledger, estimate: Use, now: datetime) -> Budget:
     """Hold what a call is expected to use, or say which limit it would pass. Reserving again replaces."""
     if estimate.id in ledger.settled:
         return Within(ledger=ledger)
+    estimate = _with_price(ledger, estimate)
     held = replace(ledger, held={**ledger.held, estimate.id: estimate})
     answer = _check(held, estimate, _day(now))
     return answer if isinstance(answer, Within) else replace(answer, ledger=ledger)
@@ -163,6 +170,7 @@ def settle(ledger: Ledger, actual: Use, now: datetime) -> Budget:
     """Count what a call really used and let go of what was held for it. Counted once, and always."""
     if actual.id in ledger.settled:
         return Within(ledger=ledger)
+    actual = _with_price(ledger, actual)
     day = _day(now)
     is_unpriced = isinstance(actual.price, UnknownPrice)
     counted = replace(
@@ -185,15 +193,31 @@ def release(ledger: Ledger, use: UseId) -> Ledger:
 
 
 def price(ledger: Ledger, use: UseId, money: Money) -> Ledger:
-    """The ledger once the unknown price of a use is known, or a person has put one on it."""
-    if use not in ledger.unpriced:
+    """The ledger once the unknown price of a use is known, or a person has put one on it, before or after it."""
+    if use in ledger.unpriced:
+        unpriced, day = ledger.unpriced[use]
+        return replace(
+            ledger,
+            totals=_with(ledger.totals, replace(unpriced, price=money), ("money",), day),
+            unpriced={key: entry for key, entry in ledger.unpriced.items() if key != use},
+        )
+    if use in ledger.settled:
         return ledger
-    unpriced, day = ledger.unpriced[use]
-    return replace(
-        ledger,
-        totals=_with(ledger.totals, replace(unpriced, price=money), ("money",), day),
-        unpriced={key: entry for key, entry in ledger.unpriced.items() if key != use},
-    )
+    priced = replace(ledger, prices={**ledger.prices, use: money})
+    return replace(priced, held={key: _with_price(priced, held) for key, held in ledger.held.items()})
+
+
+def leave_uncounted(ledger: Ledger, run: str) -> Ledger:
+    """The ledger once a person lets a run go on without knowing what some of its uses cost."""
+    return replace(ledger, uncounted=ledger.uncounted | {run})
+
+
+def _with_price(ledger: Ledger, use: Use) -> Use:
+    """The use at the price a person has put on it, unless its own can be compared with that."""
+    given = ledger.prices.get(use.id)
+    if given is None or (isinstance(use.price, Money) and use.price.currency == given.currency):
+        return use
+    return replace(use, price=given)
 
 
 def _with(
@@ -217,8 +241,8 @@ def _check(ledger: Ledger, use: Use, day: date) -> Budget:
         if not party:
             continue
         account = Account(measure=limit.measure, per=limit.per, party=party, currency=limit.currency, day=when)
-        if limit.measure == "money" and (why := _incomparable(ledger, account)):
-            return Unpriced(ledger=ledger, limit=limit, party=party, why=why)
+        if limit.measure == "money" and use.run not in ledger.uncounted and (found := _incomparable(ledger, account)):
+            return Unpriced(ledger=ledger, limit=limit, party=party, use=found[0], why=found[1])
         used = _standing(ledger, account)
         if used > limit.at_most:
             return Reached(ledger=ledger, limit=limit, party=party, used=used)
@@ -232,18 +256,18 @@ def _standing(ledger: Ledger, account: Account) -> Decimal:
     return total
 
 
-def _incomparable(ledger: Ledger, account: Account) -> str:
+def _incomparable(ledger: Ledger, account: Account) -> tuple[UseId | None, str] | None:
     """Which money of this account cannot be set against its limit: unknown, or of another currency."""
     settled = [use for use, day in ledger.unpriced.values() if account.day in (None, day)]
     for use in (*_held_by(ledger, account), *settled):
         if use.party(account.per) == account.party and isinstance(use.price, UnknownPrice):
-            return f"use {use.id} has {use.price}"
+            return use.id, f"use {use.id} has {use.price}"
         if isinstance(use.price, Money) and use.price.currency != account.currency and use.price.amount:
-            return f"use {use.id} costs {use.price}"
+            return use.id, f"use {use.id} costs {use.price}"
     for other, total in ledger.totals.items():
         if replace(other, currency=account.currency) == account and other != account:
-            return f"{total:f} {other.currency} were spent"
-    return ""
+            return None, f"{total:f} {other.currency} were spent"
+    return None
 
 
 def _held_by(ledger: Ledger, account: Account) -> list[Use]:

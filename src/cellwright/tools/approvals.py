@@ -6,12 +6,15 @@ through the same check that let it in: what was not said by a person at a door, 
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final, Literal, assert_never
 
-from cellwright.errors import UserError
-from cellwright.journal import Flow, Json, OpenQuestion, Records
+import anyio.to_thread
+
+from cellwright.errors import Defect, UserError
+from cellwright.journal import Flow, Json, OpenQuestion, Records, masked_json
 from cellwright.journal import Question as Asking
 from cellwright.policy import (
     Action,
@@ -21,6 +24,7 @@ from cellwright.policy import (
     Grant,
     Lapsed,
     Masker,
+    No,
     Pending,
     Person,
     Question,
@@ -34,10 +38,12 @@ from cellwright.policy import (
     parse_question,
     question_json,
 )
+from cellwright.policy.approvals import about_fingerprint
 from cellwright.tools import budget_questions
-from cellwright.tools.budget_questions import BUDGET, BudgetAnswered, BudgetQuestion, Raise
+from cellwright.tools.budget_questions import BUDGET, BudgetAnswered, BudgetQuestion, BudgetReply
 from cellwright.tools.grants import STREAM, given, read_grants, taken_back
 
+logger = logging.getLogger(__name__)
 APPROVAL: Final = "approval"
 """The topic of a question about an action or an envelope."""
 
@@ -47,21 +53,47 @@ Kept = Answered | BudgetAnswered
 
 async def ask_approval(flow: Flow, about: Action | Envelope, *, reason: str, project: str, masker: Masker) -> Answered:
     """What a person says to this, however long it takes; survives restarts."""
-    asked_at = await flow.step("ask for approval", _now, returns=datetime)
-    question = Question(
+
+    async def put() -> Json:
         # The journal numbers questions; the answer brings the number along.
-        id=QuestionId(flow.id),
-        run=flow.run,
-        project=project,
-        about=about,
-        reason=reason,
-        asked_at=asked_at,
-    )
-    headline = masker.mask(about.describe()).text.split("\n", 1)[0]
-    asking = Asking(topic=APPROVAL, text=headline, body=question_json(Pending(question=question)))
+        question = _question(flow.id, flow.run, about, reason, project)
+        return await anyio.to_thread.run_sync(_shown_body, question, masker)
+
+    body = await flow.step("ask for approval", put)
+    question = parse_question(body).question
+    if (question.masked_from or question.fingerprint) != about_fingerprint(about):
+        raise Defect(
+            f"{flow.id!r} asked about something else than it wants now.",
+            hint="A replayed workflow must want the same: make the action inside a step.",
+        )
+    asking = Asking(topic=APPROVAL, text=question.about.describe().split("\n", 1)[0], body=body)
     while (answered := _read_answer(question, await flow.ask(asking))) is None:
         pass
-    return answered
+    # The person was shown the masked one; the workflow goes on with what stands behind it.
+    return replace(answered, question=replace(answered.question, about=about, masked_from=None))
+
+
+def can_be_shown(about: Action | Envelope, project: str, masker: Masker) -> bool:
+    """Whether it is still something one can be asked about once its secrets are masked."""
+    try:
+        _shown_body(_question("", "", about, "", project), masker)
+    except UserError:
+        return False
+    return True
+
+
+def _question(number: str, run: str, about: Action | Envelope, reason: str, project: str) -> Question:
+    return Question(
+        id=QuestionId(number), run=run, project=project, about=about, reason=reason, asked_at=datetime.now(UTC)
+    )
+
+
+def _shown_body(question: Question, masker: Masker) -> Json:
+    """The question as it is kept and shown, without secrets. Raises `UserError` if then nothing can be asked."""
+    shown = parse_question(masked_json(question_json(Pending(question=question)), lambda text: masker.mask(text).text))
+    is_same = shown.question.about == question.about
+    masked_from = None if is_same else about_fingerprint(question.about)
+    return question_json(Pending(question=replace(shown.question, masked_from=masked_from)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +115,8 @@ class Desk:
     async def pending(self) -> list[OnDesk]:
         """What people should answer, oldest first."""
         found = await self._records.questions.pending()
-        return [_on_desk(kept) for kept in found if kept.question.topic in {APPROVAL, BUDGET}]
+        asked = [_readable(kept) for kept in found if kept.question.topic in {APPROVAL, BUDGET}]
+        return [question for question in asked if question is not None]
 
     async def show(self, number: str) -> OnDesk:
         """One question, whatever became of it. Raises `UserError` if there is none."""
@@ -93,9 +126,12 @@ class Desk:
         return _on_desk(kept)
 
     async def answer(
-        self, number: str, reply: Reply | Raise, person: Person, shown_fingerprint: str
+        self, number: str, reply: Reply | BudgetReply, person: Person, shown_fingerprint: str
     ) -> Kept | AnswerRefused:
-        """Answer for a person whom a door has recognised, about what it showed them. The first answer stands."""
+        """Answer for a person whom a door has recognised, about what it showed them. The first answer stands.
+
+        The answer, its event and the lasting yes that follows from it are kept together or not at all.
+        """
         found = await self.show(number)
         said = _answer(found, reply, person, shown_fingerprint, datetime.now(UTC))
         if isinstance(said, AnswerRefused):
@@ -106,43 +142,42 @@ class Desk:
                 why="not-offered", message="What it would cover holds a secret, which is not kept: possible is once."
             )
         try:
-            await self._records.questions.answer(number, _answer_body(said), by=person.name)
+            also = [] if grant is None else [(STREAM, given(grant))]
+            await self._records.questions.answer(number, _answer_body(said), by=person.name, also=also)
         except UserError:
             # Somebody was faster; anything else is still an error.
             refused = _answer(await self.show(number), reply, person, shown_fingerprint, datetime.now(UTC))
             if isinstance(refused, AnswerRefused):
                 return refused
             raise
-        if grant is not None:
-            await self._records.log.append(STREAM, given(grant))
         return said
 
     async def grants(self, now: datetime) -> tuple[Grant, ...]:
         """Every yes that still allows something: for always until it expires, for a run until that has ended."""
         runs = {status.run for status in await self._records.runs() if status.standing not in {"done", "failed"}}
-        grants = active((await read_grants(self._records.log)).values(), now)
+        grants = active((await read_grants(self._records.log.read_all)).values(), now)
         return tuple(grant for grant in grants if grant.reach == "always" or grant.run in runs)
 
     async def revoke(self, number: str, person: Person) -> Grant | AnswerRefused:
         """Take a lasting yes back; the next time it asks again. Raises `UserError` if there is none."""
         if type(person) is not Person:
             return AnswerRefused(why="not-a-person", message="Only a person at a door can take back what one gave.")
-        grant = (await read_grants(self._records.log)).get(QuestionId(number))
+        grant = (await read_grants(self._records.log.read_all)).get(QuestionId(number))
         if grant is None:
             raise UserError(f"No lasting yes {number!r}.", hint="See `cellwright approvals grants`.")
         if grant.revoked_at is None:
             await self._records.log.append(STREAM, taken_back(grant, person))
-        return (await read_grants(self._records.log))[grant.id]
+        return (await read_grants(self._records.log.read_all))[grant.id]
 
 
 # ── decided purely ──
 
 
 def _answer(
-    found: OnDesk, reply: Reply | Raise, person: Person, shown_fingerprint: str, now: datetime
+    found: OnDesk, reply: Reply | BudgetReply, person: Person, shown_fingerprint: str, now: datetime
 ) -> Kept | AnswerRefused:
     match found.question:
-        case Question() as question if not isinstance(reply, Raise):
+        case Question() as question if isinstance(reply, Yes | No):
             state = _state(question, found)
             return answer(state, reply, origin=person, shown_fingerprint=shown_fingerprint, now=now)
         case BudgetQuestion() as question if not isinstance(reply, Yes):
@@ -169,11 +204,22 @@ def _state(question: Question, found: OnDesk) -> QuestionState:
 
 
 def _lasting(said: Kept) -> Grant | None:
-    grant = grant_of(said) if isinstance(said, Answered) else None
-    return None if grant is None or grant.reach == "once" else grant
+    """What the answer allows beyond the action that asked."""
+    if not isinstance(said, Answered) or isinstance(said.reply, No) or said.reply.reach == "once":
+        return None
+    return grant_of(said)
 
 
 # ── how the journal keeps it ──
+
+
+def _readable(kept: OpenQuestion) -> OnDesk | None:
+    """One question that cannot be read must not hide the others."""
+    try:
+        return _on_desk(kept)
+    except UserError as problem:
+        logger.warning("The question %s cannot be shown: %s", kept.id, problem)
+        return None
 
 
 def _on_desk(kept: OpenQuestion) -> OnDesk:
@@ -206,7 +252,3 @@ def _read_answer(question: Question, kept: Any) -> Answered | None:
     fingerprint = str(kept.get("fingerprint"))
     checked = answer(Pending(question=numbered), read.reply, origin=read.by, shown_fingerprint=fingerprint, now=read.at)
     return checked if isinstance(checked, Answered) else None
-
-
-async def _now() -> datetime:
-    return datetime.now(UTC)

@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final, Literal, cast
+from typing import Any, cast
 
-from cellwright.journal import AuditRecorded, EventLog, Recorded, stream_of
+from cellwright.journal import AuditRecorded, Recorded
 from cellwright.policy import Actor, AuditEntry, Fingerprint, Kind, Result, Saying
-
-Stage = Literal["waiting", "judged", "ended"]
-"""An action is told when it begins to wait for a person, when it is permitted or refused, and when it has ended."""
-_KEY: Final = "audit"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,9 +24,9 @@ class AuditLine:
         return {"call": self.call, **self.entry.json()}
 
 
-async def tell(log: EventLog, call: str, stage: Stage, entry: AuditEntry) -> None:
-    """Tell one stage of a call in its run's stream, once, however often the workflow is replayed."""
-    event = AuditRecorded(
+def told(call: str, entry: AuditEntry) -> AuditRecorded:
+    """What is told of a call: when it begins to wait for a person, is permitted or refused, and has ended."""
+    return AuditRecorded(
         run=entry.run,
         person=entry.who.person,
         agent=entry.who.agent,
@@ -43,25 +39,20 @@ async def tell(log: EventLog, call: str, stage: Stage, entry: AuditEntry) -> Non
         reason=entry.reason,
         result=entry.result,
         detail=entry.detail,
+        call=call,
     )
-    await log.append(stream_of(entry.run), event, key=f"{_KEY} {call} {stage}")
 
 
 def audit_trail(events: Iterable[Recorded]) -> list[AuditLine]:
     """The last entry of each call, in the order they were told. Without a result it says `unknown` or `waiting`."""
     lines: dict[str, AuditLine] = {}
     for recorded in events:
-        if isinstance(recorded.event, AuditRecorded):
-            call = _call(recorded.key)
-            name = call or f"{recorded.stream} {recorded.sequence}"
+        event = recorded.event
+        if isinstance(event, AuditRecorded):
+            name = event.call or f"{recorded.stream} {recorded.sequence}"
             lines.pop(name, None)
-            lines[name] = AuditLine(call=call, entry=_entry(recorded.event, recorded.at_ms))
+            lines[name] = AuditLine(call=event.call, entry=_entry(event, recorded.at_ms))
     return list(lines.values())
-
-
-def _call(key: str) -> str:
-    head, _, rest = key.partition(" ")
-    return rest.rpartition(" ")[0] if head == _KEY else ""
 
 
 def _entry(event: AuditRecorded, at_ms: int) -> AuditEntry:

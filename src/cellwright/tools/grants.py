@@ -5,13 +5,13 @@ Only a yes for a run or for always is told here: one for once is used up by the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterable, Callable, Mapping
 from datetime import UTC, datetime
 from typing import Final
 
 from pydantic import TypeAdapter, ValidationError
 
-from cellwright.journal import EventLog, Fact, Recorded
+from cellwright.journal import Fact, Recorded
 from cellwright.policy import Grant, Person, QuestionId, revoke
 
 STREAM: Final = "approvals"
@@ -45,10 +45,10 @@ def with_event(grants: Grants, recorded: Recorded) -> Grants:
     return grants
 
 
-async def read_grants(log: EventLog) -> Grants:
-    """Every lasting yes by its question, those that are over included."""
+async def read_grants(read: Callable[[str], AsyncIterable[Recorded]]) -> Grants:
+    """Every lasting yes by its question, those that are over included; `read` is a log's or a flow's."""
     grants: Grants = {}
-    async for recorded in log.read_all(STREAM):
+    async for recorded in read(STREAM):
         grants = with_event(grants, recorded)
     return grants
 

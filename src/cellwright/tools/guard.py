@@ -15,7 +15,7 @@ from typing import Final, Literal, assert_never
 import anyio.to_thread
 
 from cellwright.errors import Defect
-from cellwright.journal import EventLog, Flow
+from cellwright.journal import Flow
 from cellwright.policy import (
     Action,
     Actor,
@@ -26,24 +26,22 @@ from cellwright.policy import (
     ByGrant,
     ByShape,
     Deny,
-    Grant,
     Ledger,
     Masker,
     No,
-    QuestionId,
     Reached,
     Rules,
+    Unpriced,
     Verdict,
     action_json,
     audit_entry,
     fingerprint,
-    grant_of,
     judge,
 )
 from cellwright.policy.actions import fingerprint_of
 from cellwright.policy.shown import shown_block
-from cellwright.tools.approvals import Kept, ask_approval
-from cellwright.tools.audit_trail import Stage, tell
+from cellwright.tools.approvals import Kept, ask_approval, can_be_shown
+from cellwright.tools.audit_trail import told
 from cellwright.tools.budget_questions import BudgetAnswered, ask_for_more
 from cellwright.tools.grants import read_grants
 
@@ -85,12 +83,10 @@ class _Ruling:
 class Guard:
     """Stands before the tools of runs under one set of rules."""
 
-    def __init__(self, *, log: EventLog, rules: Rules, masker: Masker, envelope: AgreedEnvelope | None = None) -> None:
-        self._log = log
+    def __init__(self, *, rules: Rules, masker: Masker, envelope: AgreedEnvelope | None = None) -> None:
         self._rules = rules
         self._masker = masker
         self._envelope = envelope
-        self._heard: dict[QuestionId, Grant] = {}
 
     async def permit(self, flow: Flow, action: Action, who: Actor) -> Permitted | Refused:
         """Whether the action may happen now. Waits for a person where one must be asked, however long it takes."""
@@ -102,31 +98,31 @@ class Guard:
             )
         match ruling.entry.verdict:
             case "allow":
-                return await self._let(ruling.call, ruling.entry)
+                return await self._let(flow, ruling.call, ruling.entry)
             case "deny":
-                return await self._refuse(ruling.call, ruling.entry, "Not allowed.")
+                return await self._refuse(flow, ruling.call, ruling.entry, "Not allowed.")
             case "ask":
                 return await self._ask(flow, action, ruling)
             case _:
                 assert_never(ruling.entry.verdict)
 
     async def record_result(
-        self, permitted: Permitted, result: Literal["done", "failed", "unknown"], detail: str = ""
+        self, flow: Flow, permitted: Permitted, result: Literal["done", "failed", "unknown"], detail: str = ""
     ) -> None:
         """Tell what came of a permitted action. Until then the trail says `unknown`: it may have happened."""
-        await self._tell(permitted.call, "ended", replace(permitted.entry, result=result, detail=self._masked(detail)))
+        ended = replace(permitted.entry, result=result, detail=self._masked(detail))
+        await flow.tell(told(permitted.call, ended))
 
-    async def ask_for_more(self, flow: Flow, reached: Reached, who: Actor) -> Raised | Refused:
-        """Pause because a budget is reached, until a person raises it or stops the work."""
-        answered = await ask_for_more(flow, reached)
-        entry = _raise_entry(answered, who)
+    async def ask_for_more(self, flow: Flow, stop: Reached | Unpriced, who: Actor) -> Raised | Refused:
+        """Pause because a budget is reached or a price unknown, until a person lets it go on or stops the work."""
+        answered = await ask_for_more(flow, stop, self._masker)
+        entry = self._masked_entry(_budget_entry(answered, who))
         call = fingerprint_of(answered.question.id)[:16]
         if isinstance(answered.reply, No):
-            return await self._refuse(
-                call, entry, f"Not more than {reached.limit.describe()}.", answered.reply.feedback
-            )
-        await self._tell(call, "judged", replace(entry, result="done"))
-        return Raised(ledger=answered.ledger(reached.ledger))
+            limit = f"Not more than {stop.limit.describe()}."
+            return await self._refuse(flow, call, entry, limit, answered.reply.feedback)
+        await flow.tell(told(call, replace(entry, result="done")))
+        return Raised(ledger=answered.ledger(stop.ledger))
 
     # ── judging ──
 
@@ -134,46 +130,41 @@ class Guard:
         now = datetime.now(UTC)
         verdict: Verdict = judge(action, self._rules, self._envelope, run=flow.run, now=now)
         if isinstance(verdict, Ask):
-            grants = await self._grants()
-            verdict = judge(action, self._rules, self._envelope, grants, run=flow.run, now=now)
-        if isinstance(verdict, Ask) and not _can_be_kept(action):
-            verdict = Deny(reason="Its text is not Unicode, so nobody could be shown it.", basis=ByShape())
+            grants = await read_grants(flow.read)
+            verdict = judge(action, self._rules, self._envelope, tuple(grants.values()), run=flow.run, now=now)
+        if isinstance(verdict, Ask) and (why := await self._why_not_shown(action)):
+            verdict = Deny(reason=f"{why}, so nobody could be shown it.", basis=ByShape())
         entry = audit_entry(action, verdict, at=now, run=flow.run, who=who, result="unknown")
         # A long diff takes the masker a while.
         masked = await anyio.to_thread.run_sync(self._masked_entry, entry)
         return _Ruling(call=secrets.token_hex(8), entry=masked)
 
-    async def _grants(self) -> list[Grant]:
-        """Every lasting yes; those heard here count before the door that took them has told the journal."""
-        told = await read_grants(self._log)
-        self._heard = {number: grant for number, grant in self._heard.items() if number not in told}
-        return [*told.values(), *self._heard.values()]
+    async def _why_not_shown(self, action: Action) -> str:
+        """Why a person cannot be asked about it; empty if one can."""
+        if not _can_be_kept(action):
+            return "Its text is not Unicode"
+        is_shown = await anyio.to_thread.run_sync(can_be_shown, action, self._rules.project, self._masker)
+        return "" if is_shown else "A secret is spread over its parts"
 
     async def _ask(self, flow: Flow, action: Action, ruling: _Ruling) -> Permitted | Refused:
-        await self._tell(ruling.call, "waiting", replace(ruling.entry, result="waiting"))
+        await flow.tell(told(ruling.call, replace(ruling.entry, result="waiting")))
         answered = await ask_approval(
             flow, action, reason=ruling.entry.reason, project=self._rules.project, masker=self._masker
         )
         entry = _answered_entry(ruling.entry, answered)
         if isinstance(answered.reply, No):
-            return await self._refuse(ruling.call, entry, "Not allowed.", answered.reply.feedback)
-        grant = grant_of(answered)
-        if grant is not None and grant.reach != "once":
-            self._heard[grant.id] = grant
-        return await self._let(ruling.call, entry)
+            return await self._refuse(flow, ruling.call, entry, "Not allowed.", answered.reply.feedback)
+        return await self._let(flow, ruling.call, entry)
 
     # ── telling ──
 
-    async def _let(self, call: str, entry: AuditEntry) -> Permitted:
-        await self._tell(call, "judged", entry)
+    async def _let(self, flow: Flow, call: str, entry: AuditEntry) -> Permitted:
+        await flow.tell(told(call, entry))
         return Permitted(call=call, entry=entry)
 
-    async def _refuse(self, call: str, entry: AuditEntry, feedback: str, words: str = "") -> Refused:
-        await self._tell(call, "judged", replace(entry, result="refused", detail=self._masked(words)))
+    async def _refuse(self, flow: Flow, call: str, entry: AuditEntry, feedback: str, words: str = "") -> Refused:
+        await flow.tell(told(call, replace(entry, result="refused", detail=self._masked(words))))
         return Refused(feedback=f"{feedback} {entry.reason} {words}".rstrip())
-
-    async def _tell(self, call: str, stage: Stage, entry: AuditEntry) -> None:
-        await tell(self._log, call, stage, entry)
 
     def _masked_entry(self, entry: AuditEntry) -> AuditEntry:
         return replace(
@@ -194,17 +185,16 @@ def _answered_entry(entry: AuditEntry, answered: Answered) -> AuditEntry:
     )
 
 
-def _raise_entry(answered: BudgetAnswered, who: Actor) -> AuditEntry:
-    question, reply = answered.question, answered.reply
-    more = "" if isinstance(reply, No) else f" by {reply.more:f} {question.unit}"
+def _budget_entry(answered: BudgetAnswered, who: Actor) -> AuditEntry:
+    question = answered.question
     return AuditEntry(
         at=answered.at,
         run=question.run,
         who=who,
         kind="spend",
-        what=f"Raise {question.limit.describe()}{more}",
+        what=answered.describe(),
         action=question.fingerprint,
-        verdict="deny" if isinstance(reply, No) else "allow",
+        verdict="deny" if isinstance(answered.reply, No) else "allow",
         basis=str(ByGrant(grant=question.id)),
         reason=_who_said(answered),
         result="unknown",

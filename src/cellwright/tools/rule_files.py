@@ -23,7 +23,8 @@ def rule_files(*, state: Path, project: Path, team: Path | None = None) -> list[
 def standing_rules(*, state: Path, project: Path, home: Path, team: Path | None = None) -> Rules:
     """The rules of all layers together. Raises `UserError` for a file that cannot be read or has a mistake.
 
-    Your own and the project's file may be missing; a team's file that was named may not. Blocking.
+    Your own and the project's file may be missing. A team's file that was named may not: whoever lost it would
+    otherwise work without the team's rules and never notice. Blocking.
     """
     files = rule_files(state=state, project=project, team=team)
     texts = [read_rule_file(layer, path) for layer, path in files if layer == "team" or not _is_missing(path)]
@@ -35,9 +36,13 @@ def read_rule_file(layer: Layer, path: Path) -> RuleText:
     try:
         return RuleText(layer=layer, origin=str(path), content=path.read_bytes())
     except OSError as error:
-        raise UserError(
-            f"Cannot read the rules in {str(path)!r}: {error.strerror}.", hint="Name a TOML file you may read."
-        ) from error
+        raise UserError(f"Cannot read the rules in {str(path)!r}: {error.strerror}.", hint=_hint(layer)) from error
+
+
+def _hint(layer: Layer) -> str:
+    if layer == "team":
+        return "Put the file back, or change --team or $CELLWRIGHT_TEAM_RULES, which named it."
+    return "Name a TOML file you may read."
 
 
 def _is_missing(path: Path) -> bool:

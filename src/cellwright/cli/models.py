@@ -1,0 +1,273 @@
+"""`cellwright models list|test|usage|set-key|remove-key|endpoint`: models, what they cost, their keys, who may ask."""
+
+from __future__ import annotations
+
+import getpass
+import sys
+import time
+import warnings
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any, Final, cast, get_args
+
+import anyio
+import typer
+
+from cellwright.cli import models_render, render
+from cellwright.cli.gateway import is_endpoint_open, open_models, running_models
+from cellwright.cli.journal import JsonOption
+from cellwright.errors import Unavailable, UserError
+from cellwright.models.client import Models
+from cellwright.models.configuration import Configuration, read_configuration
+from cellwright.models.gateway.openai_address import FILE, read_address
+from cellwright.models.keys import remove_key, set_key
+from cellwright.models.names import TIERS, ModelName, Tier
+from cellwright.models.reports import ListedModel, ModelsReport, ProvidersReport, TestReport, UsageBy, UsageRow
+from cellwright.policy import parse_since
+from cellwright.settings import Settings
+
+app = typer.Typer(help="The models agents use, what they cost, and their keys.", no_args_is_help=True)
+
+ProviderArgument = Annotated[str, typer.Argument(metavar="PROVIDER", help="Whose key: openai, anthropic …")]
+_LONGEST_KEY: Final = 10_000
+
+
+@app.command("list")
+def list_command(as_json: JsonOption = False) -> None:
+    """List tiers with their chains, models with their prices, and which of them are ready."""
+    view = anyio.run(_list)
+    if as_json:
+        render.as_json(view)
+    else:
+        models_render.listed(view)
+
+
+@app.command()
+def test(
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="A model or a tier; default: every ready model of a chain.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Really ask models something tiny, and find out whether tools and schemas work; exit 1 if one does not answer."""
+    found = anyio.run(_test, name)
+    if as_json:
+        render.as_json({"tests": found})
+    else:
+        models_render.tests(found)
+    raise typer.Exit(0 if found and all(one["is_answering"] for one in found) else 1)
+
+
+@app.command()
+def usage(
+    by: Annotated[str, typer.Option("--by", metavar="run|model|day|role", help="What to sum by.")] = "model",
+    since: Annotated[str | None, typer.Option("--since", metavar="2h|3d|DATE", help="Only what came after.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Tell what was used and paid. A price nobody knows is shown as unknown, never as 0."""
+    if by not in get_args(UsageBy):
+        raise UserError(f"Usage cannot be summed by {by!r}.", hint="One of: run, model, day, role.")
+    after = "" if since is None else parse_since(since, datetime.now(UTC)).astimezone(UTC).isoformat()
+    rows = anyio.run(_usage, cast("UsageBy", by), after)
+    if as_json:
+        render.as_json({"by": by, "since": after or None, "rows": [usage_view(row) for row in rows]})
+    else:
+        models_render.usage([usage_view(row) for row in rows], by)
+
+
+@app.command("set-key", context_settings={"allow_extra_args": True})
+def set_key_command(
+    context: typer.Context,
+    provider: ProviderArgument,
+    stdin: Annotated[bool, typer.Option("--stdin", help="Read the key from standard input.")] = False,
+    file: Annotated[bool, typer.Option("--file", help="Keep it in a file only you can read, not the keyring.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Keep a provider's API key. It is typed without being shown, and never an argument."""
+    if context.args:
+        # Typer would repeat it in its complaint.
+        raise UserError("A key is never an argument: others can read those.", hint="Leave it out; you will be asked.")
+    settings = Settings.read()
+    _known_provider(provider, settings.home)
+    value = _key_from_stdin() if stdin else _key_from_person(provider)
+    where = set_key(settings.ready_home(), provider, value, "file" if file else None)
+    anyio.run(_tell_gateway, provider)
+    if as_json:
+        render.as_json({"provider": provider, "kept_in": where})
+    else:
+        render.note(f"The key of {provider} is kept in the {where}.")
+
+
+@app.command("remove-key")
+def remove_key_command(provider: ProviderArgument, as_json: JsonOption = False) -> None:
+    """Forget a provider's API key, wherever it is kept."""
+    home = Settings.read().home
+    removed = remove_key(home, provider)
+    anyio.run(_tell_gateway, provider)
+    if as_json:
+        render.as_json({"provider": provider, "removed_from": list(removed)})
+    else:
+        render.note(f"Removed from the {' and the '.join(removed)}." if removed else f"No key of {provider} was kept.")
+
+
+@app.command()
+def endpoint(
+    token: Annotated[bool, typer.Option("--token", help="Show the token too.")] = False,
+    marimo: Annotated[bool, typer.Option("--marimo", help="As lines for marimo.toml, token included.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Open the OpenAI-compatible endpoint for other programs, and say where it is."""
+    view = anyio.run(_endpoint, token or marimo)
+    if as_json:
+        render.as_json(view)
+    elif marimo:
+        models_render.marimo_settings(view)
+    else:
+        models_render.endpoint(view)
+
+
+# ── what is typed ──
+
+
+def _key_from_person(provider: str) -> str:
+    if not sys.stdin.isatty():
+        raise UserError("Nobody is at this terminal to type a key.", hint="Pipe it in with --stdin.")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", getpass.GetPassWarning)
+            return getpass.getpass(f"API key of {provider} (not shown): ")
+    except getpass.GetPassWarning:
+        raise UserError("This terminal would show the key.", hint="Pipe it in with --stdin.") from None
+
+
+def _key_from_stdin() -> str:
+    if sys.stdin.isatty():
+        raise UserError("--stdin reads from a pipe, and this is a terminal.", hint="Leave --stdin out to type it.")
+    text = sys.stdin.read(_LONGEST_KEY + 1)
+    if len(text) > _LONGEST_KEY:
+        raise UserError(
+            "What came from standard input is too long for a key.", hint="Pipe in the key and nothing else."
+        )
+    return text
+
+
+def configuration_at(home: Path) -> Configuration:
+    """What the person's `models.toml` says. Raises `UserError`."""
+    file = home / "models.toml"
+    try:
+        return read_configuration(file.read_text("utf-8"), str(file))
+    except FileNotFoundError:
+        return Configuration()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"Cannot read {str(file)!r}: {error}.", hint="It must be a TOML file you may read.") from error
+
+
+def _known_provider(provider: str, home: Path) -> None:
+    endpoints = configuration_at(home).endpoints
+    if provider not in endpoints:
+        raise UserError(
+            f"No provider is called {provider!r}.",
+            hint=f"Known: {', '.join(sorted(endpoints))}. Others are named in models.toml under [endpoints.NAME].",
+        )
+
+
+# ── what is shown ──
+
+
+def model_view(model: ListedModel) -> dict[str, Any]:
+    """A model as plain JSON values; a price nobody knows is null."""
+    prices = (model.input_price_per_million, model.output_price_per_million)
+    return asdict(model) | {
+        "tiers": list(model.tiers),
+        "abilities": list(model.abilities),
+        "input_price_per_million": None if prices[0] is None else f"{prices[0]:f}",
+        "output_price_per_million": None if prices[1] is None else f"{prices[1]:f}",
+    }
+
+
+def usage_view(row: UsageRow) -> dict[str, Any]:
+    """A sum as plain JSON values."""
+    return asdict(row) | {"paid": {currency: f"{amount:f}" for currency, amount in sorted(row.paid.items())}}
+
+
+# ── what each command does ──
+
+
+async def _list() -> dict[str, Any]:
+    async with open_models() as models:
+        listed, providers = await models.listed(), await models.providers()
+    chains = _chains(configuration_at(Settings.read().home), providers)
+    return {
+        "tiers": {tier: [str(name) for name in chain] for tier, chain in chains.items()},
+        "models": [model_view(model) for model in listed.models],
+        "providers": [asdict(provider) for provider in providers.providers],
+    }
+
+
+def _chains(configuration: Configuration, providers: ProvidersReport) -> dict[Tier, tuple[ModelName, ...]]:
+    ready = frozenset(provider.name for provider in providers.providers if provider.is_ready)
+    return {tier: configuration.chain(tier, ready) for tier in TIERS}
+
+
+async def _test(name: str | None) -> list[dict[str, Any]]:
+    if name is not None and name not in TIERS:
+        ModelName.parse(name)
+    async with open_models() as models:
+        if name == "embed":
+            return [_test_view(await _test_embedding(models))]
+        chosen = [name] if name is not None and name not in TIERS else _to_test(await models.listed(), name)
+        if not chosen:
+            what = "No model" if name is None else f"No model of {name}"
+            raise Unavailable(f"{what} is ready.", hint="`cellwright models list` says what each needs.")
+        return [_test_view(await _test_one(models, model)) for model in chosen]
+
+
+async def _test_embedding(models: Models) -> TestReport:
+    began = time.monotonic()
+    try:
+        [vector] = await models.embed(["Hello."])
+    except Unavailable as error:
+        return TestReport(model="embed", is_answering=False, detail=f"{error.message} {error.hint}".strip())
+    milliseconds = round(1000 * (time.monotonic() - began))
+    return TestReport(
+        model="embed", is_answering=True, detail=f"It gives {len(vector)} numbers.", milliseconds=milliseconds
+    )
+
+
+async def _test_one(models: Models, model: str) -> TestReport:
+    render.note(f"Asking {model} …")
+    return await models.test(model)
+
+
+def _to_test(report: ModelsReport, tier: str | None) -> list[str]:
+    """Ready models of this tier, or of any that chats."""
+    wanted = {tier} if tier is not None else set(TIERS) - {"embed"}
+    return [model.name for model in report.models if model.is_ready and wanted & set(model.tiers)]
+
+
+def _test_view(report: TestReport) -> dict[str, Any]:
+    return {name: value for name, value in asdict(report).items() if name != "kind"}
+
+
+async def _usage(by: UsageBy, since: str) -> tuple[UsageRow, ...]:
+    async with open_models() as models:
+        return (await models.usage(by=by, since=since)).rows
+
+
+async def _tell_gateway(provider: str) -> None:
+    """A gateway that runs reads its keys anew; one that was handed the old key forgets it."""
+    async with running_models() as models:
+        if models is not None:
+            await models.keys_changed(forget=[provider])
+
+
+async def _endpoint(is_token_shown: bool) -> dict[str, Any]:
+    home = Settings.read().home
+    async with open_models() as models:
+        opened = await is_endpoint_open(models)
+    address = read_address(home)
+    if not opened or address is None:
+        raise Unavailable("The endpoint could not be opened.", hint=f"{str(home / 'gateway.log')!r} says why.")
+    view: dict[str, Any] = {"base_url": address.base_url, "token_file": str(home / FILE)}
+    return view | ({"token": address.token} if is_token_shown else {})

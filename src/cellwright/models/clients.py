@@ -1,0 +1,201 @@
+"""The door to the SDKs: one connection pool per endpoint, and pydantic-ai's model on top of it.
+
+Each SDK is imported when its first model is built. Nothing is retried, redirected or read from the environment here
+but proxies and certificates, and those only for endpoints elsewhere.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, assert_never
+
+import httpx2
+
+from cellwright.errors import Unavailable
+from cellwright.models.catalogue import Traits
+from cellwright.models.configuration import Endpoint
+from cellwright.models.quick_reading import QuickReading
+
+if TYPE_CHECKING:
+    import httpx
+    from pydantic_ai.models import Model
+    from pydantic_ai.profiles import ModelProfile
+    from pydantic_ai.profiles.openai import OpenAIModelProfile
+    from pydantic_ai.providers import Provider
+
+    Http = httpx2.AsyncClient | httpx.AsyncClient
+
+NO_KEY: Final = "no-key"
+"""SDKs want one where none is needed; it is taken out of every request again."""
+_KEY_HEADERS: Final = ("authorization", "x-api-key", "x-goog-api-key", "api-key")
+_CONNECT_SECONDS: Final = 10.0
+_SILENCE_SECONDS: Final = 900.0
+"""The last resort: attempts have shorter deadlines of their own."""
+_ADDRESSES: Final[Mapping[str, str]] = {
+    "openai-chat": "https://api.openai.com/v1",
+    "openai-responses": "https://api.openai.com/v1",
+    "anthropic": "https://api.anthropic.com",
+    "groq": "https://api.groq.com",
+    "mistral": "https://api.mistral.ai",
+    "google": "https://generativelanguage.googleapis.com",
+}
+"""Said outright, because SDKs would also take them from the environment: a key goes nowhere else."""
+_OPENAI_ONLY: Final = ("gpt-", "o1", "o3", "o4", "chatgpt-")
+"""Names of models that take `max_completion_tokens` and nothing else; every other server knows `max_tokens`."""
+
+
+def open_http(endpoint: Endpoint, *, has_key: bool) -> Http:
+    """The pool of an endpoint. Raises `Unavailable` if its certificates cannot be read."""
+    if endpoint.kind == "groq":
+        # Its SDK is the only one that still wants the older library.
+        import httpx as library
+    else:
+        library: Any = httpx2
+    hooks = [_Headers(endpoint.headers, has_key=has_key)] if endpoint.headers or not has_key else []
+    return library.AsyncClient(
+        verify=_trust(endpoint),
+        proxy=endpoint.proxy,
+        # A proxy meant for the web must not see what stays here.
+        trust_env=not endpoint.local and endpoint.proxy is None,
+        follow_redirects=False,
+        timeout=library.Timeout(_SILENCE_SECONDS, connect=_CONNECT_SECONDS),
+        limits=library.Limits(max_connections=1000, max_keepalive_connections=100),
+        event_hooks={"request": hooks},
+    )
+
+
+def _trust(endpoint: Endpoint) -> ssl.SSLContext:
+    if endpoint.local and (endpoint.base_url or "").startswith("http://"):
+        # Trusts nobody: nothing here is encrypted, and reading all certificates takes longer than a call.
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context = httpx2.create_ssl_context(trust_env=not endpoint.local)
+    if endpoint.ca_file is not None:
+        try:
+            context.load_verify_locations(cafile=endpoint.ca_file)
+        except (OSError, ssl.SSLError) as error:
+            raise Unavailable(
+                f"The certificates of {endpoint.name!r} cannot be read: {error.strerror or type(error).__name__}.",
+                hint=f"ca_file is {endpoint.ca_file}; it must be a PEM file.",
+            ) from error
+    return context
+
+
+class _Headers:
+    """Puts the endpoint's own headers on each request, last, so that they win."""
+
+    def __init__(self, headers: Mapping[str, str], *, has_key: bool) -> None:
+        self._headers = headers
+        self._has_key = has_key
+
+    async def __call__(self, request: httpx2.Request) -> None:
+        if not self._has_key:
+            for name in _KEY_HEADERS:
+                request.headers.pop(name, None)
+        for name, value in self._headers.items():
+            request.headers[name] = value
+
+
+def build_model(endpoint: Endpoint, model: str, key: str | None, http: Http, traits: Traits) -> Model:
+    """pydantic-ai's model over the SDK of this kind of endpoint."""
+    kind = endpoint.kind
+    address = address_of(endpoint)
+    profile = _profile(traits)
+    # Each SDK types its client narrowly; `open_http` made the right one.
+    client: Any = http
+    match kind:
+        case "openai-chat":
+            from pydantic_ai.models.openai import OpenAIChatModel
+
+            provider = openai_provider(endpoint, key, http)
+            return OpenAIChatModel(model, provider=provider, profile={**profile, **_chat_profile(endpoint, model)})
+        case "openai-responses":
+            from pydantic_ai.models.openai import OpenAIResponsesModel
+
+            return OpenAIResponsesModel(model, provider=openai_provider(endpoint, key, http), profile=profile)
+        case "ollama":
+            from pydantic_ai.models.ollama import OllamaModel
+
+            provider = openai_provider(endpoint, key, http)
+            return OllamaModel(model, provider=provider, profile={**profile, **_chat_profile(endpoint, model)})
+        case "anthropic":
+            from anthropic import AsyncAnthropic
+            from pydantic_ai.models.anthropic import AnthropicModel
+            from pydantic_ai.providers.anthropic import AnthropicProvider
+
+            sdk = _quick(AsyncAnthropic)(
+                api_key=key or NO_KEY, base_url=address, http_client=client, max_retries=0, open_telemetry=False
+            )
+            return AnthropicModel(model, provider=AnthropicProvider(anthropic_client=sdk), profile=profile)
+        case "google":
+            from pydantic_ai.models.google import GoogleModel
+            from pydantic_ai.providers.google import GoogleProvider
+
+            provider = GoogleProvider(api_key=key or NO_KEY, http_client=client, base_url=address)
+            return GoogleModel(model, provider=provider, profile=profile, settings={"max_retries": 0})
+        case "groq":
+            from groq import AsyncGroq
+            from pydantic_ai.models.groq import GroqModel
+            from pydantic_ai.providers.groq import GroqProvider
+
+            sdk = _quick(AsyncGroq)(api_key=key or NO_KEY, base_url=address, http_client=client, max_retries=0)
+            return GroqModel(model, provider=GroqProvider(groq_client=sdk), profile=profile)
+        case "mistral":
+            from pydantic_ai.models.mistral import MistralModel
+            from pydantic_ai.providers.mistral import MistralProvider
+
+            provider = MistralProvider(api_key=key or NO_KEY, http_client=client, base_url=address)
+            return MistralModel(model, provider=provider, profile=profile, settings={"max_retries": 0})
+        case _:
+            assert_never(kind)
+
+
+@cache
+def _quick(client: type) -> Any:
+    """The same client, reading faster."""
+    return type(client.__name__, (QuickReading, client), {})
+
+
+def address_of(endpoint: Endpoint) -> str:
+    """Where its requests go."""
+    return endpoint.base_url or _ADDRESSES[endpoint.kind]
+
+
+def openai_provider(endpoint: Endpoint, key: str | None, http: Http) -> Provider[Any]:
+    """pydantic-ai's provider for anything that speaks OpenAI's language."""
+    from openai import AsyncOpenAI
+
+    client: Any = http
+    sdk = _quick(AsyncOpenAI)(api_key=key or NO_KEY, base_url=address_of(endpoint), http_client=client, max_retries=0)
+    if endpoint.kind == "ollama":
+        from pydantic_ai.providers.ollama import OllamaProvider
+
+        return OllamaProvider(openai_client=sdk)
+    if endpoint.name == "openai":
+        from pydantic_ai.providers.openai import OpenAIProvider
+
+        return OpenAIProvider(openai_client=sdk)
+    from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
+
+    return OpenAICompatibleProvider(endpoint.name, openai_client=sdk)
+
+
+def _profile(traits: Traits) -> ModelProfile:
+    return {
+        "supports_json_schema_output": traits.schema,
+        "supports_image_input": traits.images,
+        "supports_thinking": traits.reasoning,
+        "context_window": traits.context_tokens,
+    }
+
+
+def _chat_profile(endpoint: Endpoint, model: str) -> OpenAIModelProfile:
+    is_openai = endpoint.name == "openai" or model.rpartition("/")[2].startswith(_OPENAI_ONLY)
+    return {
+        # A stream that ends without one was cut off.
+        "openai_chat_streaming_requires_finish_reason": True,
+        "openai_chat_supports_max_completion_tokens": is_openai,
+        "openai_chat_supports_multiple_system_messages": is_openai,
+        "openai_supports_strict_tool_definition": is_openai,
+    }

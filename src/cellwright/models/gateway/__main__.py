@@ -1,0 +1,90 @@
+"""`python -m cellwright.models.gateway`: reads from standard input what to be, says `ready`, and is the gateway.
+
+Started by doors only. Nothing about keys is in its arguments or its environment, and no other process of the same
+person can look into its memory.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import logging
+import os
+import resource
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, TextIO
+
+import anyio
+
+from cellwright.models.gateway.crash import AtGatewayCrash, carry_on
+from cellwright.models.gateway.gateway import Start, run_gateway
+from cellwright.models.launching import READY, listen, sole_gateway
+
+_PR_SET_DUMPABLE: Final = 4
+
+
+def main(at_crash: AtGatewayCrash = carry_on) -> None:
+    """Leave the process that started us, close ourselves to others, and be the gateway."""
+    if os.fork():
+        os._exit(0)
+    os.umask(0o077)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0):
+        raise OSError(ctypes.get_errno(), "cannot close the gateway's memory to others")
+    log = _MaskedLog()
+    logging.basicConfig(level=logging.INFO, handlers=[log])
+    # Their informational lines name addresses and say nothing that our own record does not.
+    for chatty in ("httpx", "httpx2", "httpcore", "openai", "anthropic", "google_genai"):
+        logging.getLogger(chatty).setLevel(logging.WARNING)
+    start = _read_start()
+    with sole_gateway(start.home) as is_sole:
+        if not is_sole:
+            sys.exit("another gateway has this state directory")
+        listener = listen(start.home)
+        try:
+            anyio.run(lambda: run_gateway(start, listener, on_ready=_say_ready, mask_log=log.use, at_crash=at_crash))
+        finally:
+            # While the directory is still ours: after that it may be another gateway's socket.
+            (start.home / "gateway.sock").unlink(missing_ok=True)
+            listener.close()
+
+
+def _read_start() -> Start:
+    told = json.load(sys.stdin)
+    return Start(
+        home=Path(told["home"]),
+        keys=told["keys"],
+        idle_seconds=told["idle_seconds"],
+        person=told["person"],
+        team_rules=Path(told["team_rules"]) if told["team_rules"] else None,
+    )
+
+
+def _say_ready() -> None:
+    os.write(1, READY)
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 0)
+    os.dup2(null, 1)
+    os.close(null)
+
+
+class _MaskedLog(logging.StreamHandler[TextIO]):
+    """Lines on standard error, which is a file; without any key, whatever went wrong."""
+
+    def __init__(self) -> None:
+        super().__init__(sys.stderr)
+        self._mask: Callable[[str], str] = str
+        self.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+
+    def use(self, mask: Callable[[str], str]) -> None:
+        """From now on, mask with this."""
+        self._mask = mask
+
+    def format(self, record: logging.LogRecord) -> str:
+        return self._mask(super().format(record))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,337 @@
+"""What the OpenAI-compatible endpoint answers over HTTP. Loaded when the first program connects.
+
+No page of a browser is heard, and nobody without the token. Every request becomes a call like any other.
+"""
+
+from __future__ import annotations
+
+import hmac
+import logging
+import re
+import secrets
+import socket
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import nullcontext
+from datetime import UTC, datetime
+from typing import Any, Final, assert_never
+
+import anyio
+import uvicorn
+from pydantic_core import to_json
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request as HttpRequest
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from cellwright.errors import CellwrightError, Defect, UserError
+from cellwright.models.calls import (
+    Answered,
+    AnswerUnknown,
+    BudgetReached,
+    Call,
+    Cancelled,
+    Outcome,
+    Payer,
+    Piece,
+    Restarted,
+    Started,
+    Update,
+)
+from cellwright.models.gateway import openai_answer
+from cellwright.models.gateway.openai_account import Account
+from cellwright.models.gateway.openai_address import Address
+from cellwright.models.gateway.openai_answer import DONE, Chunks, Failure, Json, failure_of
+from cellwright.models.gateway.openai_request import Chat, read_chat, read_embedding
+from cellwright.models.gateway.work import Work
+from cellwright.models.names import CallId
+from cellwright.models.reports import AskModels, ModelsReport
+
+logger = logging.getLogger(__name__)
+
+LARGEST_BODY: Final = 32 * 1024 * 1024
+_KEY: Final = re.compile(r"[\x21-\x7e]{1,200}", flags=re.ASCII)
+_GOODBYE_SECONDS: Final = 2
+
+
+class Pages:
+    """The endpoint's three pages."""
+
+    def __init__(self, work: Work, account: Account) -> None:
+        self._work = work
+        self._account = account
+
+    def application(self, address: Address) -> ASGIApp:
+        """What answers at this address."""
+        routes = [
+            Route("/v1/chat/completions", self._chat, methods=["POST"]),
+            Route("/v1/embeddings", self._embeddings, methods=["POST"]),
+            Route("/v1/models", self._models, methods=["GET"]),
+        ]
+        handlers = {HTTPException: _http_failure, CellwrightError: _failure, Exception: _defect}
+        return _Doorkeeper(Starlette(routes=routes, exception_handlers=handlers), address)  # pyright: ignore[reportArgumentType] (starlette types handlers by the base exception)
+
+    async def _chat(self, request: HttpRequest) -> Response:
+        body = await _body(request)
+        chat = await anyio.to_thread.run_sync(read_chat, body) if len(body) > 100_000 else read_chat(body)
+        key = request.headers.get("idempotency-key")
+        call = await self._call(chat, key)
+        return _Completion(self._work, chat, call, is_kept=key is not None)
+
+    async def _call(self, chat: Chat, key: str | None) -> Call:
+        if key is not None and _KEY.fullmatch(key) is None:
+            raise UserError("Idempotency-Key: not 1 to 200 printable characters.", hint="Send a UUID, for example.")
+        today = datetime.now(UTC).date().isoformat()
+        return Call(
+            id=CallId(f"endpoint/{key or secrets.token_hex(16)}"),
+            request=chat.request,
+            choice=chat.choice,
+            payer=Payer(run=f"endpoint/{today}", step="chat", role="endpoint", person=self._account.person),
+            limits=await anyio.to_thread.run_sync(self._account.limits),
+            stream=chat.stream,
+        )
+
+    async def _embeddings(self, request: HttpRequest) -> Response:
+        asked = read_embedding(await _body(request))
+        vectors = await self._work.embed(asked.texts, asked.choice)
+        name = str(asked.choice.models[0]) if asked.choice.models else asked.choice.tier
+        return _json(openai_answer.embeddings(vectors, model=name, encoding=asked.encoding))
+
+    async def _models(self, request: HttpRequest) -> Response:
+        del request
+        report = await self._work.query(AskModels())
+        if not isinstance(report, ModelsReport):
+            raise Defect("Asked for the models, the gateway told something else.")
+        return _json(openai_answer.model_list(report.models))
+
+
+class _Completion(Response):
+    """One chat completion, from its call to its last byte.
+
+    A program that goes away cannot ask for this answer again unless it named the call: then it is finished and kept.
+    Otherwise the call is taken back, so that nobody pays for what nobody can read.
+    """
+
+    def __init__(self, work: Work, chat: Chat, call: Call, *, is_kept: bool) -> None:
+        super().__init__()
+        self._work = work
+        self._chat = chat
+        self._call = call
+        self._is_kept = is_kept
+        self._is_told = False
+        self._created = int(datetime.now(UTC).timestamp())
+        self._identity = f"chatcmpl-{secrets.token_hex(12)}"
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(_until_gone, receive, tasks.cancel_scope)
+                respond = self._stream if self._chat.stream else self._whole
+                await respond(scope, receive, send)
+                tasks.cancel_scope.cancel()
+        finally:
+            if not self._is_told and not self._is_kept:
+                with anyio.CancelScope(shield=True):
+                    await self._work.cancel(self._call.id)
+
+    async def _whole(self, scope: Scope, receive: Receive, send: Send) -> None:
+        response = await self._answer()
+        self._is_told = True
+        await response(scope, receive, send)
+
+    async def _answer(self) -> Response:
+        try:
+            async for told in self._work.start(self._call):
+                match told:
+                    case Started() | Piece() | Restarted():
+                        continue
+                    case Answered():
+                        return _json(openai_answer.completion(told, identity=self._identity, created=self._created))
+                    case BudgetReached() | AnswerUnknown() | Cancelled():
+                        return _told(failure_of(told))
+                    case _:
+                        assert_never(told)
+        except CellwrightError as error:
+            return _told(failure_of(error))
+        raise Defect("A call ended without an outcome.")
+
+    async def _stream(self, scope: Scope, receive: Receive, send: Send) -> None:
+        chunks = Chunks(identity=self._identity, created=self._created, include_usage=self._chat.include_usage)
+        events, subscription = _Events(send), self._work.start(self._call)
+        try:
+            while not chunks.is_over and (waiting := await subscription.waiting()):
+                failure = await self._tell(waiting, chunks, events)
+                if failure is not None:
+                    await self._stream_failure(failure, events, scope, receive, send)
+                    return
+        except CellwrightError as error:
+            await self._stream_failure(failure_of(error), events, scope, receive, send)
+
+    async def _tell(self, waiting: Sequence[Update | Outcome], chunks: Chunks, events: _Events) -> Failure | None:
+        """Send what came together; says why if the call ended without an answer."""
+        ready: list[Json] = []
+        for told in waiting:
+            match told:
+                case Started() | Piece() | Restarted():
+                    ready += chunks.told(told)
+                    if chunks.is_over:
+                        break
+                case Answered():
+                    self._is_told = True
+                    ready += chunks.ended(told)
+                case BudgetReached() | AnswerUnknown() | Cancelled():
+                    await events.send(ready, is_over=False)
+                    return failure_of(told)
+                case _:
+                    assert_never(told)
+        await events.send(ready, is_over=chunks.is_over, is_whole=self._is_told)
+        return None
+
+    async def _stream_failure(
+        self, failure: Failure, events: _Events, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        """As long as nothing is sent, it can still be said with a status."""
+        self._is_told = True
+        if events.has_begun:
+            await events.send([failure.body], is_over=True)
+        else:
+            await _told(failure)(scope, receive, send)
+
+
+class _Events:
+    """A stream of server-sent events; its head goes out with the first of them."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self.has_begun = False
+
+    async def send(self, chunks: list[Json], *, is_over: bool, is_whole: bool = False) -> None:
+        """Send these together; a whole stream says so at its end."""
+        if not chunks:
+            return
+        if not self.has_begun:
+            self.has_begun = True
+            headers = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"cache-control", b"no-store")]
+            await self._send({"type": "http.response.start", "status": 200, "headers": headers})
+        data = b"".join(map(openai_answer.server_sent, chunks)) + (DONE if is_whole else b"")
+        await self._send({"type": "http.response.body", "body": data, "more_body": not is_over})
+
+
+class _Doorkeeper:
+    """Lets in who names this address and holds its token, and no page of a browser."""
+
+    def __init__(self, inside: ASGIApp, address: Address) -> None:
+        self._inside = inside
+        self._hosts = {f"127.0.0.1:{address.port}".encode(), f"localhost:{address.port}".encode()}
+        self._credentials = f"Bearer {address.token}".encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        refusal = self._refusal(scope["headers"]) if scope["type"] == "http" else None
+        try:
+            await (self._inside if refusal is None else _told(refusal))(scope, receive, send)
+        except Exception as error:  # noqa: BLE001 (a door: what went wrong was told and logged by `_defect`)
+            logger.debug("Endpoint: %s", type(error).__name__)
+
+    def _refusal(self, headers: list[tuple[bytes, bytes]]) -> Failure | None:
+        said: dict[bytes, list[bytes]] = {}
+        for name, value in headers:
+            said.setdefault(name.lower(), []).append(value)
+        if len(said.get(b"host", [])) != 1 or said[b"host"][0] not in self._hosts:
+            return _refused(403, "This address is not served here.", "cellwright_wrong_host")
+        if b"origin" in said:
+            return _refused(403, "Pages of a browser are not served.", "cellwright_browser")
+        given = said.get(b"authorization", [])
+        if len(given) != 1 or not hmac.compare_digest(given[0], self._credentials):
+            hint = "Use the token of `cellwright models endpoint` as API key."
+            return _refused(401, f"The token is missing or wrong. {hint}", "invalid_api_key")
+        return None
+
+
+async def serve(application: ASGIApp, listener: socket.socket) -> None:
+    """Answer whoever connects, until cancelled."""
+    settings = uvicorn.Config(
+        application,
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        ws="none",
+        server_header=False,
+        proxy_headers=False,
+        limit_concurrency=1000,
+        timeout_graceful_shutdown=_GOODBYE_SECONDS,
+    )
+    server = _Server(settings)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_listen, server, listener, tasks.cancel_scope)
+        try:
+            await anyio.sleep_forever()
+        finally:
+            server.should_exit = True
+            with anyio.move_on_after(_GOODBYE_SECONDS, shield=True):
+                await server.ended.wait()
+
+
+class _Server(uvicorn.Server):
+    """A uvicorn that leaves signals to the process it is in."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.ended = anyio.Event()
+
+    def capture_signals(self) -> Any:
+        return nullcontext()
+
+
+async def _listen(server: _Server, listener: socket.socket, scope: anyio.CancelScope) -> None:
+    try:
+        with anyio.CancelScope(shield=True):
+            await server.serve(sockets=[listener])
+    finally:
+        server.ended.set()
+        scope.cancel()
+
+
+async def _until_gone(receive: Callable[[], Awaitable[Message]], scope: anyio.CancelScope) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    scope.cancel()
+
+
+async def _body(request: HttpRequest) -> bytes:
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > LARGEST_BODY:
+            raise HTTPException(413, f"The body is larger than {LARGEST_BODY // 1024**2} MB.")
+    return bytes(body)
+
+
+def _json(value: Json, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    return Response(to_json(value), status_code=status, media_type="application/json", headers=headers)
+
+
+def _told(failure: Failure) -> Response:
+    # We have tried again already, and every other try is a new call.
+    return _json(failure.body, failure.status, {"x-should-retry": "false", "cache-control": "no-store"})
+
+
+def _refused(status: int, message: str, code: str) -> Failure:
+    return Failure(status=status, message=message, type="invalid_request_error", code=code)
+
+
+async def _failure(request: HttpRequest, error: CellwrightError) -> Response:
+    del request
+    return _told(failure_of(error))
+
+
+async def _http_failure(request: HttpRequest, error: HTTPException) -> Response:
+    del request
+    return _told(_refused(error.status_code, error.detail, f"cellwright_http_{error.status_code}"))
+
+
+async def _defect(request: HttpRequest, error: Exception) -> Response:
+    del request
+    defect = Defect("Our own mistake.")
+    logger.error("Endpoint: defect %s", defect.report_id, exc_info=error)
+    return _told(failure_of(Defect(f"Our own mistake, {defect.report_id}.")))

@@ -1,0 +1,192 @@
+"""The gateway's socket: what doors say is heard here. Whatever one of them says ends at most its own connection."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import assert_never
+
+import anyio
+from anyio.abc import SocketAttribute, SocketListener, SocketStream, TaskGroup
+
+from cellwright.errors import CellwrightError, Defect, Unavailable, UserError
+from cellwright.models.framing import MAX_FRAME, MAX_GREETING, VERSION, BadFrame, Unpacker, peer_uid
+from cellwright.models.gateway.flight import OUTCOMES, Subscription
+from cellwright.models.gateway.idle import Idle
+from cellwright.models.gateway.work import Work
+from cellwright.models.keys import KeyRing
+from cellwright.models.protocol import (
+    Answer,
+    Ask,
+    Cancel,
+    Done,
+    Embed,
+    Failed,
+    Hello,
+    Keys,
+    Leave,
+    Query,
+    Stop,
+    ToGateway,
+    Vectors,
+    Welcome,
+    pack_answer,
+    pack_ended,
+    pack_told,
+    read_request,
+)
+
+logger = logging.getLogger(__name__)
+
+_GREETING_SECONDS = 10
+_GONE = (anyio.BrokenResourceError, anyio.ClosedResourceError, anyio.EndOfStream)
+
+
+class Server:
+    """Speaks with every door at once."""
+
+    def __init__(self, *, work: Work, keys: KeyRing, idle: Idle, stop: Callable[[bool], None], uid: int) -> None:
+        self._work = work
+        self._keys = keys
+        self._idle = idle
+        self._stop = stop
+        self._uid = uid
+        """Whose processes are heard."""
+        self.connections = 0
+
+    async def serve(self, listener: socket.socket) -> None:
+        """Until cancelled."""
+        async with await SocketListener.from_socket(listener) as opened:
+            await opened.serve(self._welcome)
+
+    async def _welcome(self, stream: SocketStream) -> None:
+        async with stream:
+            if peer_uid(stream.extra(SocketAttribute.raw_socket)) != self._uid:
+                logger.warning("a process of another user was turned away")
+                return
+            with self._idle.busy():
+                self.connections += 1
+                try:
+                    await _Conversation(stream, self._work, self._keys, self._stop).hold()
+                finally:
+                    self.connections -= 1
+
+
+class _Conversation:
+    """One connection."""
+
+    def __init__(self, stream: SocketStream, work: Work, keys: KeyRing, stop: Callable[[bool], None]) -> None:
+        self._stream = stream
+        self._work = work
+        self._keys = keys
+        self._stop = stop
+        self._sending = anyio.Lock(fast_acquire=True)
+        self._asked: dict[int, anyio.CancelScope] = {}
+
+    async def hold(self) -> None:
+        """Until the other side is gone or says what makes no sense. Calls it asked for go on."""
+        try:
+            async with anyio.create_task_group() as tasks:
+                await self._listen(tasks)
+                tasks.cancel_scope.cancel()
+        except* _GONE:
+            pass
+
+    async def _listen(self, tasks: TaskGroup) -> None:
+        try:
+            requests = self._requests()
+            with anyio.fail_after(_GREETING_SECONDS):
+                await self._greet(await anext(requests))
+            async for request in requests:
+                self._hear(request, tasks)
+        except BadFrame as problem:
+            logger.warning("a door said what makes no sense: %s", problem)
+            await self._send(pack_answer(Failed(number=0, error=UserError(f"The model gateway read {problem}."))))
+        except (TimeoutError, StopAsyncIteration, *_GONE):
+            pass
+
+    async def _requests(self) -> AsyncIterator[ToGateway]:
+        unpacker = Unpacker(MAX_GREETING)
+        async for data in self._stream:
+            for payload in unpacker.feed(data):
+                yield read_request(payload)
+                unpacker.limit = MAX_FRAME
+
+    async def _greet(self, request: ToGateway) -> None:
+        if not isinstance(request, Hello):
+            raise BadFrame("no hello")
+        if request.version != VERSION:
+            raise BadFrame(f"version {request.version} of the protocol, but speaks {VERSION}")
+        await self._send(pack_answer(Welcome(pid=os.getpid())))
+
+    def _hear(self, request: ToGateway, tasks: TaskGroup) -> None:
+        match request:
+            case Hello():
+                raise BadFrame("a second hello")
+            case Leave(number=number):
+                if number in self._asked:
+                    self._asked[number].cancel()
+            case Ask(number=number, call=call):
+                subscription = self._work.start(call)
+                tasks.start_soon(self._in_scope, number, lambda: self._pump(number, subscription, told=call.stream))
+            case Cancel() | Keys() | Query() | Embed() | Stop():
+                tasks.start_soon(self._in_scope, request.number, lambda: self._answer(request))
+            case _:
+                assert_never(request)
+
+    async def _in_scope(self, number: int, answer: Callable[[], Awaitable[None]]) -> None:
+        """Answer one request; what goes wrong is told under its number."""
+        with anyio.CancelScope() as scope:
+            self._asked[number] = scope
+            try:
+                await answer()
+            except CellwrightError as error:
+                await self._send(pack_answer(Failed(number=number, error=error)))
+            except BadFrame as problem:
+                error = Unavailable(f"The answer cannot be handed over: {problem}.", hint="Ask for less at once.")
+                await self._send(pack_answer(Failed(number=number, error=error)))
+            except _GONE:
+                raise
+            except Exception as error:
+                defect = Defect(f"The model gateway failed: {type(error).__name__}.")
+                logger.exception("defect %s", defect.report_id)
+                await self._send(pack_answer(Failed(number=number, error=defect)))
+            finally:
+                if self._asked.get(number) is scope:
+                    del self._asked[number]
+
+    async def _pump(self, number: int, subscription: Subscription, *, told: bool) -> None:
+        """Tell what a call tells; what waits together goes in one frame."""
+        while waiting := await subscription.waiting():
+            updates = [item for item in waiting if not isinstance(item, OUTCOMES)]
+            frames = pack_told(number, updates) if updates and told else b""
+            if isinstance(last := waiting[-1], OUTCOMES):
+                frames += pack_ended(number, last)
+            if frames:
+                await self._send(frames)
+
+    async def _answer(self, request: Cancel | Keys | Query | Embed | Stop) -> None:
+        number = request.number
+        match request:
+            case Cancel(call=call):
+                answer: Done | Answer | Vectors = Done(number=number, happened=await self._work.cancel(call))
+            case Keys(keys=keys, forget=forget):
+                self._keys.forget(forget)
+                self._keys.take(keys)
+                answer = Done(number=number)
+            case Query(question=question):
+                answer = Answer(number=number, report=await self._work.query(question))
+            case Embed(texts=texts, choice=choice):
+                answer = Vectors(number=number, vectors=await self._work.embed(texts, choice))
+            case Stop(at_once=at_once):
+                answer = Done(number=number)
+                self._stop(at_once)
+            case _:
+                assert_never(request)
+        await self._send(pack_answer(answer))
+
+    async def _send(self, frame: bytes) -> None:
+        async with self._sending:
+            await self._stream.send(frame)

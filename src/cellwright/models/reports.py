@@ -1,0 +1,162 @@
+"""What the gateway can be asked about itself, and what it answers: no call of a model is in it, except a test."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any, Literal
+
+UsageBy = Literal["run", "model", "day", "role"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskUsage:
+    """What was used and paid, summed."""
+
+    by: UsageBy = "model"
+    since: str = ""
+    """A day or time, UTC, ISO 8601; everything if empty."""
+    kind: Literal["usage"] = "usage"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageRow:
+    """One sum. Money is known per currency; calls without a known price are counted apart, never as 0."""
+
+    what: str
+    """The run, model, day or role."""
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    paid: dict[str, Decimal] = field(default_factory=dict[str, Decimal])
+    """By currency."""
+    unpriced_calls: int = 0
+    unknown_calls: int = 0
+    """Sent, and nobody knows what came of them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageReport:
+    """The answer to `AskUsage`."""
+
+    rows: tuple[UsageRow, ...]
+    kind: Literal["usage"] = "usage"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskModels:
+    """Which models there are, and which can be used now."""
+
+    kind: Literal["models"] = "models"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedModel:
+    """One model we know of."""
+
+    name: str
+    tiers: tuple[str, ...]
+    """The chains it stands in."""
+    is_ready: bool
+    needs: str
+    """What is missing if it is not ready."""
+    is_local: bool
+    abilities: tuple[str, ...]
+    context_tokens: int | None = None
+    input_price_per_million: Decimal | None = None
+    output_price_per_million: Decimal | None = None
+    currency: str = "USD"
+    health: Literal["closed", "open", "half-open"] = "closed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelsReport:
+    """The answer to `AskModels`."""
+
+    models: tuple[ListedModel, ...]
+    kind: Literal["models"] = "models"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskProviders:
+    """Which providers are ready, and what a missing one needs."""
+
+    kind: Literal["providers"] = "providers"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderState:
+    """One provider or endpoint; never a key, never a header."""
+
+    name: str
+    kind: str
+    is_ready: bool
+    key_from: str
+    """environment, keyring, file, or empty where there is none; `not needed` where none is."""
+    needs: str
+    """What to do if it is not ready."""
+    is_local: bool
+    base_url: str = ""
+    health: Literal["closed", "open", "half-open"] = "closed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProvidersReport:
+    """The answer to `AskProviders`."""
+
+    providers: tuple[ProviderState, ...]
+    kind: Literal["providers"] = "providers"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskTest:
+    """Ask one model something trivial: does it answer, and can it call tools and keep to a schema? This is paid."""
+
+    model: str
+    kind: Literal["test"] = "test"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TestReport:
+    """The answer to `AskTest`."""
+
+    __test__ = False  # pytest: not a test
+
+    model: str
+    is_answering: bool
+    detail: str
+    """Why not, or what it said."""
+    milliseconds: int = 0
+    tools: bool | None = None
+    schema: bool | None = None
+    kind: Literal["test"] = "test"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskStatus:
+    """How the gateway is doing."""
+
+    kind: Literal["status"] = "status"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatusReport:
+    """The answer to `AskStatus`."""
+
+    pid: int
+    version: str
+    started_at: str
+    """UTC, ISO 8601."""
+    calls_in_flight: int
+    connections: int
+    idle_seconds: float
+    """After how long without work it ends."""
+    endpoint: dict[str, Any] = field(default_factory=dict[str, Any])
+    """The OpenAI-compatible endpoint, if it is open: base_url; never its token."""
+    kind: Literal["status"] = "status"
+
+
+Question = AskUsage | AskModels | AskProviders | AskTest | AskStatus
+Report = UsageReport | ModelsReport | ProvidersReport | TestReport | StatusReport

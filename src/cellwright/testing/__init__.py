@@ -1,0 +1,33 @@
+"""Testing: a provider of models on loopback, for our tests and for those of people who build with Cellwright.
+
+Owns:   the provider server: wire formats, scripted answers, faults on demand, its own count of what it charged.
+Above:  nobody; tests use it.   Below: errors.
+Never:  a real provider, a real key, anything a product process imports.
+"""
+
+from cellwright.testing.accounting import Charge
+from cellwright.testing.answers import FAULTS, Answer, CallTool, CallTools, Fault, FaultKind, Say, SayJson, Tokens
+from cellwright.testing.process import ProviderProcess
+from cellwright.testing.requests import WIRE_KINDS, Received, WireKind
+from cellwright.testing.script_file import ScriptFile, read_script
+from cellwright.testing.server import ProviderServer
+
+__all__ = [
+    "FAULTS",
+    "WIRE_KINDS",
+    "Answer",
+    "CallTool",
+    "CallTools",
+    "Charge",
+    "Fault",
+    "FaultKind",
+    "ProviderProcess",
+    "ProviderServer",
+    "Received",
+    "Say",
+    "SayJson",
+    "ScriptFile",
+    "Tokens",
+    "WireKind",
+    "read_script",
+]

@@ -1,0 +1,137 @@
+"""Responses made in the background: begun once, fetched as often as one likes, whoever is still there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+from urllib.parse import parse_qs
+
+import anyio
+from anyio.abc import TaskGroup
+
+from cellwright.testing.accounting import Account
+from cellwright.testing.answers import Answer, Fault
+from cellwright.testing.connection import Connection, HttpRequest
+from cellwright.testing.counter import Counter
+from cellwright.testing.gate import Gate
+from cellwright.testing.performance import EVENT_STREAM, Stage
+from cellwright.testing.wire.openai_chat import error_body
+from cellwright.testing.wire.openai_responses import Status, response, response_id
+from cellwright.testing.wire.reply import Event, Reply, dump, pieces_in
+
+_PLACE: Final = "/openai/v1/responses/"
+
+
+@dataclass(slots=True, kw_only=True)
+class Job:
+    """One response in the making."""
+
+    reply: Reply
+    account: Account
+    scope: anyio.CancelScope
+    status: Status = "queued"
+    events: list[Event]
+    """All it will tell."""
+    told: int = 0
+    """How many of the events exist by now."""
+    changed: anyio.Event = field(default_factory=anyio.Event)
+
+    def move(self, *, status: Status | None = None, told: int | None = None) -> None:
+        """Go on, and wake who waits for it."""
+        self.status = status or self.status
+        self.told = self.told if told is None else told
+        self.changed.set()
+        self.changed = anyio.Event()
+
+
+class Background:
+    """All responses made in the background."""
+
+    def __init__(self, *, work: TaskGroup, gate: Gate, counter: Counter) -> None:
+        self._work = work
+        self._gate = gate
+        self._counter = counter
+        self._jobs: dict[str, Job] = {}
+
+    def owns(self, path: str) -> bool:
+        """Whether a path is about one of them."""
+        return path.startswith(_PLACE)
+
+    async def begin(self, answer: Answer, reply: Reply, stage: Stage, account: Account) -> None:
+        """Start to make it, and tell what there is."""
+        fault = answer if isinstance(answer, Fault) else None
+        events = list(stage.wire.events(reply, stage.asked))
+        job = Job(reply=reply, account=account, scope=anyio.CancelScope(), events=events)
+        self._jobs[response_id(reply.id)] = job
+        self._work.start_soon(self._make, job, fault)
+        if fault is not None and fault.kind == "drop" and not stage.asked.is_stream:
+            await stage.connection.reset()
+        elif stage.asked.is_stream:
+            drop_after = fault.after_chunks if fault is not None and fault.kind == "drop" else None
+            await _tell(job, stage.connection, since=0, drop_after=drop_after)
+        else:
+            await _show(job, stage.connection)
+
+    async def answer(self, request: HttpRequest, connection: Connection) -> None:
+        """Fetch one, go on reading one, or cancel one."""
+        id, _, action = request.path.removeprefix(_PLACE).partition("/")
+        job, query = self._jobs.get(id), parse_qs(request.query)
+        if job is None:
+            missing = error_body(f"Response with id '{id}' not found.", type="invalid_request_error", code=None)
+            return await connection.respond(404, dump(missing))
+        if action == "cancel":
+            job.scope.cancel()
+            if job.status in {"queued", "in_progress"}:
+                job.move(status="cancelled")
+        if query.get("stream") == ["true"]:
+            return await _tell(job, connection, since=int(query.get("starting_after", ["-1"])[0]) + 1)
+        await _show(job, connection)
+
+    async def _make(self, job: Job, fault: Fault | None) -> None:
+        kind = None if fault is None else fault.kind
+        with job.scope:
+            if fault is not None and kind == "slow-first-byte":
+                await self._wait(fault)
+            job.move(status="in_progress")
+            pieces, count = 0, pieces_in(job.events)
+            for number, event in enumerate(job.events):
+                if fault is not None and event.is_piece and pieces == fault.after_chunks:
+                    if kind == "error-event":
+                        return job.move(status="failed")
+                    if kind == "stall":
+                        await self._wait(fault)
+                pieces += event.is_piece
+                await anyio.sleep(job.reply.chunk_seconds if event.is_piece else 0)
+                job.account.deliver(pieces / max(count, 1))
+                job.move(told=number + 1)
+            job.account.finish()
+            job.move(status="completed" if job.reply.stop == "end" else "incomplete")
+            self._counter.tell()
+
+    async def _wait(self, fault: Fault) -> None:
+        if fault.seconds is None:
+            await self._gate.wait()
+        else:
+            await anyio.sleep(fault.seconds)
+
+
+async def _show(job: Job, connection: Connection) -> None:
+    await connection.respond(200, dump(response(job.reply, status=job.status, is_background=True)))
+
+
+async def _tell(job: Job, connection: Connection, *, since: int, drop_after: int | None = None) -> None:
+    """Its events from that number on, as they come to be."""
+    await connection.begin(200, EVENT_STREAM)
+    pieces = 0
+    while since < len(job.events):
+        while since >= job.told:
+            if job.status in {"cancelled", "failed"}:
+                return await connection.finish()
+            await job.changed.wait()
+        event = job.events[since]
+        if event.is_piece and pieces == drop_after:
+            return await connection.reset()
+        pieces += event.is_piece
+        await connection.send(event.data)
+        since += 1
+    await connection.finish()

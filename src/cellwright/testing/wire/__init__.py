@@ -1,0 +1,1 @@
+"""How each provider writes requests, answers, streams and errors."""

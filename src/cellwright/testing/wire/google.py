@@ -1,0 +1,126 @@
+"""Google's generateContent: what is asked stands in the path, tool calls come whole."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, Final
+
+from cellwright.testing.answers import Stop, Tokens
+from cellwright.testing.wire.reply import Asked, Event, Json, Refusal, Refused, Reply, ToolCall, last_of_user, sse
+
+_STOPS: Final[dict[Stop, str]] = {"end": "STOP", "length": "MAX_TOKENS", "refused": "SAFETY"}
+
+_REFUSALS: Final[dict[Refusal, tuple[int, str, str]]] = {
+    "bad-request": (400, "Invalid JSON payload received.", "INVALID_ARGUMENT"),
+    "unauthorised": (400, "API key not valid. Please pass a valid API key.", "INVALID_ARGUMENT"),
+    "not-found": (404, "models/{model} is not found for API version v1beta.", "NOT_FOUND"),
+    "context-too-long": (
+        400,
+        "The input token count (2000000) exceeds the maximum number of tokens allowed (1048576).",
+        "INVALID_ARGUMENT",
+    ),
+    "rate-limited": (429, "Resource has been exhausted (e.g. check quota).", "RESOURCE_EXHAUSTED"),
+    "server-error": (500, "An internal error has occurred.", "INTERNAL"),
+    "overloaded": (503, "The model is overloaded. Please try again later.", "UNAVAILABLE"),
+}
+
+
+class Google:
+    """`POST /v1beta/models/MODEL:generateContent` and `:streamGenerateContent`."""
+
+    def asked(self, path: str, body: Json) -> Asked:
+        """What a request asks for."""
+        model, _, verb = path.rpartition("/")[2].partition(":")
+        declared = [function for tool in body.get("tools") or () for function in tool.get("functionDeclarations") or ()]
+        tools = tuple(function["name"] for function in declared)
+        choosing: Json = (body.get("toolConfig") or {}).get("functionCallingConfig") or {}
+        forced = (
+            next(iter(choosing.get("allowedFunctionNames") or tools), None) if choosing.get("mode") == "ANY" else None
+        )
+        return Asked(
+            model=model,
+            is_stream=verb == "streamGenerateContent",
+            prompt=last_of_user(body.get("contents"), content="parts"),
+            tools=tools,
+            forced_tool=forced,
+            schema=_schema(body.get("generationConfig") or {}),
+        )
+
+    def whole(self, reply: Reply) -> Json:
+        """The body of an answer that is not streamed."""
+        parts = [*_thought(reply), *([{"text": reply.text}] if reply.pieces else []), *map(_call, reply.calls)]
+        return _response(reply, parts, finish=_STOPS[reply.stop])
+
+    def events(self, reply: Reply, asked: Asked) -> Iterator[Event]:
+        """A streamed answer: responses that each hold a part of it."""
+        if reply.thinking:
+            yield Event(sse(_response(reply, _thought(reply))))
+        for piece in reply.pieces:
+            yield Event(sse(_response(reply, [{"text": piece}])), True)
+        for call in reply.calls:
+            yield Event(sse(_response(reply, [_call(call)])), True)
+        yield Event(sse(_response(reply, [{"text": ""}], finish=_STOPS[reply.stop])))
+
+    def refusal(self, refusal: Refusal, model: str, message: str | None, retry_after_seconds: float | None) -> Refused:
+        """An error status and its body; a wrong key is a bad request here, told by its reason."""
+        status, usual, name = _REFUSALS[refusal]
+        details: list[Json] = []
+        if refusal == "unauthorised":
+            reason = {"reason": "API_KEY_INVALID", "domain": "googleapis.com"}
+            details.append({"@type": "type.googleapis.com/google.rpc.ErrorInfo"} | reason)
+        if retry_after_seconds is not None:
+            delay = {"retryDelay": f"{retry_after_seconds:g}s"}
+            details.append({"@type": "type.googleapis.com/google.rpc.RetryInfo"} | delay)
+        return Refused(status=status, body=_error(status, message or usual.format(model=model), name, details))
+
+    def error_event(self, message: str) -> bytes:
+        """What is sent when things go wrong in the middle of a stream."""
+        return sse(_error(500, message, "INTERNAL", []))
+
+
+def _schema(generation: Json) -> Json | None:
+    schema: Any = generation.get("responseJsonSchema") or generation.get("responseSchema")
+    if isinstance(schema, dict):
+        return schema
+    return {} if generation.get("responseMimeType") == "application/json" else None
+
+
+def _response(reply: Reply, parts: list[Json], *, finish: str | None = None) -> Json:
+    candidate: Json = {"content": {"parts": parts, "role": "model"}, "index": 0}
+    if finish is not None:
+        candidate["finishReason"] = finish
+    body = {"candidates": [candidate], "modelVersion": reply.model, "responseId": reply.id}
+    if reply.usage is None:
+        return body
+    # A stream counts up: only its last response knows how much was said.
+    return body | {"usageMetadata": _usage(reply.usage, is_last=finish is not None)}
+
+
+def _thought(reply: Reply) -> list[Json]:
+    return [{"text": reply.thinking, "thought": True}] if reply.thinking else []
+
+
+def _call(call: ToolCall) -> Json:
+    # Google parses arguments itself: what is no JSON never reaches a client.
+    try:
+        arguments = json.loads(call.arguments)
+    except ValueError:
+        arguments = {}
+    return {"functionCall": {"id": call.id, "name": call.name, "args": arguments}}
+
+
+def _usage(tokens: Tokens, *, is_last: bool) -> Json:
+    said = tokens.output_tokens if is_last else 0
+    cached = {"cachedContentTokenCount": tokens.cache_read_tokens} if tokens.cache_read_tokens else {}
+    return {
+        "promptTokenCount": tokens.input_tokens,
+        "candidatesTokenCount": said,
+        "totalTokenCount": tokens.input_tokens + said,
+        "promptTokensDetails": [{"modality": "TEXT", "tokenCount": tokens.input_tokens}],
+    } | cached
+
+
+def _error(status: int, message: str, name: str, details: list[Json]) -> Json:
+    told = {} if not details else {"details": details}
+    return {"error": {"code": status, "message": message, "status": name} | told}

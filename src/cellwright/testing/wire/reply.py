@@ -1,0 +1,203 @@
+"""An answer on its way to the wire: the same for every format, until a format writes it down."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Literal, Protocol
+
+from cellwright.testing.answers import CallTool, CallTools, Say, SayJson, Spoken, Stop, Tokens
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What a request's body says, whatever the format."""
+
+    model: str
+    is_stream: bool
+    prompt: str
+    """The last text of the user."""
+    tools: tuple[str, ...] = ()
+    forced_tool: str | None = None
+    """The tool that must be called, where the request forces one."""
+    schema: Json | None = None
+    """The shape the answer must have, where the request asks for JSON; empty for any."""
+    has_usage: bool = True
+    """Whether a stream tells what was used."""
+    is_background: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCall:
+    """A call of a tool, its arguments cut into the pieces a stream sends."""
+
+    id: str
+    name: str
+    pieces: tuple[str, ...]
+
+    @property
+    def arguments(self) -> str:
+        """All of them, as JSON text."""
+        return "".join(self.pieces)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """A whole answer, cut into the pieces a stream sends."""
+
+    id: str
+    """Bare; each format puts its own prefix before it."""
+    model: str
+    created: int
+    pieces: tuple[str, ...]
+    calls: tuple[ToolCall, ...] = ()
+    thinking: str = ""
+    stop: Stop = "end"
+    usage: Tokens | None
+    """What is told; None tells nothing."""
+    tokens: Tokens
+    """What is charged."""
+    chunk_seconds: float = 0
+
+    @property
+    def text(self) -> str:
+        """All of it."""
+        return "".join(self.pieces)
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event of a stream, as bytes."""
+
+    data: bytes
+    is_piece: bool = False
+    """Whether it carries a piece of the answer; openings and endings do not."""
+
+
+Refusal = Literal[
+    "bad-request", "unauthorised", "not-found", "context-too-long", "rate-limited", "server-error", "overloaded"
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """An error as one provider writes it."""
+
+    status: int
+    body: Json
+
+
+class Wire(Protocol):
+    """How one provider writes its answers."""
+
+    def asked(self, path: str, body: Json) -> Asked:
+        """What a request asks for."""
+        ...
+
+    def whole(self, reply: Reply) -> Json:
+        """The body of an answer that is not streamed."""
+        ...
+
+    def events(self, reply: Reply, asked: Asked) -> Iterable[Event]:
+        """A streamed answer."""
+        ...
+
+    def refusal(self, refusal: Refusal, model: str, message: str | None, retry_after_seconds: float | None) -> Refused:
+        """An error status and its body."""
+        ...
+
+    def error_event(self, message: str) -> bytes:
+        """What is sent when things go wrong in the middle of a stream."""
+        ...
+
+
+def reply_to(spoken: Spoken, *, asked: Asked, id: str, created: int) -> Reply:
+    """The answer as it will be written to one request."""
+    text, calls, thinking, stop, pieces = "", (), "", "end", None
+    match spoken:
+        case Say(text=text, thinking=thinking, stop=stop, chunks=chunks):
+            pieces = cut(text, chunks)
+        case CallTool(text=text):
+            calls = (tool_call(spoken, id=id, number=0),)
+        case CallTools(calls=several, text=text):
+            calls = tuple(tool_call(call, id=id, number=number) for number, call in enumerate(several))
+        case SayJson(value=value, chunks=chunks) if asked.forced_tool is not None and asked.schema is None:
+            called = CallTool(asked.forced_tool, json.dumps(value, ensure_ascii=False), chunks=chunks)
+            calls = (tool_call(called, id=id, number=0),)
+        case SayJson(value=value, chunks=chunks):
+            pieces = cut(json.dumps(value, ensure_ascii=False), chunks)
+    return Reply(
+        id=id,
+        model=asked.model,
+        created=created,
+        pieces=cut(text, None) if pieces is None else pieces,
+        calls=calls,
+        thinking=thinking,
+        stop=stop,
+        usage=spoken.tokens,
+        tokens=spoken.tokens,
+        chunk_seconds=spoken.chunk_seconds,
+    )
+
+
+def tool_call(call: CallTool, *, id: str, number: int) -> ToolCall:
+    """One call with its arguments as JSON text in pieces."""
+    arguments = call.arguments if isinstance(call.arguments, str) else json.dumps(dict(call.arguments))
+    return ToolCall(
+        # Mistral takes only ids of nine letters and digits back.
+        id=call.id or f"{id[-7:]}{number:02d}",
+        name=call.name,
+        pieces=cut(arguments, call.chunks or 3),
+    )
+
+
+def cut(text: str, chunks: int | None) -> tuple[str, ...]:
+    """The text in so many pieces, or one per word; never an empty piece."""
+    if chunks is None:
+        words = text.split(" ")
+        pieces = [*(f"{word} " for word in words[:-1]), words[-1]]
+    else:
+        chunks = max(1, min(chunks, len(text)))
+        marks = [len(text) * number // chunks for number in range(chunks + 1)]
+        pieces = [text[start:end] for start, end in pairwise(marks)]
+    return tuple(piece for piece in pieces if piece)
+
+
+def dump(value: Mapping[str, Any]) -> bytes:
+    """JSON as providers send it: compact, characters as they are."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def sse(value: Mapping[str, Any], *, name: str | None = None) -> bytes:
+    """One server-sent event."""
+    head = b"" if name is None else b"event: " + name.encode() + b"\n"
+    return head + b"data: " + dump(value) + b"\n\n"
+
+
+def text_of(content: object) -> str:
+    """The text in a message's content: a string, or parts of which some have text."""
+    match content:
+        case str():
+            return content
+        case list():
+            texts = [part["text"] for part in content if isinstance(part, dict) and isinstance(part.get("text"), str)]
+            return "\n".join(texts)
+        case _:
+            return ""
+
+
+def last_of_user(messages: object, *, content: str = "content") -> str:
+    """The last text of the user in a list of messages."""
+    for message in reversed(messages if isinstance(messages, list) else []):
+        if isinstance(message, dict) and message.get("role") == "user" and (text := text_of(message.get(content))):
+            return text
+    return ""
+
+
+def pieces_in(events: Iterable[Event]) -> int:
+    """How many of the events carry a piece of the answer."""
+    return sum(event.is_piece for event in events)

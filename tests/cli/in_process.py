@@ -1,0 +1,39 @@
+"""A command through the function the installed program calls, without paying for a new interpreter each time."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from cellwright.cli.main import main
+from cellwright.models.keys import key_variables
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """What a command told."""
+
+    stdout: str
+    stderr: str
+
+
+def run_here(home: Path, *words: str, code: int = 0, typed: str = "") -> Said:
+    """Run `cellwright WORDS…` with this state directory and these words on its standard input."""
+    out, err = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        patch.setattr(sys, "argv", ["cellwright", *words])
+        patch.setattr(sys, "stdin", io.StringIO(typed))
+        patch.setenv("CELLWRIGHT_HOME", str(home))
+        for name in key_variables(os.environ):
+            # A real key of whoever runs the tests would be handed over, and this process begun again without it.
+            patch.delenv(name)
+        with pytest.raises(SystemExit) as ended:
+            main()
+    assert (ended.value.code or 0) == code, out.getvalue() + err.getvalue()
+    return Said(stdout=out.getvalue(), stderr=err.getvalue())

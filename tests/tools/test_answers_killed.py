@@ -1,0 +1,52 @@
+"""A door that is killed while it answers: the lasting yes and the answer it follows from are both there, or neither."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import anyio.to_thread
+import pytest
+
+from cellwright.journal import CrashPoint, QuestionAnswered, Records
+from cellwright.policy import Yes
+from cellwright.tools import Desk
+from tests.tools.office import ADA, KEY, MASKER, RATES, open_office
+
+ROOT = Path(__file__).parents[2]
+
+
+async def killed_door(where: Path, point: CrashPoint) -> int:
+    command = [sys.executable, "-W", "error", "-m", "tests.tools.door", str(where), point]
+    done = await anyio.to_thread.run_sync(lambda: subprocess.run(command, cwd=ROOT, timeout=60, check=False))
+    return done.returncode
+
+
+async def standing(where: Path) -> tuple[int, int, int]:
+    """How many questions wait, answers were told, and lasting yeses hold."""
+    async with Records.open(where, chain_key=KEY) as records:
+        desk = Desk(records, masker=MASKER)
+        told = [recorded.event async for recorded in records.log.read_all("run:r")]
+        answers = sum(isinstance(event, QuestionAnswered) for event in told)
+        return len(await desk.pending()), answers, len(await desk.grants(datetime.now(UTC)))
+
+
+@pytest.mark.parametrize(
+    ("point", "left"), [(CrashPoint.ANSWER_COMMITTING, (1, 0, 0)), (CrashPoint.ANSWER_COMMITTED, (0, 1, 1))]
+)
+async def test_an_answer_and_the_grant_it_gives_are_both_kept_or_neither(
+    where: Path, point: CrashPoint, left: tuple[int, int, int]
+) -> None:
+    async with open_office(where) as office:
+        await office.act("r", RATES, RATES)
+        await office.asked()
+    assert await killed_door(where, point) == -9
+    assert await standing(where) == left
+    async with open_office(where) as office:
+        if point is CrashPoint.ANSWER_COMMITTING:
+            asked = (await office.asked()).question
+            await office.desk.answer(asked.id, Yes(reach="always"), ADA, asked.fingerprint)
+        assert await office.outcomes("r") == ["done", "done"]
+    assert await standing(where) == (0, 1, 1)

@@ -1,0 +1,178 @@
+"""A price nobody knows, where money is bounded: a person puts a price on it, leaves it uncounted, or says no."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cellwright.journal import Flow, Workflow
+from cellwright.policy import (
+    AnswerRefused,
+    Ledger,
+    Limit,
+    Money,
+    No,
+    Price,
+    Reached,
+    UnknownPrice,
+    Unpriced,
+    Use,
+    UseId,
+    Within,
+    Yes,
+    charge,
+    reserve,
+)
+from cellwright.tools import Guard, LeaveUncounted, PutPrice, Raise, Raised, Refused
+from tests.tools.office import ADA, SECRET, WHO, Office, open_office
+
+LIMIT = Limit(measure="money", per="run", at_most=Decimal(5), currency="USD", where="mine.toml:1")
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def used(number: int, price: Price) -> Use:
+    return Use(id=UseId(f"call-{number}"), run="b", person="ada", price=price)
+
+
+def calls(guards: list[Guard], *prices: Price) -> Workflow:
+    """A workflow that reserves a call at each of these prices, and asks whenever its budget stops it."""
+
+    async def body(flow: Flow, _: Any) -> list[str]:
+        ledger, told = Ledger(limits=(LIMIT,)), list[str]()
+        for number, price in enumerate(prices, start=1):
+            while not isinstance(budget := reserve(ledger, used(number, price), NOW), Within):
+                told.append(type(budget).__name__)
+                match await guards[0].ask_for_more(flow, budget, WHO):
+                    case Raised(ledger=ledger):
+                        pass
+                    case Refused(feedback=feedback):
+                        return [*told, feedback]
+            ledger = budget.ledger
+        return [*told, *(str(held.price) for held in ledger.held.values())]
+
+    return Workflow(name="calls", body=body)
+
+
+async def start(office: Office, guards: list[Guard]) -> Any:
+    guards.append(office.guard)
+    await office.journal.run("calls", run="b")
+    return (await office.asked()).question
+
+
+UNKNOWN = UnknownPrice(why=f"no list for {SECRET}")
+
+
+async def test_an_unknown_price_pauses_and_shows_everything_without_secrets(where: Path) -> None:
+    guards: list[Guard] = []
+    async with open_office(where, workflows=[calls(guards, UNKNOWN)]) as office:
+        asked = await start(office, guards)
+        assert asked.describe() == (
+            "Go on under 5 USD per run (mine.toml:1) for b, although use call-1 has an unknown price "
+            "(no list for [masked PASSWORD]).\n"
+            "A price is an amount in USD for the use call-1.\n"
+            "Uncounted, the run b goes on and only what has a known price in USD counts."
+        )
+        assert asked.offers == ("price", "uncounted")
+    async with open_office(where, workflows=[calls(guards, UNKNOWN)]) as office:
+        guards[:] = [office.guard]
+        assert (await office.asked()).question == asked
+
+
+async def test_a_price_that_a_person_puts_on_it_counts(where: Path) -> None:
+    guards: list[Guard] = []
+    dear = Money(amount=Decimal(4))
+    async with open_office(where, workflows=[calls(guards, UNKNOWN, dear)]) as office:
+        asked = await start(office, guards)
+        said = await office.desk.answer(asked.id, PutPrice(amount=Decimal("1.50")), ADA, asked.fingerprint)
+        assert (await office.desk.show(asked.id)).answer == said
+        reached = (await office.asked()).question
+        assert reached.offers == ("raise",)
+        await office.desk.answer(reached.id, Raise(more=Decimal(1)), ADA, reached.fingerprint)
+        assert await office.outcomes("b") == ["Unpriced", "Reached", "1.50 USD", "4 USD"]
+        trail = [(line.entry.what, line.entry.verdict, line.entry.result) for line in await office.trail("b")]
+        assert trail == [
+            ("Count 1.50 USD under 5 USD per run", "allow", "done"),
+            ("Raise 5 USD per run by 1 USD", "allow", "done"),
+        ]
+
+
+async def test_left_uncounted_a_run_asks_no_more_about_prices_but_known_money_still_counts(where: Path) -> None:
+    guards: list[Guard] = []
+    dear = Money(amount=Decimal(6))
+    async with open_office(where, workflows=[calls(guards, UNKNOWN, UnknownPrice(), dear)]) as office:
+        asked = await start(office, guards)
+        await office.desk.answer(asked.id, LeaveUncounted(), ADA, asked.fingerprint)
+        reached = (await office.asked()).question
+        assert "would stand at 6" in reached.describe()
+        await office.desk.answer(reached.id, No(feedback="Enough."), ADA, reached.fingerprint)
+        assert await office.outcomes("b") == [
+            "Unpriced",
+            "Reached",
+            "Not more than 5 USD per run. ada said no. Enough.",
+        ]
+
+
+async def test_a_no_to_an_unknown_price_stops_with_the_words(where: Path) -> None:
+    guards: list[Guard] = []
+    async with open_office(where, workflows=[calls(guards, UNKNOWN)]) as office:
+        asked = await start(office, guards)
+        await office.desk.answer(asked.id, No(feedback="Use a model with a price."), ADA, asked.fingerprint)
+        feedback = "Not more than 5 USD per run. ada said no. Use a model with a price."
+        assert await office.outcomes("b") == ["Unpriced", feedback]
+        [line] = await office.trail("b")
+        assert (line.entry.verdict, line.entry.result) == ("deny", "refused")
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Raise(more=Decimal(1)),
+        Yes(reach="once"),
+        PutPrice(amount=Decimal(-1)),
+        PutPrice(amount=Decimal("NaN")),
+        PutPrice(amount=Decimal("Infinity")),
+    ],
+)
+async def test_what_is_no_price_is_not_an_answer_to_an_unknown_one(where: Path, reply: Any) -> None:
+    guards: list[Guard] = []
+    async with open_office(where, workflows=[calls(guards, UNKNOWN)]) as office:
+        asked = await start(office, guards)
+        refused = await office.desk.answer(asked.id, reply, ADA, asked.fingerprint)
+        assert isinstance(refused, AnswerRefused)
+        assert refused.why == "not-offered"
+        assert (await office.desk.show(asked.id)).state == "open"
+
+
+@pytest.mark.parametrize("reply", [{"says": "price", "amount": "x"}, {"says": "price"}, {"says": "gift"}, {}, "yes"])
+async def test_a_price_that_did_not_come_over_the_desk_is_no_answer_and_it_asks_again(where: Path, reply: Any) -> None:
+    guards: list[Guard] = []
+    async with open_office(where, workflows=[calls(guards, UNKNOWN)]) as office:
+        asked = await start(office, guards)
+        by, at = {"name": "ada", "door": "web"}, "2026-01-01T00:00:00Z"
+        forged = {"question": asked.id, "fingerprint": asked.fingerprint, "reply": reply, "by": by, "at": at}
+        await office.journal.answer(asked.id, forged, by="builder")
+        assert (await office.asked()).question.id != asked.id
+
+
+async def test_a_sum_in_another_currency_can_be_left_uncounted_but_not_priced(where: Path) -> None:
+    euros = charge(Ledger(limits=(LIMIT,)), used(1, Money(amount=Decimal(3), currency="EUR")), NOW)
+    assert isinstance(euros, Unpriced)
+
+    async def body(flow: Flow, _: Any) -> str:
+        match await guards[0].ask_for_more(flow, euros, WHO):
+            case Raised(ledger=ledger):
+                return type(reserve(ledger, used(2, Money(amount=Decimal(9))), NOW)).__name__
+            case Refused(feedback=feedback):
+                return feedback
+
+    guards: list[Guard] = []
+    async with open_office(where, workflows=[Workflow(name="calls", body=body)]) as office:
+        asked = await start(office, guards)
+        assert asked.offers == ("uncounted",)
+        assert "although 3 EUR were spent" in asked.describe()
+        await office.desk.answer(asked.id, LeaveUncounted(), ADA, asked.fingerprint)
+        assert await office.outcomes("b") == Reached.__name__
