@@ -82,7 +82,8 @@ def test_a_trace_of_a_machine_is_found(mark: str) -> None:
 
 
 def test_there_are_pinned_requirements() -> None:
-    assert [path.name for path in REQUIREMENTS] == ["base.txt", "bootstrap.txt", "dev.txt"]
+    names = [path.name for path in REQUIREMENTS]
+    assert names == ["base.txt", "bootstrap.txt", "dev.txt", "local-model.txt"]
 
 
 @pytest.mark.parametrize("path", REQUIREMENTS, ids=lambda path: path.name)

@@ -386,9 +386,9 @@ async def test_marimos_own_words_travel_unopened_on_a_lane_of_their_own(opened: 
 
 
 async def test_a_call_interrupted_before_its_kernel_is_ready_stops_once_it_is(opened: Opener) -> None:
+    observations: list[Observation] = []
     async with opened() as notebook, anyio.create_task_group() as tasks:
         call = notebook.apply([CreateCell(code="import time\nwhile True:\n    time.sleep(1)")])
-        observations: list[Observation] = []
 
         async def carry_out() -> None:
             observations.append(await call)

@@ -40,10 +40,10 @@ async def main(home: Path, name: str, count: int) -> None:
             {"pieces": text, "answer": answer.response.text, "tokens": answer.usage.tokens, "restarts": restarts}
         )
 
-    async with Models.open(home, launch=Launch(home=home, command=("/bin/false",))) as models:
-        async with anyio.create_task_group() as tasks:
-            for number in range(count):
-                tasks.start_soon(listen, models, f"{name}/{number}")
+    launch = Launch(home=home, command=("/bin/false",))
+    async with Models.open(home, launch=launch) as models, anyio.create_task_group() as tasks:
+        for number in range(count):
+            tasks.start_soon(listen, models, f"{name}/{number}")
     _say(json.dumps(heard))
 
 

@@ -16,6 +16,7 @@ from typer.core import TyperCommand, TyperGroup
 from cellwright.cli import render
 from cellwright.cli.launch import leave_keys_behind
 from cellwright.errors import CellwrightError, Defect, RefusedByPolicy, Unavailable, UserError
+from cellwright.telemetry import masked_logs
 
 _COMMANDS = {
     "notebook": "Open a marimo notebook without a browser.",
@@ -76,7 +77,8 @@ def main() -> NoReturn:
     """Run the command line; expected errors end in one line and a hint."""
     try:
         leave_keys_behind()
-        app(standalone_mode=True)
+        with masked_logs():
+            app(standalone_mode=True)
     except CellwrightError as problem:
         render.error(problem)
         sys.exit(exit_code(problem))

@@ -3,9 +3,6 @@
 Goes by directory descriptors, follows no link, leaves special files out, and stops at a budget.
 """
 
-# Plain paths and descriptors: this runs in the zygote, as root.
-# ruff: noqa: PTH
-
 from __future__ import annotations
 
 import errno

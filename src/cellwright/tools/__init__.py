@@ -1,7 +1,6 @@
 """Tools: what agents may do, guarded by policy and recorded in the journal.
 
-Owns:   the guard before every action, questions to people and their answers, grants, the audit trail, rule files,
-        logs without secrets.
+Owns:   the guard before every action, questions to people and their answers, grants, the audit trail, rule files.
 Above:  agents, runs, server, cli.   Below: policy, journal.
 Never:  prompts and model calls, screens, settings; what is allowed is policy's to say, what is kept the journal's.
 """
@@ -20,7 +19,6 @@ from cellwright.tools.budget_questions import (
 )
 from cellwright.tools.grants import read_grants
 from cellwright.tools.guard import Guard, Permitted, Raised, Refused
-from cellwright.tools.masked_logs import masked_logs
 from cellwright.tools.rule_files import RULE_FILE, rule_files, standing_rules
 
 __all__ = [
@@ -44,7 +42,6 @@ __all__ = [
     "ask_approval",
     "ask_for_more",
     "audit_trail",
-    "masked_logs",
     "read_grants",
     "rule_files",
     "standing_rules",

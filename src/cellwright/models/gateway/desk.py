@@ -19,6 +19,7 @@ from cellwright.models.breaker import Breakers
 from cellwright.models.calls import Choice, Request, Usage
 from cellwright.models.catalogue import Probed, traits_of
 from cellwright.models.configuration import Configuration, Kind, read_configuration
+from cellwright.models.gateway.prompt_masking import masked_prompt
 from cellwright.models.hearing import Answer
 from cellwright.models.keys import Key, KeyRing
 from cellwright.models.names import ModelName
@@ -146,13 +147,13 @@ class Desk:
         idempotency_key: str | None,
         on_provider_id: Callable[[str], None] | None,
     ) -> Answer:
-        """Put a request to a model, with its key."""
+        """Put a request to a model, with its key and without anybody's secrets."""
         # Looked up while it was planned: this does not wait for a keyring.
         needs_key = self._configuration.endpoint(name).key == "required"
         key = self.keys.find(name.provider) if needs_key else None
         return self._providers.ask(
             name,
-            request,
+            masked_prompt(request, self.mask),
             stream=stream,
             key=None if key is None else key.value,
             idempotency_key=idempotency_key,

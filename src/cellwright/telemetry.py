@@ -3,28 +3,42 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Generator
+import secrets
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
-from cellwright.policy import Masker
+if TYPE_CHECKING:
+    from cellwright.policy import Masker
 
 _PLAIN = logging.Formatter()
 
 
 @contextmanager
-def masked_logs(masker: Masker) -> Generator[None]:
-    """Mask what is logged inside this block, by whichever logger; the process has one such block, its outermost."""
+def masked_logs(masker: Callable[[], Masker] | None = None) -> Generator[None]:
+    """Mask what is logged inside this block, by whichever logger; the process has one such block, its outermost.
+
+    `masker` is asked for at the first record; without it, whatever looks like a secret is masked.
+    """
     make = logging.getLogRecordFactory()
+    ask = cache(masker or _by_looks)
 
     def make_masked(*arguments: Any, **more: Any) -> logging.LogRecord:
-        return _masked(make(*arguments, **more), masker)
+        return _masked(make(*arguments, **more), ask())
 
     logging.setLogRecordFactory(make_masked)
     try:
         yield
     finally:
         logging.setLogRecordFactory(make)
+
+
+def _by_looks() -> Masker:
+    # Loaded when there is something to mask: most commands log nothing.
+    from cellwright.policy import Masker
+
+    return Masker.of(salt=secrets.token_bytes(16))
 
 
 def _masked(record: logging.LogRecord, masker: Masker) -> logging.LogRecord:

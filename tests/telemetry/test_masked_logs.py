@@ -8,7 +8,7 @@ from collections.abc import Generator
 
 import pytest
 
-from cellwright.tools import masked_logs
+from cellwright.telemetry import masked_logs
 from tests.tools.office import MASKER, SECRET
 
 
@@ -39,7 +39,7 @@ class Unreadable:
 
 def test_messages_arguments_errors_and_stacks_are_masked(written: io.StringIO) -> None:
     logger = logging.getLogger("cellwright.anything")
-    with masked_logs(MASKER):
+    with masked_logs(lambda: MASKER):
         logger.warning("connect with " + SECRET)
         logger.warning("connect with %s and %s", SECRET[:10], Holder())
         logger.warning("%s", Unreadable())
@@ -56,8 +56,14 @@ def test_messages_arguments_errors_and_stacks_are_masked(written: io.StringIO) -
 
 def test_outside_the_block_logging_is_as_it_was(written: io.StringIO) -> None:
     before = logging.getLogRecordFactory()
-    with masked_logs(MASKER):
+    with masked_logs(lambda: MASKER):
         assert logging.getLogRecordFactory() is not before
     assert logging.getLogRecordFactory() is before
     logging.getLogger("cellwright").warning("%s apples", 3)
     assert written.getvalue() == "cellwright 3 apples\n"
+
+
+def test_without_a_masker_whatever_looks_like_a_secret_is_masked(written: io.StringIO) -> None:
+    with masked_logs():
+        logging.getLogger("a.library").warning("key %s refused", "sk-proj-" + "a1B2c3D4" * 6)
+    assert "a1B2c3D4" not in written.getvalue()
