@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import anyio.to_thread
 
@@ -14,6 +15,9 @@ from cellwright.kernel import KernelPool, OpenNotebook, Terrain, UvSettings
 from cellwright.notebook import NotebookFile, read
 from cellwright.sandbox import DataMount, FilesMode, Limits, Report, Tier, probe, project_of
 from cellwright.settings import Settings
+
+if TYPE_CHECKING:
+    from cellwright.sandbox import Egress
 
 __all__ = ["Files", "open_notebook", "open_pool"]
 
@@ -45,6 +49,7 @@ async def open_notebook(
     limits: Limits | None = None,
     tier: Tier | None = None,
     allow_uncontained: bool = False,
+    egress: Egress | None = None,
     pool: KernelPool | None = None,
     settings: Settings | None = None,
     on_progress: Callable[[str], None] | None = None,
@@ -52,7 +57,8 @@ async def open_notebook(
     """A marimo notebook with a live, sandboxed kernel.
 
     Leaving the block stops what runs, settles changed files and ends the kernel. Where nothing can contain the
-    code (tier D) this is refused, unless `allow_uncontained` says otherwise.
+    code (tier D) this is refused, unless `allow_uncontained` says otherwise. There is no network but to the hosts
+    that `egress` allows; approving one more takes effect at once.
     """
     file, report = await anyio.to_thread.run_sync(lambda: (read(Path(path)), probe()))
     terrain = terrain_for(
@@ -61,6 +67,7 @@ async def open_notebook(
         limits=limits or Limits(),
         tier=contained(tier, report, allow_uncontained=allow_uncontained),
         settings=settings or Settings.read(),
+        egress=egress,
         on_progress=on_progress,
     )
     async with AsyncExitStack() as stack:
@@ -75,9 +82,15 @@ def terrain_for(
     limits: Limits,
     tier: Tier,
     settings: Settings,
+    egress: Egress | None = None,
     on_progress: Callable[[str], None] | None = None,
 ) -> Terrain:
     """Where this notebook's kernels run."""
+    if egress is not None and tier in {"C", "D"}:
+        raise RefusedByPolicy(
+            f"Network access cannot be limited to approved hosts on tier {tier}: it has no network namespace.",
+            hint="`cellwright doctor` says what this machine lacks (user namespaces); or open it without `egress`.",
+        )
     notebook = file.path.resolve()
     project = (files.project or project_of(notebook)).resolve()
     if not notebook.is_relative_to(project):
@@ -94,6 +107,7 @@ def terrain_for(
         environments=settings.cache / "environments",
         uv=UvSettings(variables=settings.uv_variables),
         on_progress=on_progress,
+        egress=egress,
     )
 
 

@@ -40,7 +40,7 @@ from marimo._runtime.kernel_lifecycle import KernelArgs, create_kernel
 from marimo._session.model import SessionMode
 from marimo._types.ids import CellId_t
 
-from cellwright_guest import patches, previews, progress, wire
+from cellwright_guest import patches, previews, programs, progress, wire
 from cellwright_guest.reports import Reporter
 from cellwright_guest.streams import Console, DescriptorCapture, GuestStream, Lane, NoKeyboard, PrintedError, PrintedOut
 
@@ -130,6 +130,8 @@ class Driver:
                     self._set_ui(change)
                 case wire.Look() as look:
                     self._look(look)
+                case wire.RunProgram() as program:
+                    self._lane.send(programs.run_program(program))
                 case wire.Watch(marimo=is_watched):
                     self._watch(is_watched=is_watched)
 

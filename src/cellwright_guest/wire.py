@@ -134,13 +134,25 @@ class Look(_Message, frozen=True, kw_only=True):
     tokens: int = 200
 
 
+class RunProgram(_Message, frozen=True, kw_only=True):
+    """Run a program beside the notebook: the same files and limits, nothing of its variables."""
+
+    request: int
+    command: list[str]
+    """The program and its arguments; no shell reads them."""
+    folder: str = ""
+    """Absolute path inside the cage; empty: the notebook's own."""
+    seconds: float = 60.0
+    output_bytes: int = 1 << 16
+
+
 class Watch(_Message, frozen=True, kw_only=True):
     """Turn marimo's own notification lane on or off."""
 
     marimo: bool
 
 
-FromHost = Bind | Apply | SetUi | Look | Watch
+FromHost = Bind | Apply | SetUi | Look | RunProgram | Watch
 
 
 # ── guest → host ──
@@ -204,7 +216,20 @@ class Looked(_Message, frozen=True, kw_only=True):
     variables: list[Variable] = []
 
 
-FromGuest = Ready | CellStarted | Console | Progress | CellFinished | Finished | Looked
+class ProgramEnded(_Message, frozen=True, kw_only=True):
+    """Answer to `RunProgram`."""
+
+    request: int
+    exit_code: int | None = None
+    """None when it was stopped, or never ran."""
+    output: str = ""
+    left_out: int = 0
+    is_late: bool = False
+    error: str = ""
+    """Why it never ran."""
+
+
+FromGuest = Ready | CellStarted | Console | Progress | CellFinished | Finished | Looked | ProgramEnded
 
 _encoder = msgspec.msgpack.Encoder()
 

@@ -123,7 +123,7 @@ class Zygote:
             control.close()
             raise OSError(answer["failed"])
         self.descriptors = answer["descriptors"]
-        cage = Cage(answer["started"], fds[0], CageControl(control), kernel)
+        cage = Cage(answer["started"], fds[0], CageControl(control, proxy_port=spec.proxy_port), kernel)
         self.cages[cage.pid] = cage
         return cage
 

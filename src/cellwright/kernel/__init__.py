@@ -23,6 +23,7 @@ from cellwright.kernel.observation import (
 )
 from cellwright.kernel.open_notebook import EditorLane, OpenNotebook
 from cellwright.kernel.pool import KernelPool
+from cellwright.kernel.programs import ProgramEnd
 from cellwright.kernel.workplace import Terrain
 from cellwright.kernel.zygote import Zygote
 
@@ -43,6 +44,7 @@ __all__ = [
     "KernelPool",
     "Observation",
     "OpenNotebook",
+    "ProgramEnd",
     "RunWhat",
     "Terrain",
     "UvSettings",

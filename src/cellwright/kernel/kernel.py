@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import socket
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -41,7 +42,8 @@ class Kernel:
         self.ready_ms = 0.0
         """From the request until it listened."""
         self.link = Link(process.kernel, LinkCaps(bytes_per_request=spec.limits.output_mb << 20))
-        self.control = CageControl(process.control)
+        self.control = CageControl(process.control, proxy_port=spec.proxy_port)
+        self._outlet: socket.socket | None = None
         self.end: KernelEnd | None = None
         self._condemned: KernelEnd | None = None
 
@@ -54,10 +56,12 @@ class Kernel:
         kernel = cls(await zygote.start(spec, command=command), spec, began=began)
         try:
             await kernel.link.send(bind)
+            if spec.proxy_port is not None:
+                kernel._outlet = await kernel.control.listener()
             if command is not None:
                 # Its own environment takes seconds to load, which no call's deadline should pay for.
                 await kernel._await_ready()
-        except (LinkClosed, LinkBroken, TimeoutError) as error:
+        except (LinkClosed, LinkBroken, TimeoutError, Unavailable) as error:
             reason = await kernel._why_it_never_was()
             raise KernelLost(f"The kernel was never ready: {reason}.", hint="See `cellwright doctor`.") from error
         except BaseException:
@@ -75,6 +79,11 @@ class Kernel:
     def pid(self) -> int:
         """The cage's init, as the host sees it."""
         return self._process.pid
+
+    def take_outlet(self) -> socket.socket | None:
+        """Where its connections to the outside arrive, for whoever serves and closes it; only with a proxy port."""
+        outlet, self._outlet = self._outlet, None
+        return outlet
 
     async def listen(self, deliver: Deliver) -> KernelEnd:
         """Hand over every message until the kernel ends; says how it ended."""
@@ -137,6 +146,8 @@ class Kernel:
         with anyio.move_on_after(_END_SECONDS):
             await self._process.ended.wait()
         self.link.close()
+        if self._outlet is not None:
+            self._outlet.close()
         os.close(self._process.pidfd)
 
     async def _why_it_never_was(self) -> str:

@@ -7,10 +7,12 @@ a kernel is lost, the next call starts another and replays what had run.
 from __future__ import annotations
 
 import logging
+import socket
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import anyio
 import anyio.abc
@@ -33,6 +35,7 @@ from cellwright.kernel.observation import (
     outcome_of,
     preview_of,
 )
+from cellwright.kernel.programs import GRACE_SECONDS, INSIDE, ProgramEnd, program_end
 from cellwright.kernel.workplace import Workplace
 from cellwright.notebook import (
     Cell,
@@ -48,9 +51,13 @@ from cellwright.notebook import (
     save,
     summary,
 )
+from cellwright.notebook.files import read_if_changed
 from cellwright.notebook.prompt_summary import Status as SummaryStatus
 from cellwright.sandbox import FileChange, FilesMode, KeepReport, Limits, Tier
 from cellwright_guest import wire
+
+if TYPE_CHECKING:
+    from cellwright.sandbox import Egress
 
 logger = logging.getLogger(__name__)
 
@@ -87,6 +94,7 @@ class OpenNotebook:
         self._turn = anyio.Lock()
         self._requests = 0
         self._looks: dict[int, tuple[anyio.Event, list[VariablePreview]]] = {}
+        self._programs: dict[int, tuple[anyio.Event, list[wire.ProgramEnded]]] = {}
         self._observers: list[MemoryObjectSendStream[Event]] = []
         self._editor: MemoryObjectSendStream[bytes] | None = None
         self._stale: frozenset[CellId] = frozenset()
@@ -142,6 +150,44 @@ class OpenNotebook:
                 del self._looks[request]
             return tuple(found)
 
+    async def run_program(
+        self, command: Sequence[str], *, folder: str = "", seconds: float = 60, output_bytes: int = 1 << 16
+    ) -> ProgramEnd:
+        """Run a program in the notebook's cage: its files and limits, none of its variables. Cells wait meanwhile."""
+        async with self._turn:
+            kernel = await self._live_kernel()
+            request = self._next_request()
+            kernel.link.begin_request()
+            arrived, found = self._programs[request] = (anyio.Event(), [])
+            place = str(INSIDE / folder) if folder else ""
+            asked = wire.RunProgram(
+                request=request, command=list(command), folder=place, seconds=seconds, output_bytes=output_bytes
+            )
+            try:
+                await kernel.link.send(asked)
+                await self._await_program(kernel, arrived, seconds)
+            except LinkClosed as error:
+                raise KernelLost("The kernel ended while the program ran.", hint="Try again.") from error
+            finally:
+                del self._programs[request]
+            return program_end(found[0], output_bytes)
+
+    async def _await_program(self, kernel: Kernel, arrived: anyio.Event, seconds: float) -> None:
+        try:
+            with anyio.move_on_after(seconds + GRACE_SECONDS):
+                async with anyio.create_task_group() as either:
+                    either.start_soon(_cancel_after, self._kernel_over, either.cancel_scope)
+                    await arrived.wait()
+                    either.cancel_scope.cancel()
+        except anyio.get_cancelled_exc_class():
+            # The one who asked is gone: nothing may go on running behind their back.
+            with anyio.CancelScope(shield=True):
+                await kernel.interrupt(arrived)
+            raise
+        if not arrived.is_set():
+            await kernel.condemn("a program in it did not end")
+            raise KernelLost("The kernel did not answer while a program ran.", hint="Try again.")
+
     async def interrupt(self) -> None:
         """Stop the running call. A cell that ignores it is killed with its kernel."""
         call, kernel = self.current, self._kernel
@@ -175,6 +221,18 @@ class OpenNotebook:
             return saved
         self._file = saved
         return None
+
+    async def changed_on_disk(self) -> NotebookFile | None:
+        """The file read again, if it is not what was last read or saved. Raises `UserError` if it is no notebook."""
+        return await anyio.to_thread.run_sync(read_if_changed, self._file)
+
+    async def adopt(self, file: NotebookFile, document: Document) -> None:
+        """Go on from what somebody else saved, with a document made of it. Cells that changed are stale until run."""
+        async with self._turn:
+            old = {cell.id: cell.code for cell in self.document.cells}
+            self._file, self.document = file, document
+            now = {cell.id: cell.code for cell in self.document.cells}
+            self.outcomes = {cell: kept for cell, kept in self.outcomes.items() if now.get(cell) == old.get(cell)}
 
     @property
     def path(self) -> Path:
@@ -360,7 +418,16 @@ class OpenNotebook:
         self._known = {}
         self._kernel_over = anyio.Event()
         self._tasks.start_soon(self._listen, self._kernel, self._kernel_over)
+        if self._workplace.egress is not None and (outlet := self._kernel.take_outlet()) is not None:
+            self._tasks.start_soon(self._let_out, self._workplace.egress, outlet, self._kernel_over)
         return self._kernel
+
+    async def _let_out(self, egress: Egress, outlet: socket.socket, over: anyio.Event) -> None:
+        """Serve the kernel's connections to the outside for as long as it lives."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(egress.serve, outlet)
+            await over.wait()
+            tasks.cancel_scope.cancel()
 
     async def _listen(self, kernel: Kernel, over: anyio.Event) -> None:
         end = await kernel.listen(self._deliver)
@@ -376,6 +443,12 @@ class OpenNotebook:
             if message.request in self._looks:
                 arrived, found = self._looks[message.request]
                 found.extend(preview_of(variable) for variable in message.variables)
+                arrived.set()
+            return
+        if isinstance(message, wire.ProgramEnded):
+            if message.request in self._programs:
+                arrived, ended = self._programs[message.request]
+                ended.append(message)
                 arrived.set()
             return
         if isinstance(message, wire.Ready):
@@ -447,6 +520,11 @@ class OpenNotebook:
             )
             for cell, outcome in self.outcomes.items()
         }
+
+
+async def _cancel_after(event: anyio.Event, scope: anyio.CancelScope) -> None:
+    await event.wait()
+    scope.cancel()
 
 
 def _knows(known: Cell | None, cell: Cell) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
 import anyio.to_thread
 
@@ -18,8 +19,11 @@ from cellwright.kernel.script_header import header_of
 from cellwright.kernel.zygote import Zygote, package_paths
 from cellwright.notebook import Document
 from cellwright.sandbox import CageSpec, DataMount, FilesMode, KeepReport, Limits, Tier, hidden_in
-from cellwright.sandbox.spec import PROTECTED
+from cellwright.sandbox.spec import PROTECTED, PROXY_PORT
 from cellwright_guest import wire
+
+if TYPE_CHECKING:
+    from cellwright.sandbox import Egress
 
 CAGE_UID = 54321
 """Whom a kernel runs as when we are root: a number nobody else has, so that limits count and files are not ours."""
@@ -42,6 +46,8 @@ class Terrain:
     """Where built environments are cached; None refuses notebooks that need one."""
     uv: UvSettings = field(default_factory=UvSettings)
     on_progress: Callable[[str], None] | None = None
+    egress: Egress | None = None
+    """Which hosts the notebook may reach; None: there is no network."""
 
 
 class Workplace:
@@ -64,6 +70,11 @@ class Workplace:
     def tier(self) -> Tier:
         """How well it is contained."""
         return self._terrain.tier
+
+    @property
+    def egress(self) -> Egress | None:
+        """Which hosts it may reach; None: there is no network."""
+        return self._terrain.egress
 
     @property
     def files(self) -> FilesMode:
@@ -102,10 +113,12 @@ class Workplace:
             software=tuple(dict.fromkeys(software)),
             limits=terrain.limits,
             uid=CAGE_UID if os.geteuid() == 0 else None,
-            environment=_ENVIRONMENT,
+            environment=_ENVIRONMENT if terrain.egress is None else _ENVIRONMENT | terrain.egress.environment(),
             cwd=cwd,
             # The document is the only authority over the notebook's own file.
             protected=(*PROTECTED, self._path.relative_to(terrain.project).as_posix()),
+            proxy_port=None if terrain.egress is None else PROXY_PORT,
+            certificates="" if terrain.egress is None else terrain.egress.certificates,
         )
 
     async def _environment(self, document: Document) -> Environment | None:

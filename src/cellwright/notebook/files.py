@@ -53,6 +53,11 @@ def read(path: Path) -> NotebookFile:
     return NotebookFile(path=target, document=document, content=content, has_bom=has_bom)
 
 
+def read_if_changed(file: NotebookFile) -> NotebookFile | None:
+    """The file read again, if it is not what it was; None if it is. Raises `UserError` for what is no notebook now."""
+    return None if _read_bytes(file.path) == file.content else read(file.path)
+
+
 def new(path: Path, document: Document | None = None) -> NotebookFile:
     """A notebook that is not on disk yet; saving it never replaces a file that appeared meanwhile."""
     return NotebookFile(path=_resolve(path), document=document or Document.new(), content=None)

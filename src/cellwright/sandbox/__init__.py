@@ -15,15 +15,19 @@ from cellwright.sandbox.names import __getattr__ as __getattr__
 
 if TYPE_CHECKING:
     from cellwright.sandbox.control import CageControl, FileChange, KernelEnd
+    from cellwright.sandbox.egress import AllowedHost, Egress, EgressCaps, Visit
     from cellwright.sandbox.keep import KeepReport
     from cellwright.sandbox.project import hidden_in, project_of
     from cellwright.sandbox.spec import CageSpec, DataMount, FilesMode, Limits, Tier
     from cellwright.sandbox.tiers import Protection, Report, probe
 
 __all__ = [
+    "AllowedHost",
     "CageControl",
     "CageSpec",
     "DataMount",
+    "Egress",
+    "EgressCaps",
     "FileChange",
     "FilesMode",
     "KeepReport",
@@ -32,6 +36,7 @@ __all__ = [
     "Protection",
     "Report",
     "Tier",
+    "Visit",
     "hidden_in",
     "probe",
     "project_of",

@@ -1,8 +1,5 @@
 """What a cage's init, or a plain supervisor, does after the kernel runs: reap, meter, answer the host."""
 
-# Plain paths and descriptors: this runs between a clone and a pivot.
-# ruff: noqa: PTH
-
 from __future__ import annotations
 
 import errno
@@ -137,6 +134,11 @@ class Answers:
     def fail(self, reason: str) -> None:
         """Tell the host why there will be no kernel."""
         self._send({"event": "failed", "reason": reason[:2000]})
+
+    def hand_over(self, listener: socket.socket) -> None:
+        """Give the host the cage's way out; nobody in here keeps it."""
+        with listener:
+            socket.send_fds(self._control, [frames.pack_json({"event": "listening"})], [listener.fileno()])
 
     def serve(self) -> int:
         """Answer until told to stop or the host is gone; the exit code tells how the kernel ended."""

@@ -90,7 +90,7 @@ def _start_caged(
 ) -> Caged:
     uid = (spec.uid or DEFAULT_UID) if os.geteuid() == 0 else os.geteuid()
     gid = uid if os.geteuid() == 0 else os.getegid()
-    seccomp.program(has_private_network=True, has_memory_group=spec.tier == "A")
+    seccomp.program(has_private_network=True, has_memory_group=spec.tier == "A", has_proxy=spec.proxy_port is not None)
     group = _new_group(spec)
     sources, meters, pipe, doors = None, Meters(), (), ()
     try:

@@ -111,5 +111,7 @@ def confine(
     # Else /proc/self is unreadable and subprocess, multiprocessing and psutil stumble.
     linux.prctl(linux.PR_SET_DUMPABLE, 1)
     if landlock.abi():
-        landlock.restrict(rules)
-    seccomp.load(has_private_network=is_private, has_memory_group=has_memory_group)
+        landlock.restrict(rules, connect_ports=() if spec.proxy_port is None else (spec.proxy_port,))
+    seccomp.load(
+        has_private_network=is_private, has_memory_group=has_memory_group, has_proxy=spec.proxy_port is not None
+    )

@@ -6,6 +6,7 @@ trusted: frames, names, sizes and numbers are checked before they are used.
 
 from __future__ import annotations
 
+import os
 import socket
 import time
 from collections.abc import AsyncGenerator, Callable
@@ -18,7 +19,7 @@ import anyio
 import anyio.to_thread
 
 from cellwright.errors import Unavailable
-from cellwright.sandbox import frames
+from cellwright.sandbox import frames, inlet
 from cellwright.sandbox.keep import Keeper, KeepReport, Refused
 
 ChangeKind = Literal["created", "modified", "deleted"]
@@ -57,10 +58,16 @@ class FileChange:
 
 
 class CageControl:
-    """Speaks with the first process of one cage over `sock` (a connected stream socket)."""
+    """Speaks with the first process of one cage over `sock` (a connected stream socket).
 
-    def __init__(self, sock: socket.socket) -> None:
+    With a `proxy_port` it also takes the one descriptor a cage may ever hand over: its listening socket.
+    """
+
+    def __init__(self, sock: socket.socket, *, proxy_port: int | None = None) -> None:
         sock.setblocking(False)
+        self._proxy_port = proxy_port
+        self._descriptors: list[int] = []
+        self._listener: socket.socket | None = None
         self._socket = sock
         self._unpacker = frames.Unpacker()
         self._reading = anyio.Lock()
@@ -95,6 +102,13 @@ class CageControl:
     async def wait_started(self) -> None:
         """Until the kernel runs confined; `Unavailable` with the reason if it never will."""
         await self._until(lambda: self._started is not None)
+
+    async def listener(self) -> socket.socket:
+        """The cage's way out, once: a socket that accepts what the kernel connects. The caller closes it."""
+        await self._until_within_deadline(lambda: self._listener is not None)
+        listener, self._listener = self._listener, None
+        assert listener is not None
+        return listener
 
     async def wait_kernel(self) -> KernelEnd:
         """Until the kernel has ended. A cage killed from outside counts as SIGKILL."""
@@ -191,6 +205,9 @@ class CageControl:
             with suppress(anyio.NoEventLoopError):
                 anyio.notify_closing(self._socket)
             self._socket.close()
+            self._drop_descriptors()
+            if self._listener is not None:
+                self._listener.close()
 
     async def _ask(self, command: str, **arguments: object) -> dict[str, Any]:
         async with self._commanding, aclosing(self._conversation(command, **arguments)) as answers:
@@ -273,7 +290,13 @@ class CageControl:
 
     def _receive(self) -> bytes | None:
         try:
-            return self._socket.recv(1 << 18)
+            if self._proxy_port is None:
+                # Descriptors nobody asked for are closed by the operating system.
+                return self._socket.recv(1 << 18)
+            data, descriptors, _, _ = socket.recv_fds(self._socket, 1 << 18, 1, socket.MSG_CMSG_CLOEXEC)
+            self._descriptors += descriptors
+            self._drop_descriptors(after=1)
+            return data
         except BlockingIOError:
             return None
         except ConnectionError:
@@ -294,6 +317,8 @@ class CageControl:
             case "started" if self._started is None:
                 self._started = message
                 self._note_start(message)
+            case "listening" if self._proxy_port is not None:
+                self._take_listener(self._proxy_port)
             case "failed":
                 self._failure = str(message.get("reason"))[:2000]
             case "ended":
@@ -302,6 +327,17 @@ class CageControl:
                 self._answers.append(message)
             case _:
                 pass
+
+    def _take_listener(self, port: int) -> None:
+        self._proxy_port = None
+        self._listener = inlet.adopt(self._descriptors.pop(), port) if self._descriptors else None
+        if self._listener is None:
+            raise self._break("what it handed over is no listening socket of its own")
+
+    def _drop_descriptors(self, *, after: int = 0) -> None:
+        for descriptor in self._descriptors[after:]:
+            os.close(descriptor)
+        del self._descriptors[after:]
 
     def _note_start(self, message: dict[str, Any]) -> None:
         """Believe the cage's own moment only where it is possible: a later one would let it overwrite newer files."""

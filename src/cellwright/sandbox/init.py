@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NoReturn
 
-from cellwright.sandbox import confine, linux, overlay, root
+from cellwright.sandbox import confine, inlet, linux, overlay, root
 from cellwright.sandbox.answers import Answers, Clock, Meters
 from cellwright.sandbox.root import Sources, Views
 from cellwright.sandbox.spec import CageSpec
@@ -61,6 +61,8 @@ def main(spec: CageSpec, handover: Handover) -> NoReturn:
         _settle(handover.descriptors() | {report, go})
         sources, system = _open(spec, handover, clock)
         views = _build(spec, sources, system, clock)
+        if spec.proxy_port is not None:
+            answers.hand_over(inlet.open_listener(spec.proxy_port))
         _let_go(go)
         answers.watch(kernel, report, views, clock)
         code = answers.serve()

@@ -14,6 +14,8 @@ _MAKE_CHARACTER_DEVICE, _MAKE_BLOCK_DEVICE = 1 << 6, 1 << 11
 _TRUNCATE, _IOCTL_DEVICE = 1 << 14, 1 << 15
 _FILE_RIGHTS = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEVICE
 _NETWORK = 0b11
+_CONNECT_TCP = 0b10
+_BELOW_PATH, _AT_PORT = 1, 2
 _SCOPES = 0b11
 
 LIST = _READ_DIRECTORY
@@ -41,16 +43,21 @@ def _handled(version: int) -> tuple[int, bytes]:
     return rights, struct.pack("QQQ", rights, network, scoped)[:size]
 
 
-def restrict(rules: list[tuple[str, int]]) -> None:
+def restrict(rules: list[tuple[str, int]], *, connect_ports: tuple[int, ...] = ()) -> None:
     """From here on only the given paths can be used, and only in the given ways.
 
-    TCP, abstract sockets of others and signals to others are refused where the kernel knows how. Needs no_new_privs.
+    TCP except to `connect_ports`, abstract sockets of others and signals to others are refused where the kernel knows
+    how. Needs no_new_privs.
     """
-    rights, request = _handled(abi())
+    version = abi()
+    rights, request = _handled(version)
     ruleset = linux.landlock("create_ruleset", request, ctypes.c_size_t(len(request)), ctypes.c_uint(0))
     try:
         for path, allowed in rules:
             _add(ruleset, path, allowed & rights)
+        for port in connect_ports if version >= 4 else ():
+            rule = struct.pack("=QQ", _CONNECT_TCP, port)
+            linux.landlock("add_rule", ruleset, ctypes.c_int(_AT_PORT), rule, ctypes.c_uint(0))
         linux.landlock("restrict_self", ruleset, ctypes.c_uint(0))
     finally:
         os.close(ruleset)
@@ -65,6 +72,6 @@ def _add(ruleset: int, path: str, allowed: int) -> None:
         if not stat.S_ISDIR(os.fstat(place).st_mode):
             allowed &= _FILE_RIGHTS
         rule = struct.pack("=Qi", allowed, place)
-        linux.landlock("add_rule", ruleset, ctypes.c_int(1), rule, ctypes.c_uint(0))
+        linux.landlock("add_rule", ruleset, ctypes.c_int(_BELOW_PATH), rule, ctypes.c_uint(0))
     finally:
         os.close(place)

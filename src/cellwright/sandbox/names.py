@@ -10,6 +10,7 @@ import importlib
 
 _ROOM = "cellwright.sandbox"
 _HOMES = {
+    "egress": ("AllowedHost", "Egress", "EgressCaps", "Visit"),
     "control": ("CageControl", "FileChange", "KernelEnd"),
     "keep": ("KeepReport",),
     "project": ("hidden_in", "project_of"),

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from cellwright.sandbox import linux
-from cellwright.sandbox.spec import CageSpec, Limits
+from cellwright.sandbox.spec import CERTIFICATES, CageSpec, Limits
 
 READ_ONLY = linux.MOUNT_ATTR_RDONLY | linux.MOUNT_ATTR_NOSUID | linux.MOUNT_ATTR_NODEV
 READ_WRITE = linux.MOUNT_ATTR_NOSUID | linux.MOUNT_ATTR_NODEV
@@ -118,6 +118,9 @@ def build(spec: CageSpec, sources: Sources, system: list[tuple[str, int]]) -> No
     _processes()
     for path, content in _GENERATED.items():
         _write(path, content)
+    if spec.certificates:
+        _make_parent(CERTIFICATES[1:])
+        _write(CERTIFICATES[1:], spec.certificates)
     os.chdir("..")
 
 

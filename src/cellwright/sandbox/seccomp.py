@@ -24,7 +24,9 @@ _NAMESPACE_FLAGS = (
     | linux.CLONE_NEWUSER | linux.CLONE_NEWPID | linux.CLONE_NEWNET
 )  # fmt: skip
 _SET_ID_BITS = 0o6000
-_AF_UNIX, _SOCK_DGRAM = 1, 2
+_AF_UNIX, _AF_INET, _SOCK_STREAM, _SOCK_DGRAM, _IPPROTO_TCP = 1, 2, 1, 2, 6
+_SOCKET_KIND = 0xF
+_TCP_ULP = 31
 _CREATES = 0o100 | 0o20000000
 
 _REFUSED = tuple(
@@ -71,7 +73,7 @@ class _Rule:
     tests: tuple[_Test, ...] = ()
 
 
-def _rules(*, has_private_network: bool, has_memory_group: bool) -> list[_Rule]:
+def _rules(*, has_private_network: bool, has_memory_group: bool, has_proxy: bool) -> list[_Rule]:
     rules = [_Rule(name, errno.EPERM) for name in _REFUSED]
     rules += [_Rule(name, errno.ENOSYS) for name in _MISSING]
     if not has_memory_group:
@@ -79,7 +81,9 @@ def _rules(*, has_private_network: bool, has_memory_group: bool) -> list[_Rule]:
     rules.append(_Rule("clone", errno.EPERM, (_Test(0, _NAMESPACE_FLAGS, is_any=True),)))
     rules += [_Rule("ioctl", errno.EPERM, (_Test(1, request),)) for request in _TERMINAL_REQUESTS]
     rules += _no_set_id_files()
-    if has_private_network:
+    if has_private_network and has_proxy:
+        rules += _only_local_and_tcp_sockets()
+    elif has_private_network:
         rules.append(_Rule("socket", errno.EACCES, (_Test(0, _AF_UNIX, is_negated=True),)))
     else:
         # A datagram pair could still be pointed at any socket of the machine by its path.
@@ -87,6 +91,16 @@ def _rules(*, has_private_network: bool, has_memory_group: bool) -> list[_Rule]:
         rules.append(_Rule("socketpair", errno.EACCES, (_Test(1, _SOCK_DGRAM, mask=0xF),)))
         rules += [_Rule(name, errno.ENOSYS) for name in _SYSTEM_WIDE]
     return rules
+
+
+def _only_local_and_tcp_sockets() -> list[_Rule]:
+    """Plain TCP over IPv4 besides local sockets: no datagrams, raw packets, IPv6, MPTCP, SCTP; no kernel TLS on top."""
+    is_tcp = _Test(0, _AF_INET)
+    other_family = (_Test(0, _AF_UNIX, is_negated=True), _Test(0, _AF_INET, is_negated=True))
+    other_kind = (is_tcp, _Test(1, _SOCK_STREAM, mask=_SOCKET_KIND, is_negated=True))
+    other_protocol = (is_tcp, _Test(2, 0, is_negated=True), _Test(2, _IPPROTO_TCP, is_negated=True))
+    rules = [_Rule("socket", errno.EACCES, tests) for tests in (other_family, other_kind, other_protocol)]
+    return [*rules, _Rule("setsockopt", errno.EACCES, (_Test(1, _IPPROTO_TCP), _Test(2, _TCP_ULP)))]
 
 
 def _no_set_id_files() -> list[_Rule]:
@@ -103,7 +117,9 @@ def _no_set_id_files() -> list[_Rule]:
 
 
 @lru_cache(maxsize=8)
-def program(*, has_private_network: bool, has_memory_group: bool, machine: str = MACHINE) -> bytes:
+def program(
+    *, has_private_network: bool, has_memory_group: bool, has_proxy: bool = False, machine: str = MACHINE
+) -> bytes:
     """The finished filter for one kind of cage; assembled once."""
     numbers = NUMBERS[machine]
     code = [
@@ -114,7 +130,8 @@ def program(*, has_private_network: bool, has_memory_group: bool, machine: str =
     ]
     if machine == "x86_64":
         code += [_instruction(_JUMP_GREATER_EQUAL, _X32_BIT, 0, 1), _instruction(_RETURN, _KILL)]
-    for rule in _rules(has_private_network=has_private_network, has_memory_group=has_memory_group):
+    rules = _rules(has_private_network=has_private_network, has_memory_group=has_memory_group, has_proxy=has_proxy)
+    for rule in rules:
         if rule.name in numbers:
             code += _assemble(numbers[rule.name], rule)
     return b"".join([*code, _instruction(_RETURN, _ALLOW)])
@@ -144,6 +161,8 @@ def _instruction(code: int, value: int, if_true: int = 0, if_false: int = 0) -> 
     return struct.pack("=HBBI", code, if_true, if_false, value)
 
 
-def load(*, has_private_network: bool, has_memory_group: bool) -> None:
+def load(*, has_private_network: bool, has_memory_group: bool, has_proxy: bool = False) -> None:
     """Install the filter on this process for good. Needs no_new_privs."""
-    linux.seccomp_load(program(has_private_network=has_private_network, has_memory_group=has_memory_group))
+    linux.seccomp_load(
+        program(has_private_network=has_private_network, has_memory_group=has_memory_group, has_proxy=has_proxy)
+    )

@@ -19,6 +19,12 @@ FilesMode = Literal["keep", "drop", "direct"]
 DEFAULT_UID = 54321
 """The host's user id for kernels that root starts, unless the spec names one."""
 
+PROXY_PORT = 3128
+"""Where the host's proxy is found inside a cage that may use the network; its loopback has nothing else."""
+
+CERTIFICATES = "/etc/cellwright/certificates.pem"
+"""Where a cage finds whom to trust, if the spec says so."""
+
 PROTECTED = (".git", ".cellwright")
 """Directories of a project that a notebook may read but never change."""
 
@@ -140,9 +146,18 @@ class CageSpec:
     """Where the kernel starts, as seen inside."""
     protected: tuple[str, ...] = PROTECTED
     """Paths relative to the project that are read-only inside and never kept."""
+    proxy_port: int | None = None
+    """The one TCP port of its own loopback that the kernel may connect to; the host listens there."""
+    certificates: str = ""
+    """Certificates in PEM form, readable at `CERTIFICATES`."""
 
     def check(self) -> None:
-        """`UserError` for a spec whose paths would lead out of the project."""
+        """`UserError` for a spec whose paths would lead out of the project, or that asks for what its tier lacks."""
+        if self.proxy_port is not None and self.tier in {"C", "D"}:
+            raise UserError(
+                f"Network access needs a network namespace, which tier {self.tier} does not have.",
+                hint="`cellwright doctor` says what is missing.",
+            )
         for path in (*self.hidden, *self.protected, *(mount.target for mount in self.data)):
             if not _is_inside(path):
                 raise UserError(f"{path!r} is not a path inside the project.", hint="Give it relative, without '..'.")

@@ -1,0 +1,11 @@
+"""Egress: the one way from a cage to the network, by name and only to approved hosts.
+
+A proxy on the host accepts what a kernel connects inside its cage, judges every request by itself, resolves names,
+looks at each address and connects to the very address it looked at. Pure decisions stand in `targets`, `addresses`,
+`heads`, `hello` and `verdicts`; the other modules act. Who approves is the caller's matter.
+"""
+
+from cellwright.sandbox.egress.proxy import Egress
+from cellwright.sandbox.egress.verdicts import Allowed, AllowedHost, Denied, EgressCaps, Verdict, Visit
+
+__all__ = ["Allowed", "AllowedHost", "Denied", "Egress", "EgressCaps", "Verdict", "Visit"]

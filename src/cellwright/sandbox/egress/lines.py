@@ -1,0 +1,187 @@
+"""One connection, read and written without ever holding more than a bounded piece of it."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import socket
+from types import TracebackType
+
+import anyio
+import anyio.lowlevel
+
+from cellwright.sandbox.egress.heads import Body
+from cellwright.sandbox.egress.targets import Address
+
+_PIECE = 64 << 10
+_CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,12})(?:[ \t]*;[\t\x20-\x7e]*)?")
+_MOST_CHUNK_LINE = 1024
+_MOST_TRAILER = 8 << 10
+
+
+class Spoilt(Exception):
+    """The other side does not keep to HTTP."""
+
+
+class Line:
+    """A connected socket with what was read from it too early."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        sock.setblocking(False)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._socket = sock
+        self._early = bytearray()
+
+    @classmethod
+    async def connect(cls, address: Address, port: int) -> Line:
+        """A connection to exactly this address."""
+        family = socket.AF_INET if address.version == 4 else socket.AF_INET6
+        sock = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            line = cls(sock)
+            code = sock.connect_ex((str(address), port))
+            if code == errno.EINPROGRESS:
+                await anyio.wait_writable(sock)
+                code = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+            if code:
+                raise OSError(code, os.strerror(code))
+        except BaseException:
+            sock.close()
+            raise
+        return line
+
+    def __enter__(self) -> Line:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._socket.close()
+
+    @property
+    def leads_to_itself(self) -> bool:
+        """Whether both ends have the same address: then the other end is this machine."""
+        return self._socket.getsockname()[0] == self._socket.getpeername()[0]
+
+    async def receive(self, most: int = _PIECE) -> bytes:
+        """Some bytes; none at all when the other side has ended."""
+        # Bytes that are there already would otherwise let nobody else have a turn, nor any deadline pass.
+        await anyio.lowlevel.checkpoint()
+        if self._early:
+            data = bytes(self._early[:most])
+            del self._early[:most]
+            return data
+        return await self._read(most)
+
+    async def _read(self, most: int) -> bytes:
+        while True:
+            try:
+                return self._socket.recv(most)
+            except BlockingIOError:
+                await anyio.wait_readable(self._socket)
+
+    def give_back(self, data: bytes) -> None:
+        """Read this again next."""
+        self._early[:0] = data
+
+    async def send(self, data: bytes) -> None:
+        """All of it."""
+        view = memoryview(data)
+        while view:
+            try:
+                view = view[self._socket.send(view) :]
+            except BlockingIOError:
+                await anyio.wait_writable(self._socket)
+
+    def end_sending(self) -> None:
+        """Nothing more will come from us."""
+        try:
+            self._socket.shutdown(socket.SHUT_WR)
+        except OSError:
+            # It is gone already.
+            return
+
+    async def read_until(self, mark: bytes, *, most: int) -> bytes:
+        """Everything before `mark`, which is taken too; empty when the other side ended before it began."""
+        looked_at = 0
+        while (end := self._early.find(mark, looked_at, most + len(mark))) < 0:
+            if len(self._early) >= most + len(mark):
+                raise Spoilt(f"more than {most:,} bytes of headers")
+            looked_at = max(0, len(self._early) - len(mark) + 1)
+            piece = await self._read(_PIECE)
+            if not piece:
+                if self._early:
+                    raise Spoilt("it ended in the middle of a head")
+                return b""
+            self._early += piece
+        data = bytes(self._early[:end])
+        del self._early[: end + len(mark)]
+        return data
+
+
+class BodyReader:
+    """The body of one message, piece by piece."""
+
+    def __init__(self, line: Line, body: Body) -> None:
+        self._line = line
+        self._body = body
+        self._left = body.length
+        self.is_over = body.ends == "none" or (body.ends == "length" and not body.length)
+
+    async def next(self) -> bytes:
+        """The next piece; empty at the end. `Spoilt` when it does not end as announced."""
+        if self.is_over:
+            return b""
+        match self._body.ends:
+            case "chunked" if not self._left:
+                await self._begin_chunk()
+                return await self.next()
+            case "close":
+                data = await self._line.receive()
+                self.is_over = not data
+                return data
+            case _:
+                data = await self._line.receive(min(self._left, _PIECE))
+        if not data:
+            raise Spoilt("the body is shorter than announced")
+        self._left -= len(data)
+        if not self._left:
+            await self._finish_piece()
+        return data
+
+    async def _finish_piece(self) -> None:
+        if self._body.ends == "length":
+            self.is_over = True
+        elif await self._exactly(2) != b"\r\n":
+            raise Spoilt("a chunk is longer than announced")
+
+    async def _begin_chunk(self) -> None:
+        match = _CHUNK_SIZE.fullmatch(await self._line.read_until(b"\r\n", most=_MOST_CHUNK_LINE))
+        if match is None:
+            raise Spoilt("the length of a chunk is malformed")
+        self._left = int(match[1], 16)
+        if not self._left:
+            await self._skip_trailer()
+            self.is_over = True
+
+    async def _skip_trailer(self) -> None:
+        left = _MOST_TRAILER
+        while line := await self._line.read_until(b"\r\n", most=_MOST_CHUNK_LINE):
+            left -= len(line)
+            if left < 0:
+                raise Spoilt("the trailer is too long")
+
+    async def _exactly(self, count: int) -> bytes:
+        data = b""
+        while len(data) < count:
+            piece = await self._line.receive(count - len(data))
+            if not piece:
+                raise Spoilt("the body is shorter than announced")
+            data += piece
+        return data
+
+
+def as_chunk(data: bytes) -> bytes:
+    """A piece of a body in chunked form; the empty one is the last."""
+    return b"%x\r\n%b\r\n" % (len(data), data)

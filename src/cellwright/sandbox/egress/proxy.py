@@ -1,0 +1,281 @@
+"""The proxy: accepts what a kernel connects, judges every request, reaches what was approved."""
+
+from __future__ import annotations
+
+import logging
+import socket
+from collections import deque
+from collections.abc import Awaitable, Callable, Generator, Iterable
+from contextlib import contextmanager
+from pathlib import Path
+
+import anyio
+
+from cellwright.sandbox import inlet
+from cellwright.sandbox.egress.addresses import why_not_public
+from cellwright.sandbox.egress.certificates import trusting
+from cellwright.sandbox.egress.exchange import exchange
+from cellwright.sandbox.egress.heads import BadHead, ConnectHead, RequestHead, parse_request
+from cellwright.sandbox.egress.lines import Line, Spoilt
+from cellwright.sandbox.egress.passages import Ledger, Passage, Turned, refusal
+from cellwright.sandbox.egress.targets import Address, Target, address_in
+from cellwright.sandbox.egress.tunnel import tunnel
+from cellwright.sandbox.egress.verdicts import (
+    Allowed,
+    AllowedHost,
+    Decide,
+    Denied,
+    EgressCaps,
+    Verdict,
+    Visit,
+    judge,
+)
+from cellwright.sandbox.spec import CERTIFICATES, PROXY_PORT
+
+Resolve = Callable[[str], Awaitable[list[Address]]]
+
+_MOST_ADDRESSES = 8
+_VISITS_REMEMBERED = 1000
+_LINGER_SECONDS = 2
+_PAUSE_SECONDS = 0.1
+
+_WAY_OUT_NAMES: list[str] = ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"]
+_TRUST_NAMES: list[str] = ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"]
+
+logger = logging.getLogger(__name__)
+
+
+async def resolve_here(host: str) -> list[Address]:
+    """The addresses of a name, as this machine knows them."""
+    found = await anyio.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    addresses = [address_in(str(entry[4][0]).partition("%")[0]) for entry in found]
+    return list(dict.fromkeys(address for address in addresses if address is not None))
+
+
+def nobody_decides(host: str, port: int) -> Verdict:
+    """Only what is on the list."""
+    return Denied()
+
+
+class Egress:
+    """Which hosts a notebook may reach; pass it to `open_notebook`. Approval and revocation take effect at once."""
+
+    def __init__(
+        self,
+        *,
+        allowed: Iterable[AllowedHost] = (),
+        decide: Decide = nobody_decides,
+        resolve: Resolve = resolve_here,
+        caps: EgressCaps | None = None,
+        certificates: Path | None = None,
+        on_visit: Callable[[Visit], None] | None = None,
+    ) -> None:
+        """`decide` is asked about hosts not on the list, `on_visit` told what came of each request.
+
+        `certificates` is a PEM file whom the notebook trusts besides the usual ones, e.g. a company's own authority.
+        """
+        self._hosts = {host.normal(): host for host in allowed}
+        self._decide = decide
+        self._resolve = resolve
+        self._caps = caps or EgressCaps()
+        self._on_visit = on_visit
+        self._ledger = Ledger(self._caps)
+        self._requests = 0
+        self._visits: deque[Visit] = deque(maxlen=_VISITS_REMEMBERED)
+        self._under_way: dict[str, set[anyio.CancelScope]] = {}
+        self._slots = anyio.Semaphore(self._caps.connections)
+        self.certificates = "" if certificates is None else trusting(certificates)
+        """What the cage finds at its certificate path; empty if it needs nothing special."""
+
+    def allow(self, host: AllowedHost) -> None:
+        """From now on this host may be reached."""
+        self._hosts[host.normal()] = host
+
+    def revoke(self, name: str) -> None:
+        """From now on it may not; what is under way there is cut off."""
+        host = AllowedHost(name=name).normal()
+        self._hosts.pop(host, None)
+        for scope in self._under_way.get(host, ()):
+            scope.cancel()
+
+    @property
+    def allowed(self) -> tuple[AllowedHost, ...]:
+        """The list as it is now."""
+        return tuple(self._hosts.values())
+
+    @property
+    def visits(self) -> tuple[Visit, ...]:
+        """The latest visits, oldest first; a thousand are remembered."""
+        return tuple(self._visits)
+
+    def environment(self) -> dict[str, str]:
+        """What tells programs in the cage where the way out is, and whom to trust."""
+        proxy = f"http://{inlet.ADDRESS}:{PROXY_PORT}"
+        ways_out = dict.fromkeys(_WAY_OUT_NAMES, proxy)
+        return ways_out | dict.fromkeys(_TRUST_NAMES, CERTIFICATES) if self.certificates else ways_out
+
+    async def serve(self, listener: socket.socket) -> None:
+        """Attend to everyone who connects until cancelled; closes `listener` and all connections at the end."""
+        with listener:
+            listener.setblocking(False)
+            async with anyio.create_task_group() as tasks:
+                while True:
+                    await anyio.wait_readable(listener)
+                    await self._slots.acquire()
+                    client = _accept(listener)
+                    if client is not None:
+                        tasks.start_soon(self._attend, client)
+                    else:
+                        self._slots.release()
+                        await anyio.sleep(_PAUSE_SECONDS)
+
+    async def _attend(self, client: socket.socket) -> None:
+        try:
+            with client, Line(client) as line, anyio.move_on_after(self._caps.total_seconds):
+                while await self._one_request(line):
+                    pass
+        except OSError:
+            # The notebook hung up, or the server did while nothing could be said any more.
+            return
+        except Exception:
+            # Everything here was sent by a stranger: what we did not foresee ends this connection and nothing else.
+            logger.exception("a connection of a notebook was dropped")
+        finally:
+            self._slots.release()
+
+    async def _one_request(self, client: Line) -> bool:
+        """Attend to one request; whether there may be another on this connection."""
+        request = await self._read_head(client)
+        if request is None:
+            return False
+        self._requests += 1
+        is_bad = isinstance(request, BadHead)
+        with self._passage(client, None if is_bad else request.target) as passage:
+            try:
+                if is_bad:
+                    raise Turned(400, f"the request is malformed: {request.why}")
+                return await self._let_through(passage, request)
+            except Turned as error:
+                turned = error
+            except OSError as error:
+                turned = Turned(502, f"host {passage.host!r}: {error.strerror or error}")
+            passage.turned(turned)
+        if not passage.has_answered:
+            await _turn_away(client, turned)
+        return False
+
+    async def _read_head(self, client: Line) -> ConnectHead | RequestHead | BadHead | None:
+        """The next request; None when there is none any more."""
+        try:
+            first = b""
+            with anyio.move_on_after(self._caps.idle_seconds):
+                first = await client.receive(1)
+            if not first:
+                return None
+            client.give_back(first)
+            with anyio.fail_after(self._caps.head_seconds):
+                return parse_request(await client.read_until(b"\r\n\r\n", most=self._caps.header_bytes))
+        except TimeoutError:
+            return BadHead(why="its head did not arrive in time")
+        except Spoilt as error:
+            return BadHead(why=str(error))
+
+    @contextmanager
+    def _passage(self, client: Line, target: Target | None) -> Generator[Passage]:
+        passage = Passage(target=target, ledger=self._ledger, client=client)
+        try:
+            yield passage
+        except anyio.get_cancelled_exc_class():
+            passage.turned(Turned(403, "the connection was ended before it was over"))
+            raise
+        finally:
+            self._tell(passage.visit())
+
+    def _tell(self, visit: Visit) -> None:
+        self._visits.append(visit)
+        # One word that the cap is reached is enough: a notebook must not fill somebody's journal.
+        if self._on_visit is not None and self._requests <= self._caps.requests + 1:
+            self._on_visit(visit)
+
+    async def _let_through(self, passage: Passage, request: ConnectHead | RequestHead) -> bool:
+        if self._requests > self._caps.requests:
+            raise Turned(403, "this notebook has made as many requests as it may")
+        verdict = judge(request.target, self._hosts.get(request.target.host), self._decide)
+        if isinstance(verdict, Denied):
+            raise Turned(403, verdict.why)
+        passage.verdict = "allowed"
+        with self._revocable(passage.host) as scope, await self._reach(passage, request.target, verdict) as server:
+            if isinstance(request, RequestHead):
+                return await exchange(passage, request, server, self._caps)
+            await tunnel(passage, server, self._caps)
+        if scope.cancelled_caught:
+            raise Turned(403, f"host {passage.host!r} is not approved for this notebook any more")
+        return False
+
+    @contextmanager
+    def _revocable(self, host: str) -> Generator[anyio.CancelScope]:
+        scopes = self._under_way.setdefault(host, set())
+        with anyio.CancelScope() as scope:
+            scopes.add(scope)
+            try:
+                yield scope
+            finally:
+                scopes.discard(scope)
+                if not scopes:
+                    self._under_way.pop(host, None)
+
+    async def _reach(self, passage: Passage, target: Target, verdict: Allowed) -> Line:
+        """A connection to an address that was looked at; it is resolved once and never again."""
+        try:
+            with anyio.fail_after(self._caps.connect_seconds):
+                addresses = await self._addresses(target, verdict)
+                return await _connect(passage, target, addresses, verdict)
+        except TimeoutError:
+            raise Turned(502, f"host {target.host!r} did not answer in time") from None
+
+    async def _addresses(self, target: Target, verdict: Allowed) -> list[Address]:
+        given = target.address
+        try:
+            addresses = [given] if given is not None else await self._resolve(target.host)
+        except OSError as error:
+            raise Turned(502, f"host {target.host!r} was not found: {error.strerror or error}") from error
+        if not addresses:
+            raise Turned(502, f"host {target.host!r} was not found")
+        for address in addresses:
+            kind = why_not_public(address)
+            if kind is not None and not verdict.has_private_addresses:
+                raise Turned(403, f"host {target.host!r} leads to {address}, {kind}, which was not approved")
+        return addresses[:_MOST_ADDRESSES]
+
+
+async def _connect(passage: Passage, target: Target, addresses: list[Address], verdict: Allowed) -> Line:
+    why = ""
+    for address in addresses:
+        try:
+            server = await Line.connect(address, target.port)
+        except OSError as error:
+            why = error.strerror or str(error)
+            continue
+        if server.leads_to_itself and not verdict.has_private_addresses:
+            with server:
+                raise Turned(403, f"host {target.host!r} leads to {address}, this machine, which was not approved")
+        passage.address = str(address)
+        return server
+    raise Turned(502, f"host {target.host!r} cannot be reached at port {target.port}: {why}")
+
+
+def _accept(listener: socket.socket) -> socket.socket | None:
+    """Whoever waits; None if they have gone meanwhile, or if there are no descriptors left for now."""
+    try:
+        return listener.accept()[0]
+    except OSError:
+        return None
+
+
+async def _turn_away(client: Line, turned: Turned) -> None:
+    """Say why, and read on for a moment: a client that still sends would lose the answer otherwise."""
+    with anyio.move_on_after(_LINGER_SECONDS):
+        await client.send(refusal(turned.status, turned.why))
+        client.end_sending()
+        while await client.receive():
+            pass
