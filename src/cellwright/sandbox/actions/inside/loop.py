@@ -1,0 +1,82 @@
+"""The loop inside: one request, one answer, until the host is gone. Whatever goes wrong here is an answer too."""
+
+from __future__ import annotations
+
+import base64
+import os
+import signal
+import socket
+from typing import Any
+
+from pydantic_monty import Monty, __version__
+
+from . import frames
+from .program import Outcome, Program
+
+_REQUEST_SECONDS = 600.0
+"""The last backstop; a program's own limit ends it long before."""
+_MOST_LIVE = 16
+"""Programs that wait here with their interpreter; the host has the state of all others."""
+
+
+def serve(descriptor: int, monty: str) -> None:
+    """Answer the host on this descriptor."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    connection = socket.socket(fileno=descriptor)
+    connection.setblocking(True)
+    with Monty(
+        binary_path=monty, min_processes=1, max_processes=_MOST_LIVE + 1, request_timeout=_REQUEST_SECONDS
+    ) as pool:
+        frames.write(connection, {"type": "ready", "request": 0, "version": __version__})
+        programs = Programs(pool)
+        while (request := frames.read(connection)) is not None:
+            outcome = programs.answer(request)
+            frames.write(connection, {**outcome, "request": request["request"]})
+    # The interpreters are children of this process and end with the cage.
+    os._exit(0)
+
+
+class Programs:
+    """The programs that are running or paused here."""
+
+    def __init__(self, pool: Monty) -> None:
+        self._pool = pool
+        self._live: dict[int, Program] = {}
+
+    def answer(self, request: dict[str, Any]) -> Outcome:
+        """What became of it."""
+        number: int = request["run"]
+        try:
+            outcome = self._carry_out(request, number)
+        except Exception as error:  # noqa: BLE001 (the guest loop: a defect of ours must not end other programs)
+            outcome = _broken(error)
+        if outcome["type"] != "paused" and (program := self._live.pop(number, None)) is not None:
+            program.close()
+        return outcome
+
+    def _carry_out(self, request: dict[str, Any], number: int) -> Outcome:
+        match request["do"]:
+            case "start":
+                program = self._new(request, number)
+                return program.start(request["program"], request["stubs"])
+            case "load":
+                program = self._new(request, number)
+                return program.load(base64.b64decode(request["state"]))
+            case "resume" if number in self._live:
+                return self._live[number].resume(request["answers"])
+            case _:
+                return {"type": "dropped"}
+
+    def _new(self, request: dict[str, Any], number: int) -> Program:
+        if len(self._live) >= _MOST_LIVE:
+            self._live.pop(next(iter(self._live))).close()
+        program = self._live[number] = Program(self._pool, request["tools"], request["limits"])
+        return program
+
+
+def _broken(error: Exception) -> Outcome:
+    message = f"{type(error).__name__}: {error}"[:2000]
+    return {
+        "type": "failed", "kind": "crash", "error": "InterpreterLost", "message": message, "line": None, "limit": None,
+        "output": "",
+    }  # fmt: skip

@@ -1,0 +1,282 @@
+"""Programs as actions: one cage, a fresh interpreter for each program, tools called by whoever drives it."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import AsyncGenerator, Iterable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import asdict
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, assert_never
+
+import anyio
+import msgspec
+
+from cellwright.errors import Defect
+from cellwright.sandbox.actions import wire
+from cellwright.sandbox.actions.advice import advise
+from cellwright.sandbox.actions.contracts import ToolSignature, parameter_order, stubs
+from cellwright.sandbox.actions.conversation import Conversation, TooSlow, WorkerLost
+from cellwright.sandbox.actions.place import CAGE_LIMITS, CageStarter, cage_spec, command
+from cellwright.sandbox.actions.steps import (
+    Failed,
+    Failure,
+    FailureKind,
+    Finished,
+    Json,
+    LimitName,
+    Lost,
+    Paused,
+    ProgramLimits,
+    Step,
+    ToolCall,
+)
+from cellwright.sandbox.spec import Limits, Tier
+
+_GRACE_SECONDS = 30.0
+"""Beyond a program's own time: checking its types, writing its state, a busy machine."""
+_MOST_RESULT_BYTES = 16 << 20
+_MOST_RESULTS_BYTES = 64 << 20
+"""Of all answers to one pause together."""
+_MOST_MESSAGE_CHARACTERS = 2000
+_OUTPUT_SLACK_BYTES = 16
+
+
+class ActionWorker:
+    """Runs programs in a cage of its own; one that was lost is replaced when the next program comes."""
+
+    def __init__(self, starter: CageStarter, nowhere: Path, tier: Tier, limits: Limits) -> None:
+        self._starter = starter
+        self._spec = cage_spec(nowhere, tier, limits)
+        self._starting = anyio.Lock()
+        self._conversation: Conversation | None = None
+        self._runs = 0
+
+    @classmethod
+    @asynccontextmanager
+    async def open(
+        cls, starter: CageStarter, *, tier: Tier = "A", limits: Limits = CAGE_LIMITS
+    ) -> AsyncGenerator[ActionWorker]:
+        """A worker that is ready; everything in its cage ends with the block."""
+        with TemporaryDirectory(prefix="cellwright-nowhere-") as nowhere:
+            worker = cls(starter, Path(nowhere), tier, limits)
+            try:
+                await worker._ready()
+                yield worker
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await worker._close()
+
+    @property
+    def pid(self) -> int | None:
+        """The first process of its cage, as the host sees it; None when it has none."""
+        conversation = self._conversation
+        return None if conversation is None or conversation.is_over else conversation.pid
+
+    async def start(
+        self,
+        program: str,
+        *,
+        tools: Iterable[ToolSignature],
+        limits: ProgramLimits | None = None,
+        is_checked: bool = True,
+    ) -> ProgramRun:
+        """Run a program until it needs a tool or ends; `run.step` says which.
+
+        Checked means that calls which do not fit their tools are told before anything ran, for some 40 ms.
+        """
+        known = tuple(tools)
+        limits = limits or ProgramLimits()
+        run = ProgramRun(await self._ready(), self._next_number(), known, limits)
+        size = len(program.encode("utf-8", "replace"))
+        if size > limits.program_bytes:
+            message = f"a program of {size:,} bytes, of at most {limits.program_bytes:,}"
+            run.step = _failed("limit", "LimitReached", message, limit="program_bytes")
+        else:
+            await run.begin({"do": "start", "program": _clean(program), "stubs": stubs(known) if is_checked else ""})
+        return run
+
+    async def load(
+        self, state: bytes, *, tools: Iterable[ToolSignature], limits: ProgramLimits | None = None
+    ) -> ProgramRun:
+        """Continue a paused program from its state, in this process or another day.
+
+        Calls that were answered before the state was taken are not asked again. A state of another version of monty
+        is refused: the step is `Failed` then.
+        """
+        run = ProgramRun(await self._ready(), self._next_number(), tuple(tools), limits or ProgramLimits(), state)
+        await run.begin(_load(state))
+        return run
+
+    def _next_number(self) -> int:
+        self._runs += 1
+        return self._runs
+
+    async def _ready(self) -> Conversation:
+        async with self._starting:
+            if self._conversation is not None and not self._conversation.is_over:
+                return self._conversation
+            await self._close()
+            conversation = Conversation(await self._starter.start(self._spec, command=command()))
+            self._conversation = conversation
+            await conversation.until_ready()
+            return conversation
+
+    async def _close(self) -> None:
+        conversation, self._conversation = self._conversation, None
+        if conversation is not None:
+            await conversation.close()
+
+
+class ProgramRun:
+    """One program. While its step is `Paused`, `resume` it with answers."""
+
+    def __init__(
+        self,
+        conversation: Conversation,
+        number: int,
+        tools: tuple[ToolSignature, ...],
+        limits: ProgramLimits,
+        state: bytes | None = None,
+    ) -> None:
+        self._conversation = conversation
+        self._number = number
+        self._tools = {tool.name: tool for tool in tools}
+        self._limits = limits
+        self._state = state
+        self.step: Step = Lost(reason="it never began", state=state)
+        """Where it stands."""
+
+    async def begin(self, request: dict[str, Any]) -> None:
+        """Start or load it; done by the worker."""
+        limits = asdict(self._limits)
+        limits["memory_bytes"] = limits.pop("memory_mb") << 20
+        tools = {
+            tool.name: {"names": parameter_order(tool), "required": list(tool.required), "is_open": tool.is_open}
+            for tool in self._tools.values()
+        }
+        await self._take({**request, "tools": tools, "limits": limits})
+
+    async def resume(self, results: Mapping[int, Json | Failure]) -> Step:
+        """Go on with the answers to some or all of its calls, by their ids."""
+        paused = self.step
+        if not isinstance(paused, Paused):
+            raise Defect("Only a paused program can be resumed.")
+        if not results or not results.keys() <= {call.id for call in paused.calls}:
+            raise Defect(f"A program waits for the calls {[call.id for call in paused.calls]}, not {list(results)}.")
+        request = {"do": "resume", "answers": _answers(results)}
+        step = await self._take(request)
+        if isinstance(step, Lost) and not self._conversation.is_over:
+            # So many wait there that this one had to make room.
+            await self.begin(_load(paused.state))
+            step = await self._take(request) if isinstance(self.step, Paused) else self.step
+        return step
+
+    async def drop(self) -> None:
+        """Forget a paused program; its state can still be loaded."""
+        if isinstance(self.step, Paused) and not self._conversation.is_over:
+            await self._take({"do": "drop"})
+
+    async def _take(self, request: dict[str, Any]) -> Step:
+        seconds = self._limits.seconds + self._limits.sleep_seconds + _GRACE_SECONDS
+        try:
+            answer = await self._conversation.ask({**request, "run": self._number}, seconds=seconds)
+            self.step = self._read(answer)
+        except wire.BadFrame as error:
+            self._conversation.condemn(f"it broke the protocol: {error}")
+            self.step = Lost(reason=f"it broke the protocol: {error}", state=self._state)
+        except TooSlow:
+            message = f"no end within {seconds:.0f} s"
+            self.step = _failed("limit", "LimitReached", message, limit="seconds")
+        except WorkerLost as error:
+            self.step = Lost(reason=str(error), state=self._state)
+        if isinstance(self.step, Paused):
+            self._state = self.step.state
+        return self.step
+
+    def _read(self, answer: wire.Answer) -> Step:
+        match answer:
+            case wire.PausedAnswer():
+                return self._paused(answer)
+            case wire.FinishedAnswer():
+                value = wire.value_of(answer.value, most_bytes=self._limits.value_bytes)
+                return Finished(value=value, output=self._output(answer.output))
+            case wire.FailedAnswer():
+                output = self._output(answer.output)
+                return _failed(answer.kind, answer.error, answer.message, answer.line, answer.limit, output)
+            case wire.Dropped():
+                return Lost(reason="it was dropped", state=self._state)
+            case wire.Ready():
+                raise wire.BadFrame("it began again")
+            case _:
+                assert_never(answer)
+
+    def _paused(self, answer: wire.PausedAnswer) -> Paused:
+        limits = self._limits
+        calls = tuple(
+            ToolCall(
+                id=call.id,
+                name=call.name,
+                arguments=wire.arguments_of(call.arguments, most_bytes=limits.argument_bytes),
+            )
+            for call in answer.calls[: limits.tool_calls + 1]
+        )
+        if not 0 < len(calls) <= limits.tool_calls or len({call.id for call in calls}) < len(calls):
+            raise wire.BadFrame("more calls than it may make, or none")
+        if unknown := [call.name for call in calls if call.name not in self._tools]:
+            raise wire.BadFrame(f"a call of {unknown[0][:100]!r}, which is no tool here")
+        if len(answer.state) > limits.state_bytes:
+            raise wire.BadFrame(f"a state of {len(answer.state):,} bytes")
+        return Paused(calls=calls, state=answer.state)
+
+    def _output(self, output: str) -> str:
+        if len(output.encode("utf-8", "replace")) > self._limits.output_bytes + _OUTPUT_SLACK_BYTES:
+            raise wire.BadFrame("more output than it may print")
+        return output
+
+
+def _load(state: bytes) -> dict[str, Any]:
+    return {"do": "load", "state": base64.b64encode(state).decode()}
+
+
+def _answers(results: Mapping[int, Json | Failure]) -> dict[str, dict[str, Any]]:
+    most = min(_MOST_RESULT_BYTES, _MOST_RESULTS_BYTES // len(results))
+    return {str(number): _answer(result, most) for number, result in results.items()}
+
+
+def _answer(result: Json | Failure, most: int) -> dict[str, Any]:
+    if isinstance(result, Failure):
+        return {"type": _clean(result.type), "message": _clean(result.message[:_MOST_MESSAGE_CHARACTERS])}
+    try:
+        body = msgspec.json.encode(result)
+    except (ValueError, TypeError, OverflowError, RecursionError) as error:
+        return {"type": "ValueError", "message": f"the result is no JSON: {_clean(str(error)[:200])}"}
+    if len(body) > most:
+        return {"type": "ValueError", "message": f"the result has {len(body):,} bytes; a program takes {most:,}"}
+    return {"value": msgspec.Raw(body)}
+
+
+def _clean(text: str) -> str:
+    """Text that can be sent: half characters, as odd file names have them, cannot."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _failed(
+    kind: FailureKind,
+    error: str,
+    message: str,
+    line: int | None = None,
+    limit: LimitName | None = None,
+    output: str = "",
+) -> Failed:
+    advice = advise(kind, error, message[:_MOST_MESSAGE_CHARACTERS], limit)
+    return Failed(
+        kind=advice.kind,
+        type=error[:200],
+        message=advice.message,
+        line=line,
+        hint=advice.hint,
+        limit=limit,
+        output=output,
+    )
