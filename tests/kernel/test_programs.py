@@ -34,8 +34,7 @@ async def test_a_program_waits_for_the_cell_that_runs(opened: Opener) -> None:
             with anyio.fail_after(20):
                 while notebook.current is None:
                     await anyio.lowlevel.checkpoint()
-            ended = await notebook.run_program(["cat", "late.txt"])
-        assert ended.output == "cell"
+            assert (await notebook.run_program(["cat", "late.txt"])).output == "cell"
 
 
 async def test_long_output_keeps_both_ends_and_counts_the_rest(opened: Opener) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import socket
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +23,16 @@ from anyio.streams.memory import MemoryObjectSendStream
 from cellwright.errors import KernelLost, Unavailable
 from cellwright.ids import CellId
 from cellwright.kernel.call import Call, RunWhat, Terms
+from cellwright.kernel.cell_functions import (
+    JSON_BYTES,
+    Asking,
+    CallOutcome,
+    CellFunction,
+    Value,
+    call_outcome,
+    functions_of,
+    values_of,
+)
 from cellwright.kernel.kernel import Kernel
 from cellwright.kernel.link import LinkClosed, MarimoNotification
 from cellwright.kernel.observation import (
@@ -48,6 +58,7 @@ from cellwright.notebook import (
     SaveConflict,
     apply_edits,
     foresee,
+    graph,
     save,
     summary,
 )
@@ -95,6 +106,8 @@ class OpenNotebook:
         self._requests = 0
         self._looks: dict[int, tuple[anyio.Event, list[VariablePreview]]] = {}
         self._programs: dict[int, tuple[anyio.Event, list[wire.ProgramEnded]]] = {}
+        self._asking: Asking | None = None
+        """The question that runs no cells, while it is asked."""
         self._observers: list[MemoryObjectSendStream[Event]] = []
         self._editor: MemoryObjectSendStream[bytes] | None = None
         self._stale: frozenset[CellId] = frozenset()
@@ -188,9 +201,61 @@ class OpenNotebook:
             await kernel.condemn("a program in it did not end")
             raise KernelLost("The kernel did not answer while a program ran.", hint="Try again.")
 
+    async def functions(self) -> tuple[CellFunction, ...]:
+        """The functions that cells have defined and marked with `@cellwright.tool`."""
+        asked = await self._ask_aside(lambda number: wire.ListFunctions(request=number), _LOOK_SECONDS)
+        if not isinstance(asked.answer, wire.Functions):
+            raise KernelLost("The kernel did not answer.", hint="Restart it and try again.")
+        return functions_of(asked.answer)
+
+    async def call_function(
+        self, name: str, arguments: Mapping[str, object], *, seconds: float = 60, tokens: int = 500
+    ) -> CallOutcome:
+        """Call a marked function with JSON arguments. No cell runs, no name changes; calls and cells take turns."""
+        body = msgspec.json.encode(arguments)
+        asked = await self._ask_aside(
+            lambda number: wire.CallFunction(
+                request=number, name=name, arguments=body, tokens=tokens, json_bytes=JSON_BYTES
+            ),
+            seconds,
+        )
+        cell = next((cell for cell, node in graph(self.document).nodes.items() if name in node.defs), None)
+        end = self._kernel.end if self._kernel is not None else None
+        return call_outcome(asked, cell=cell, seconds=seconds, end=end.reason if end is not None else "it is gone")
+
+    async def values(self, names: Sequence[str], *, tokens: int = 500) -> dict[str, Value]:
+        """These variables whole, as far as JSON can say them; of a `mo.ui` element, its value."""
+        wanted = list(names)
+        asked = await self._ask_aside(
+            lambda number: wire.TakeValues(request=number, names=wanted, tokens=tokens, json_bytes=JSON_BYTES),
+            _LOOK_SECONDS,
+        )
+        if not isinstance(asked.answer, wire.Taken):
+            raise KernelLost("The kernel did not answer.", hint="Restart it and try again.")
+        return values_of(asked.answer)
+
+    async def _ask_aside(self, make: Callable[[int], wire.FromHost], seconds: float) -> Asking:
+        """Ask the kernel something that runs no cells; after a loss, what had run is run again first."""
+        if self._replay or self._kernel is None or self._kernel.is_over:
+            await self.run("none")
+        async with self._turn:
+            kernel = await self._live_kernel()
+            asking = self._asking = Asking(self._next_request(), anyio.Event())
+            kernel.link.begin_request()
+            try:
+                await kernel.link.send(make(asking.request))
+                await asking.wait(kernel, self._kernel_over, min(seconds, self._workplace.limits.wall_seconds))
+            except LinkClosed:
+                await self._kernel_over.wait()
+            finally:
+                self._asking = None
+        return asking
+
     async def interrupt(self) -> None:
         """Stop the running call. A cell that ignores it is killed with its kernel."""
         call, kernel = self.current, self._kernel
+        if self._asking is not None and kernel is not None:
+            await kernel.interrupt(self._asking.arrived)
         if call is not None and kernel is not None:
             await kernel.interrupt(call.is_over)
             await call.is_over.wait()
@@ -450,6 +515,12 @@ class OpenNotebook:
                 arrived, ended = self._programs[message.request]
                 ended.append(message)
                 arrived.set()
+            return
+        if isinstance(message, wire.Functions | wire.FunctionEnded | wire.Taken):
+            if self._asking is not None and message.request == self._asking.request:
+                self._asking.hear(message)
+                if isinstance(message, wire.FunctionEnded):
+                    self._stale = frozenset(CellId(cell) for cell in message.stale)
             return
         if isinstance(message, wire.Ready):
             return

@@ -1,8 +1,11 @@
 """Tools: what agents may do, guarded by policy and recorded in the journal.
 
-Owns:   the guard before every action, questions to people and their answers, grants, the audit trail, rule files.
-Above:  agents, runs, server, cli.   Below: policy, journal.
+Owns:   the guard before every action, questions to people and their answers, grants, the audit trail, rule files;
+        tools and how they are called; the notebook desk; notebook, file, shell and web tools.
+Above:  agents, runs, server, cli.   Below: kernel, sandbox, notebook, policy, journal.
 Never:  prompts and model calls, screens, settings; what is allowed is policy's to say, what is kept the journal's.
+
+Below are the names every door needs. What agents call loads kernels and marimo: import it from its own module.
 """
 
 from cellwright.tools.approvals import APPROVAL, Desk, Kept, OnDesk, ask_approval

@@ -1,0 +1,309 @@
+"""Calling tools: one plain caller, and small wrappers that each add one promise.
+
+`standard` puts them together in the one right order, from the outside in: judged, recorded, bounded, masked, timed.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal, assert_never
+
+import anyio
+import anyio.to_thread
+
+from cellwright.errors import CellwrightError, Defect, RefusedByPolicy, Unavailable, UserError
+from cellwright.journal import Effect, Finding, Flow, Found, Json, masked_json
+from cellwright.policy import Action, Actor, Masker, action_json, parse_action
+from cellwright.tools.guard import Guard, Permitted, Refused
+from cellwright.tools.kept_texts import KeptTexts, cut
+from cellwright.tools.tool import (
+    Caller,
+    Calling,
+    Done,
+    Refusal,
+    Tool,
+    ToolCall,
+    ToolError,
+    ToolResult,
+    Toolset,
+    parse_result,
+    result_json,
+    result_text,
+)
+
+logger = logging.getLogger(__name__)
+DEFAULT_TOKENS: Final = 4_000
+
+
+def standard(
+    toolset: Toolset,
+    *,
+    guard: Guard,
+    masker: Masker,
+    who: Actor,
+    kept: KeptTexts | None = None,
+    tokens: int = DEFAULT_TOKENS,
+) -> Guarded:
+    """What agents call: nothing runs before it was judged, nothing runs twice, nothing secret or endless comes back."""
+    timed = Timed(Plain(toolset), toolset)
+    bounded = Bounded(Masked(timed, masker), tokens=tokens, kept=kept)
+    return Guarded(Recorded(bounded, toolset), toolset, guard=guard, who=who)
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """Validates the arguments and runs the tool. Whatever it raises becomes a value."""
+
+    toolset: Toolset
+
+    async def call(self, flow: Flow, call: ToolCall) -> ToolResult:
+        """The tool's own result."""
+        prepared = prepare(self.toolset, call)
+        if isinstance(prepared, ToolError):
+            return prepared
+        try:
+            return await prepared.tool.run(prepared.arguments, Calling(call=call, flow=flow))
+        except CellwrightError as error:
+            return _expected(error)
+        except Exception as error:
+            logger.exception("the tool %s failed", call.name)
+            return ToolError(kind="failed", message=f"{type(error).__name__}: {error}"[:2_000])
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """Ends a call at its tool's deadline."""
+
+    inner: Caller
+    toolset: Toolset
+
+    async def call(self, flow: Flow, call: ToolCall) -> ToolResult:
+        """The result, or that it took too long."""
+        seconds = self.toolset[call.name].seconds if call.name in self.toolset else None
+        with anyio.move_on_after(seconds):
+            return await self.inner.call(flow, call)
+        return ToolError(kind="timed-out", message=f"{call.name} was stopped after {seconds:g} s.")
+
+
+@dataclass(frozen=True, slots=True)
+class Masked:
+    """Takes secrets out of what comes back."""
+
+    inner: Caller
+    masker: Masker
+
+    async def call(self, flow: Flow, call: ToolCall) -> ToolResult:
+        """The result without secrets."""
+        # A long text takes the masker a while.
+        return await anyio.to_thread.run_sync(self._masked, await self.inner.call(flow, call))
+
+    def _masked(self, result: ToolResult) -> ToolResult:
+        match result:
+            case Done(text=text, value=value):
+                safe = self._mask(text)
+                same = isinstance(value, str) and value == text
+                return replace(result, text=safe, value=safe if same else masked_json(value, self._mask))
+            case Refusal(feedback=feedback):
+                return Refusal(feedback=self._mask(feedback))
+            case ToolError(message=message, hint=hint):
+                return replace(result, message=self._mask(message), hint=self._mask(hint))
+            case _:
+                assert_never(result)
+
+    def _mask(self, text: str) -> str:
+        return self.masker.mask(text).text
+
+
+@dataclass(frozen=True, slots=True)
+class Bounded:
+    """Shortens what a model reads: beginning and end stay, and where there is a place for it, the whole is kept."""
+
+    inner: Caller
+    tokens: int = DEFAULT_TOKENS
+    kept: KeptTexts | None = None
+
+    async def call(self, flow: Flow, call: ToolCall) -> ToolResult:
+        """The result, its text within the bound."""
+        result = await self.inner.call(flow, call)
+        match result:
+            case Done(text=text) if (short := cut(text, self.tokens)) is not None:
+                if self.kept is None:
+                    return replace(result, text=short)
+                name = await self.kept.keep(f"{flow.id}/{call.id}", text)
+                return replace(result, text=f"{short}\n(The whole text is kept: read_kept({name!r}, from_line).)")
+            case ToolError(message=message) if (short := cut(message, self.tokens)) is not None:
+                return replace(result, message=short)
+            case _:
+                return result
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """Makes each call one journal step: its result is kept, and on recovery only read. An effect happens once."""
+
+    inner: Caller
+    toolset: Toolset
+
+    async def call(self, flow: Flow, call: ToolCall) -> ToolResult:
+        """The result, from the record if there is one."""
+        prepared = prepare(self.toolset, call)
+        if isinstance(prepared, ToolError):
+            return prepared
+        if prepared.tool.own_steps:
+            return await self.inner.call(flow, call)
+
+        async def work() -> Json:
+            return result_json(await self.inner.call(flow, call))
+
+        effect = _effect(flow, call, prepared) if prepared.tool.changes else None
+        return parse_result(await flow.step(f"tool {call.name}", work, effect=effect))
+
+
+def _effect(flow: Flow, call: ToolCall, prepared: Prepared) -> Effect:
+    calling = Calling(call=call, flow=flow)
+
+    async def find() -> Finding:
+        found = await prepared.tool.find(prepared.arguments, calling)
+        if not isinstance(found, Found) or found.result is not None:
+            return found
+        return Found(result=result_json(Done(text="It was done before the process ended.")))
+
+    return Effect(key=calling.key, describe=f"The tool {call.name} ({call.id})", find=find)
+
+
+@dataclass(frozen=True, slots=True)
+class Guarded:
+    """Asks policy, and where policy says so a person, before a call; tells afterwards what came of it."""
+
+    inner: Caller
+    toolset: Toolset
+    guard: Guard
+    who: Actor
+
+    async def call(self, flow: Flow, call: ToolCall) -> ToolResult:
+        """The result, or why it may not be."""
+        [result] = await self.call_all(flow, [call])
+        return result
+
+    async def call_all(self, flow: Flow, calls: Sequence[ToolCall]) -> list[ToolResult]:
+        """The results of one turn's calls, in order: changes one after the other, reads next to each other at once."""
+        results: list[ToolResult] = []
+        while len(results) < len(calls):
+            results += await self._together(flow, self._next_group(calls[len(results) :]))
+        return results
+
+    def _next_group(self, calls: Sequence[ToolCall]) -> Sequence[ToolCall]:
+        """As many as may run at the same time: reads, or one call that is more than that."""
+        reads = 0
+        while reads < len(calls) and self._is_read(calls[reads]):
+            reads += 1
+        return calls[: max(reads, 1)]
+
+    def _is_read(self, call: ToolCall) -> bool:
+        tool = self.toolset.get(call.name)
+        return isinstance(tool, Tool) and not tool.changes and not tool.own_steps
+
+    async def _together(self, flow: Flow, calls: Sequence[ToolCall]) -> list[ToolResult]:
+        permits = [await self._permit(flow, call) for call in calls]
+        going = [call for call, permit in zip(calls, permits, strict=True) if isinstance(permit, tuple)]
+        if len(going) == 1:
+            # Not in a lane: a tool may have several steps of its own.
+            ran = iter([await self.inner.call(flow, going[0])])
+        else:
+            ran = iter(await flow.parallel(*(_begin(self.inner, flow, call) for call in going)) if going else [])
+        results: list[ToolResult] = [next(ran) if isinstance(permit, tuple) else permit for permit in permits]
+        for permit, result in zip(permits, results, strict=True):
+            if isinstance(permit, tuple):
+                for permitted in permit:
+                    await self.guard.record_result(flow, permitted, *_became(result))
+        return results
+
+    async def _permit(self, flow: Flow, call: ToolCall) -> tuple[Permitted, ...] | ToolError | Refusal:
+        """Leave to go on, one for each action; or why not."""
+        prepared = prepare(self.toolset, call)
+        if isinstance(prepared, ToolError):
+            return prepared
+        actions = await _actions(flow, prepared)
+        if isinstance(actions, ToolError | Refusal):
+            return actions
+        permits: list[Permitted] = []
+        for action in actions:
+            permit = await self.guard.permit(flow, action, self.who)
+            if isinstance(permit, Refused):
+                for earlier in permits:
+                    await self.guard.record_result(flow, earlier, "failed", "Not done: another part was refused.")
+                return Refusal(feedback=permit.feedback)
+            permits.append(permit)
+        return tuple(permits)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A call whose tool exists and whose arguments are sound."""
+
+    tool: Tool
+    arguments: Any
+
+
+def prepare(toolset: Toolset, call: ToolCall) -> Prepared | ToolError:
+    """The tool and its validated arguments, or what is wrong with the call."""
+    tool = toolset.get(call.name)
+    if isinstance(tool, ToolError):
+        return tool
+    arguments = tool.parse(call.arguments)
+    return arguments if isinstance(arguments, ToolError) else Prepared(tool=tool, arguments=arguments)
+
+
+async def _actions(flow: Flow, prepared: Prepared) -> tuple[Action, ...] | ToolError | Refusal:
+    """What policy is asked about. What was seen in the world for it is kept: a replay must want the same."""
+    tool = prepared.tool
+    if not inspect.iscoroutinefunction(tool.action):
+        return await _wanted(prepared)
+
+    async def make() -> Json:
+        wanted = await _wanted(prepared)
+        if isinstance(wanted, tuple):
+            return {"actions": [action_json(action) for action in wanted]}
+        return {"not": result_json(wanted)}
+
+    kept: Any = await flow.step(f"prepare {tool.name}", make)
+    if "actions" in kept:
+        return tuple(parse_action(action) for action in kept["actions"])
+    refused = parse_result(kept["not"])
+    assert not isinstance(refused, Done)
+    return refused
+
+
+async def _wanted(prepared: Prepared) -> tuple[Action, ...] | ToolError | Refusal:
+    try:
+        made = prepared.tool.action(prepared.arguments)
+        wanted = await made if inspect.isawaitable(made) else made
+    except CellwrightError as error:
+        return _expected(error)
+    return wanted if isinstance(wanted, tuple) else () if wanted is None else (wanted,)
+
+
+async def _begin(caller: Caller, flow: Flow, call: ToolCall) -> ToolResult:
+    return await caller.call(flow, call)
+
+
+def _became(result: ToolResult) -> tuple[Literal["done", "failed"], str]:
+    return ("done", "") if isinstance(result, Done) else ("failed", result_text(result))
+
+
+def _expected(error: CellwrightError) -> ToolError | Refusal:
+    match error:
+        case RefusedByPolicy():
+            return Refusal(feedback=f"{error.message} {error.hint}".rstrip())
+        case UserError():
+            return ToolError(kind="bad-arguments", message=error.message, hint=error.hint)
+        case Unavailable():
+            return ToolError(kind="unavailable", message=error.message, hint=error.hint)
+        case Defect():
+            logger.exception("a tool met our own mistake (%s)", error.report_id)
+            return ToolError(kind="failed", message=f"{error.message} (report {error.report_id})", hint=error.hint)
+        case _:
+            return ToolError(kind="failed", message=error.message, hint=error.hint)

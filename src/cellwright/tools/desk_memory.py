@@ -1,0 +1,173 @@
+"""What a notebook desk remembers across a crash: cells under their ids, what had run, and every turn of the agent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+from pydantic import TypeAdapter, ValidationError
+
+from cellwright.errors import Defect
+from cellwright.ids import CellId
+from cellwright.notebook import After, Cell, Document, Edit, restore_edits
+from cellwright.notebook.atomic import write_atomically
+from cellwright.tools.cell_changes import Change, changes_between, place_in
+
+_TURNS: Final = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """One change an agent made to the notebook."""
+
+    key: str
+    """The call that made it."""
+    changes: tuple[Change, ...]
+    order_before: tuple[CellId, ...]
+    order_after: tuple[CellId, ...]
+    to_run: tuple[CellId, ...] = ()
+    """The cells this turn was to run, besides what depends on them."""
+    is_undo: bool = False
+    """It undid the turn before it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """The notebook as the desk left it."""
+
+    cells: tuple[Cell, ...] = ()
+    """As last saved."""
+    retired: dict[CellId, int] = field(default_factory=dict[CellId, int])
+    ran: tuple[CellId, ...] = ()
+    """Cells whose results the kernel held."""
+    turns: tuple[Turn, ...] = ()
+    """Oldest first, undoing ones included."""
+    pending: Turn | None = None
+    """Begun, and not known to be saved."""
+    is_unsaved: bool = False
+    """The pending turn was done and its call answered, but the file could not be written."""
+
+    @property
+    def document(self) -> Document:
+        """The cells as a document, to be found again in the file."""
+        return Document(cells=self.cells, retired=self.retired)
+
+    def of(self, document: Document, ran: tuple[CellId, ...]) -> Memory:
+        """The same with the notebook as it is now."""
+        return replace(self, cells=document.cells, retired=dict(document.retired), ran=ran)
+
+    def with_turn(self, turn: Turn) -> Memory:
+        """The turn is done."""
+        return replace(self, turns=(*self.turns, turn)[-_TURNS:], pending=None, is_unsaved=False)
+
+    def without_pending(self) -> Memory:
+        """What was begun did not happen."""
+        return replace(self, pending=None, is_unsaved=False)
+
+    def last_turn(self) -> Turn | None:
+        """The last turn that was not undone."""
+        left: list[Turn] = []
+        for turn in self.turns:
+            if not turn.is_undo:
+                left.append(turn)
+            elif left:
+                left.pop()
+        return left[-1] if left else None
+
+    def document_after(self, turn: Turn) -> Document:
+        """The cells as the turn leaves them."""
+        cells = {cell.id: cell for cell in self.cells}
+        cells |= {change.id: change.after for change in turn.changes if change.after is not None}
+        gone = {change.id: change.before.version for change in turn.changes if change.before and not change.after}
+        kept = tuple(cells[cell] for cell in turn.order_after if cell in cells)
+        return Document(cells=kept, retired={**self.retired, **gone})
+
+    def find(self, key: str) -> Turn | None:
+        """The turn of this call, if it was done."""
+        return next((turn for turn in self.turns if turn.key == key), None)
+
+
+_MEMORY: Final = TypeAdapter(Memory)
+
+
+def read_memory(path: Path) -> Memory | None:
+    """What was remembered; None where nothing was yet. Blocking."""
+    try:
+        return _MEMORY.validate_json(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except ValidationError as error:
+        raise Defect(f"The notebook desk's memory in {str(path)!r} cannot be read: {error}.") from error
+
+
+def write_memory(path: Path, memory: Memory) -> None:
+    """Replace what was remembered, all or nothing. Blocking."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    write_atomically(path, _MEMORY.dump_json(memory))
+
+
+def turn_between(key: str, before: Document, after: Document, to_run: tuple[CellId, ...]) -> Turn:
+    """The turn that made the one of the other."""
+    return Turn(
+        key=key,
+        changes=changes_between(before, after),
+        order_before=tuple(cell.id for cell in before.cells),
+        order_after=tuple(cell.id for cell in after.cells),
+        to_run=to_run,
+    )
+
+
+def was_saved(turn: Turn, document: Document) -> bool:
+    """Whether the document, read from the file, holds what the turn made."""
+    contents = {(cell.code, cell.name) for cell in document.cells}
+    made = [(change.after.code, change.after.name) for change in turn.changes if change.after is not None]
+    if made:
+        return all(content in contents for content in made)
+    return not any((change.before.code, change.before.name) in contents for change in turn.changes if change.before)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Undoing:
+    """How a turn is undone."""
+
+    edits: list[Edit]
+    kept: tuple[Change, ...]
+    """Cells of the turn that somebody changed since: they stay as they are."""
+
+
+def undoing(turn: Turn, current: Document) -> Undoing:
+    """What brings back the cells as they were before the turn."""
+    target, kept = {cell.id: cell for cell in current.cells}, list[Change]()
+    back: list[CellId] = []
+    for change in turn.changes:
+        now = target.get(change.id)
+        if not _is_untouched(change, now):
+            kept.append(change)
+        elif change.before is None:
+            target.pop(change.id, None)
+        else:
+            target[change.id] = replace(change.before, version=now.version if now else change.before.version)
+            back += [] if now else [change.id]
+    wanted = Document(cells=tuple(target[cell] for cell in _order(turn, current, target, back)))
+    return Undoing(edits=restore_edits(current, wanted), kept=tuple(kept))
+
+
+def _is_untouched(change: Change, now: Cell | None) -> bool:
+    if change.after is None or now is None:
+        return change.after is None and now is None
+    return now.has_same_content(change.after)
+
+
+def _order(turn: Turn, current: Document, target: dict[CellId, Cell], back: list[CellId]) -> list[CellId]:
+    """As before the turn, unless somebody has moved, added or removed cells since: then only what came back is put."""
+    now = [cell.id for cell in current.cells]
+    if tuple(now) == turn.order_after:
+        before = [cell for cell in turn.order_before if cell in target]
+        return before + [cell for cell in now if cell in target and cell not in before]
+    order = [cell for cell in now if cell in target]
+    for cell in back:
+        here = Document(cells=tuple(target[known] for known in order))
+        place = place_in(cell, turn.order_before, here)
+        order.insert(order.index(place.cell) + 1 if isinstance(place, After) else 0, cell)
+    return order

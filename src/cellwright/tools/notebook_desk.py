@@ -1,0 +1,314 @@
+"""The notebook desk: one run's open notebook, changed by one call at a time, saved after each, and never lost.
+
+A person may edit the file, or the notebook through an editor, at any moment: what they wrote is kept, and the agent is
+told. After kill -9 the desk finds its cells in the file again, under the same ids, and runs what had run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+import anyio
+import anyio.to_thread
+
+from cellwright.errors import Unavailable, UserError
+from cellwright.ids import CellId
+from cellwright.kernel import Observation, OpenNotebook, RunWhat
+from cellwright.notebook import (
+    CreateCell,
+    Document,
+    Edit,
+    EditRefused,
+    NotebookFile,
+    SaveConflict,
+    apply_edits,
+    clip,
+)
+from cellwright.notebook.document import SETUP_NAME
+from cellwright.notebook.marimo_file import new_cell_id
+from cellwright.tools.cell_changes import Change, changes_between, merge, with_known_ids
+from cellwright.tools.desk_memory import Memory, Turn, read_memory, turn_between, undoing, was_saved, write_memory
+
+_TOLD_TOKENS: Final = 400
+_SAVES: Final = 5
+"""How often a save is tried while somebody else keeps saving, too."""
+
+MakeEdits = Callable[[Document], Sequence[Edit]]
+"""From the document as it is when it is the call's turn."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Applied:
+    """What one call did."""
+
+    observation: Observation
+    changes: tuple[Change, ...] = ()
+    """Cells it changed."""
+    news: str = ""
+    """What the agent did not know: a person's edits, a replay."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NothingToUndo:
+    """No turn is left that could be undone."""
+
+
+class DeskPoint(StrEnum):
+    """The moments of a turn, in order; crash tests end the process at each of them."""
+
+    BEGUN = "begun"
+    RAN = "ran"
+    SAVED = "saved"
+    REMEMBERED = "remembered"
+
+
+def _go_on(_: DeskPoint) -> None:
+    """Nobody watches."""
+
+
+Reached = Callable[[DeskPoint], None]
+
+
+class NotebookDesk:
+    """Owns the open notebook of one run. Made by `NotebookDesk.open`."""
+
+    def __init__(self, notebook: OpenNotebook, path: Path, memory: Memory, reached: Reached) -> None:
+        self.notebook: Final = notebook
+        self._path = path
+        self._memory = memory
+        self._reached = reached
+        self._base = notebook.document
+        """The document as the file has it."""
+        self._seen = notebook.document
+        """The document as the agent may know it."""
+        self._news: list[str] = []
+        self._turn = anyio.Lock()
+
+    @classmethod
+    async def open(cls, notebook: OpenNotebook, memory: Path, *, reached: Reached = _go_on) -> NotebookDesk:
+        """The desk of this notebook; `memory` is its file in the state directory. After a crash, as it was before."""
+        known = await anyio.to_thread.run_sync(read_memory, memory)
+        desk = cls(notebook, memory, known or Memory(), reached)
+        if known is None:
+            await desk._remember()
+        else:
+            await desk._come_back(known)
+        return desk
+
+    # ── calls ──
+
+    async def apply(
+        self,
+        edits: MakeEdits | Sequence[Edit],
+        *,
+        key: str,
+        run: RunWhat = "affected",
+        seconds: float | None = None,
+    ) -> Applied:
+        """Edit, run and save: one turn, named by its call's key. Refused edits change nothing and are no turn."""
+        async with self._turn:
+            await self._sync()
+            before = self.notebook.document
+            wanted = _with_ids(edits(before) if callable(edits) else edits, before)
+            after = apply_edits(before, wanted)
+            if isinstance(after, EditRefused):
+                return Applied(observation=Observation(refused=after), news=self.take_news())
+            turn = turn_between(key, before, after, self._resolved(run, before, after))
+            return await self._do(turn, wanted, run, seconds)
+
+    async def run(self, what: RunWhat = "stale", *, seconds: float | None = None) -> Applied:
+        """Run cells without changing them."""
+        async with self._turn:
+            await self._sync()
+            observation = await self.notebook.run(what, seconds=seconds)
+            await self._remember()
+            return Applied(observation=observation, news=self.take_news())
+
+    async def undo(self, *, key: str, seconds: float | None = None) -> Applied | NothingToUndo:
+        """Bring back the cells as they were before the last turn. What a person changed since stays theirs."""
+        async with self._turn:
+            await self._sync()
+            last = self._memory.last_turn()
+            if last is None:
+                return NothingToUndo()
+            plan = undoing(last, self.notebook.document)
+            before = self.notebook.document
+            after = apply_edits(before, plan.edits)
+            if isinstance(after, EditRefused):
+                return Applied(observation=Observation(refused=after), news=self.take_news())
+            kept = ", ".join(change.id for change in plan.kept)
+            self._news += [f"Not undone, because somebody changed them since: {kept}."] if kept else []
+            turn = turn_between(key, before, after, self._resolved("affected", before, after))
+            return await self._do(replace(turn, is_undo=True), plan.edits, "affected", seconds)
+
+    def last_turn(self) -> Turn | None:
+        """What `undo` would undo."""
+        return self._memory.last_turn()
+
+    def done(self, key: str) -> Turn | None:
+        """The turn of this call, if the notebook holds it: after a crash, whether it happened."""
+        return self._memory.find(key)
+
+    async def sync(self) -> None:
+        """See what others did to the notebook since."""
+        async with self._turn:
+            await self._sync()
+
+    def take_news(self) -> str:
+        """What the agent was not told yet; told once."""
+        news, self._news = self._news, []
+        return "\n".join(news)
+
+    # ── one turn ──
+
+    async def _do(self, turn: Turn, edits: Sequence[Edit], run: RunWhat, seconds: float | None) -> Applied:
+        await self._write(replace(self._memory, pending=turn, is_unsaved=False))
+        self._reached(DeskPoint.BEGUN)
+        try:
+            observation = await self.notebook.apply(edits, run=run, seconds=seconds)
+        except anyio.get_cancelled_exc_class():
+            # The edits are made already: they must not be left unsaved and unknown.
+            with anyio.CancelScope(shield=True):
+                await self._settle(turn)
+            raise
+        if observation.refused is not None:
+            await self._write(self._memory.without_pending())
+            return Applied(observation=observation, news=self.take_news())
+        self._reached(DeskPoint.RAN)
+        await self._settle(turn)
+        return Applied(observation=observation, changes=turn.changes, news=self.take_news())
+
+    async def _settle(self, turn: Turn) -> None:
+        self._seen = self.notebook.document
+        try:
+            await self._save()
+        except Unavailable as error:
+            await self._write(replace(self._memory, is_unsaved=True))
+            self._news.append(f"The notebook could not be saved; the next call tries again. {error.message}")
+            return
+        self._reached(DeskPoint.SAVED)
+        self._memory = self._memory.with_turn(turn)
+        await self._remember()
+        self._reached(DeskPoint.REMEMBERED)
+
+    async def _save(self) -> None:
+        """Write the file. What somebody saved meanwhile is joined with ours."""
+        for _ in range(_SAVES):
+            if not isinstance(await self.notebook.save(), SaveConflict):
+                self._base = self._seen = self.notebook.document
+                return
+            await self._join(await self._read_again())
+        raise Unavailable("The notebook's file changes faster than it can be saved.", hint="Try again.")
+
+    async def _remember(self) -> None:
+        ran = tuple(cell for cell, outcome in self.notebook.outcomes.items() if outcome.status == "ok")
+        await self._write(self._memory.of(self.notebook.document, ran))
+
+    async def _write(self, memory: Memory) -> None:
+        await anyio.to_thread.run_sync(write_memory, self._path, memory)
+        self._memory = memory
+
+    def _resolved(self, run: RunWhat, before: Document, after: Document) -> tuple[CellId, ...]:
+        """The cells a call would run, should a crash leave that to be done."""
+        match run:
+            case "none":
+                return ()
+            case "all":
+                return tuple(cell.id for cell in after.cells)
+            case "stale" | "affected":
+                return tuple(change.id for change in changes_between(before, after) if change.after is not None)
+            case cells:
+                return tuple(CellId(cell) for cell in cells)
+
+    # ── what others do ──
+
+    async def _sync(self) -> None:
+        self._tell(changes_between(self._seen, self.notebook.document), "through an editor")
+        if self.notebook.document is not self._base:
+            await self._save()
+            if self._memory.pending is not None:
+                self._memory = self._memory.with_turn(self._memory.pending)
+            await self._remember()
+        elif (file := await self._read_again()) is not None:
+            await self._join(file)
+            self._base = self._seen = self.notebook.document
+            await self._remember()
+
+    async def _read_again(self) -> NotebookFile | None:
+        try:
+            return await self.notebook.changed_on_disk()
+        except UserError as error:
+            raise Unavailable(
+                f"The notebook's file cannot be read now: {error.message}", hint="Somebody may be editing it."
+            ) from error
+
+    async def _join(self, file: NotebookFile | None) -> None:
+        """Take over what somebody saved, together with what is ours and not saved yet."""
+        if file is None:
+            return
+        theirs = with_known_ids(self._base, file.document)
+        merged = merge(self._base, self.notebook.document, theirs)
+        self._tell(changes_between(self._base, theirs), "in its file")
+        for change in merged.given_up:
+            self._news.append(f"Your change of the same cell was given up for theirs. It was:\n{change.diff()}")
+        await self.notebook.adopt(replace(file, document=theirs), merged.document)
+        self._base = theirs
+
+    def _tell(self, changes: Sequence[Change], where: str) -> None:
+        if changes:
+            told = [_told(change) for change in changes]
+            self._news.append("\n".join([f"A person changed the notebook {where} meanwhile; it was kept:", *told]))
+
+    # ── after a crash ──
+
+    async def _come_back(self, known: Memory) -> None:
+        pending = known.pending
+        is_done = pending is not None and was_saved(pending, self.notebook.document)
+        base = known.document_after(pending) if pending is not None and is_done else known.document
+        found = with_known_ids(base, self.notebook.document)
+        self._tell(changes_between(base, found), "in its file")
+        self.notebook.document = self._base = self._seen = found
+        if known.is_unsaved and not is_done:
+            self._news.append("Your last change could not be saved before the process ended, and is gone.")
+        self._memory = known.with_turn(pending) if pending is not None and is_done else known.without_pending()
+        await self._replay(known.ran + (pending.to_run if pending is not None and is_done else ()), base)
+
+    async def _replay(self, ran: tuple[CellId, ...], base: Document) -> None:
+        changed = {change.id for change in changes_between(base, self._base)}
+        again = [cell.id for cell in self._base.cells if cell.id in ran and cell.id not in changed]
+        if again:
+            observation = await self.notebook.run(again)
+            failed = [cell.name for cell in observation.cells if cell.status not in {"ok", "stopped", "disabled"}]
+            self._news.append(
+                f"The process was restarted; {len(again)} cells were run again"
+                + (f", of which these have no result now: {', '.join(failed)}." if failed else ".")
+            )
+        await self._remember()
+
+
+def _with_ids(edits: Sequence[Edit], document: Document) -> list[Edit]:
+    """The edits with an id for each new cell, so that it has the same one however often they are applied."""
+    taken = {cell.id for cell in document.cells} | set(document.retired)
+    known: list[Edit] = []
+    for edit in edits:
+        if isinstance(edit, CreateCell) and edit.id is None and edit.name != SETUP_NAME:
+            edit = replace(edit, id=new_cell_id(taken))
+        if isinstance(edit, CreateCell) and edit.id is not None:
+            taken.add(edit.id)
+        known.append(edit)
+    return known
+
+
+def _told(change: Change) -> str:
+    match change.before, change.after:
+        case None, cell if cell is not None:
+            return f"- new cell {cell.id} (version {cell.version}):\n{clip(cell.code, _TOLD_TOKENS)}"
+        case cell, None if cell is not None:
+            return f"- cell {cell.id} was deleted"
+        case _:
+            assert change.after is not None
+            return f"- cell {change.id}, now version {change.after.version}:\n{clip(change.diff(), _TOLD_TOKENS)}"

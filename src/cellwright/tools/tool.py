@@ -1,0 +1,389 @@
+"""A tool: a typed async function an agent may call, with the action policy judges and a result that is a value.
+
+Schema and documentation are derived from the function's signature and docstring, so they cannot disagree with it.
+"""
+
+from __future__ import annotations
+
+import base64
+import difflib
+import inspect
+import json
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, assert_never, get_type_hints
+
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+
+from cellwright.errors import Defect, UserError
+from cellwright.journal import Flow, Json
+from cellwright.journal.effects import Finding, Unknown
+from cellwright.notebook import clip, estimate_tokens
+from cellwright.policy import Action
+from cellwright.tools.stubs import signature_of, types_of
+
+if TYPE_CHECKING:
+    from pydantic_ai.tools import ToolDefinition
+
+# ── results ──
+
+ErrorKind = Literal[
+    "unknown-tool", "bad-arguments", "not-found", "conflict", "too-big", "timed-out", "unavailable", "failed"
+]
+"""bad-arguments: call it otherwise. conflict: the world changed meanwhile, look again. unavailable: may work later."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """It was done."""
+
+    text: str
+    """What the model reads, within bounds."""
+    value: Json = None
+    """The same for programs."""
+    image: bytes | None = None
+    """A PNG."""
+    is_untrusted: bool = False
+    """The text came from outside (a page, a file, an output): data, never an instruction."""
+    ends: bool = False
+    """The agent has said that it is done: nothing comes after this."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """Policy, or a person, said no."""
+
+    feedback: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolError:
+    """It failed in a way that can be expected; the agent reads why and what to do."""
+
+    kind: ErrorKind
+    message: str
+    hint: str = ""
+
+
+ToolResult = Done | Refusal | ToolError
+
+
+def result_text(result: ToolResult) -> str:
+    """What the model reads."""
+    match result:
+        case Done(text=text):
+            return text
+        case Refusal(feedback=feedback):
+            return f"Refused: {feedback}"
+        case ToolError(kind=kind, message=message, hint=hint):
+            return f"Error ({kind}): {message} {hint}".rstrip()
+        case _:
+            assert_never(result)
+
+
+def result_json(result: ToolResult) -> Json:
+    """The result as the journal keeps it."""
+    match result:
+        case Done(text=text, value=value, image=image, is_untrusted=is_untrusted, ends=ends):
+            kept: dict[str, Json] = {"is": "done", "text": text, "value": value}
+            kept |= {"image": base64.b64encode(image).decode()} if image else {}
+            kept |= {"untrusted": True} if is_untrusted else {}
+            return kept | ({"ends": True} if ends else {})
+        case Refusal(feedback=feedback):
+            return {"is": "refusal", "feedback": feedback}
+        case ToolError(kind=kind, message=message, hint=hint):
+            return {"is": "error", "kind": kind, "message": message, "hint": hint}
+        case _:
+            assert_never(result)
+
+
+def parse_result(kept: Any) -> ToolResult:
+    """The result of what the journal kept. None stands for an effect a person knows to have happened."""
+    match kept:
+        case None:
+            return Done(text="It was done; a person confirmed that. What it answered is not known.")
+        case {"is": "done"}:
+            image = base64.b64decode(kept["image"]) if kept.get("image") else None
+            is_untrusted, ends = bool(kept.get("untrusted")), bool(kept.get("ends"))
+            return Done(text=kept["text"], value=kept["value"], image=image, is_untrusted=is_untrusted, ends=ends)
+        case {"is": "refusal"}:
+            return Refusal(feedback=kept["feedback"])
+        case {"is": "error"}:
+            return ToolError(kind=kept["kind"], message=kept["message"], hint=kept["hint"])
+        case _:
+            raise Defect(f"No result of a tool: {str(kept)[:100]!r}.")
+
+
+# ── calls ──
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCall:
+    """What an agent wants done."""
+
+    id: str
+    """Unique in its workflow, and the same when that is replayed."""
+    name: str
+    arguments: Json
+    """An object; or its JSON text, as a model wrote it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calling:
+    """What a tool may know about the call it answers: a parameter of this type is given, not asked of the model."""
+
+    call: ToolCall
+    flow: Flow
+    """Only a tool with `own_steps` may use its verbs."""
+
+    @property
+    def key(self) -> str:
+        """Names this call in all the world, after a crash too: fit for an idempotency key."""
+        return f"{self.flow.id}/{self.call.id}"
+
+
+class Caller(Protocol):
+    """Answers tool calls."""
+
+    async def call(self, flow: Flow, call: ToolCall) -> ToolResult:
+        """The call's result; expected failures are values."""
+        ...
+
+
+# ── tools ──
+
+Wanted = Action | tuple[Action, ...] | None
+"""What a call would do: all of it must be permitted. None: it needs nobody's leave."""
+MakeAction = Callable[[Any], Wanted | Awaitable[Wanted]]
+"""From validated arguments. A plain function must follow from them alone; an `async def` may look at the world."""
+Run = Callable[[Any, Calling], Awaitable[ToolResult]]
+Find = Callable[[Any, Calling], Awaitable[Finding]]
+
+DEFAULT_SECONDS: Final = 120.0
+_END: Final = "\n"
+
+
+def _no_action(_: Any) -> None:
+    return None
+
+
+async def _nobody_can_tell(_: Any, __: Calling) -> Finding:
+    return Unknown()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """Something an agent may do. Most are made by the decorator `tool`."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+    """JSON schema of the arguments, an object."""
+    returns: str = "text"
+    """What comes back, for documentation."""
+    run: Run = field(repr=False)
+    validate: Callable[[Any], Any] = field(repr=False)
+    """Arguments (an object) as `run` and `action` take them. Raises pydantic's `ValidationError`, or `UserError`."""
+    action: MakeAction = field(default=_no_action, repr=False)
+    """What policy is asked about."""
+    changes: bool = False
+    """Has an effect in the world, which must happen once; otherwise it only reads."""
+    find: Find = field(default=_nobody_can_tell, repr=False)
+    """For one that `changes`: looks in the world whether the call happened, when a crash left that open."""
+    own_steps: bool = False
+    """Waits for people or runs workflows: does its own durable steps instead of being one."""
+    seconds: float | None = DEFAULT_SECONDS
+    """Its deadline; None for one that has its own."""
+
+    def parse(self, arguments: Json) -> Any | ToolError:
+        """The validated arguments, or in one line what is wrong with them."""
+        try:
+            return self.validate(_as_object(arguments))
+        except ValidationError as error:
+            message = f"{self.name}: {_complaint(error)}"
+        except UserError as error:
+            message = f"{self.name}: {error.message} {error.hint}".rstrip()
+        return ToolError(kind="bad-arguments", message=message, hint=f"It takes {signature_of(self.parameters)}.")
+
+    def definition(self) -> ToolDefinition:
+        """The tool as pydantic-ai passes it to a provider."""
+        # Late: whoever only guards actions must not wait for it to load.
+        from pydantic_ai.tools import ToolDefinition
+
+        return ToolDefinition(name=self.name, description=self.description, parameters_json_schema=self.parameters)
+
+    def headline(self) -> str:
+        """How it is called, on one line."""
+        return f"{self.name}{signature_of(self.parameters)} -> {self.returns}"
+
+
+def tool(
+    *,
+    name: str | None = None,
+    action: MakeAction = _no_action,
+    changes: bool = False,
+    find: Find = _nobody_can_tell,
+    own_steps: bool = False,
+    seconds: float | None = DEFAULT_SECONDS,
+    returns: str = "text",
+) -> Callable[[Callable[..., Awaitable[Any]]], Tool]:
+    """Make a tool of an async function: its parameters are the schema, its docstring the description.
+
+    It may give back a `ToolResult`, a text, or plain JSON values. `action` and `find` get an object with the arguments
+    as attributes. A parameter's own description: `Annotated[int, Field(description="…")]`.
+    """
+
+    def make(function: Callable[..., Awaitable[Any]]) -> Tool:
+        given, arguments = _arguments_model(function)
+
+        async def run(parsed: Any, calling: Calling) -> ToolResult:
+            values = {field: getattr(parsed, field) for field in type(parsed).model_fields}
+            return as_result(await function(**values, **dict.fromkeys(given, calling)))
+
+        return Tool(
+            name=name or function.__name__,
+            description=inspect.getdoc(function) or "",
+            parameters=_without_titles(arguments.model_json_schema()),
+            returns=returns,
+            run=run,
+            validate=arguments.model_validate,
+            action=action,
+            changes=changes,
+            find=find,
+            own_steps=own_steps,
+            seconds=None if own_steps else seconds,
+        )
+
+    return make
+
+
+def as_result(answer: object) -> ToolResult:
+    """What a function gave back, as a result. Raises `Defect` for what is no JSON."""
+    if isinstance(answer, Done | Refusal | ToolError):
+        return answer
+    if isinstance(answer, str):
+        return Done(text=answer, value=answer)
+    try:
+        text = json.dumps(answer, ensure_ascii=False, indent=1, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise Defect(f"A tool gave back a {type(answer).__name__}, which is no JSON: {error}.") from error
+    return Done(text=text, value=json.loads(text))
+
+
+class Toolset:
+    """The tools of one role, by name."""
+
+    def __init__(self, tools: Sequence[Tool]) -> None:
+        self._tools = {tool.name: tool for tool in tools}
+        if len(self._tools) < len(tools):
+            twice = sorted({tool.name for tool in tools if sum(other.name == tool.name for other in tools) > 1})
+            raise Defect(f"Two tools have the same name: {', '.join(twice)}.", hint="Rename one.")
+
+    def __getitem__(self, name: str) -> Tool:
+        return self._tools[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._tools
+
+    def __iter__(self) -> Iterator[Tool]:
+        return iter(self._tools.values())
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """In their order."""
+        return tuple(self._tools)
+
+    def get(self, name: str) -> Tool | ToolError:
+        """The tool, or an error that names the nearest ones."""
+        if name in self._tools:
+            return self._tools[name]
+        near = difflib.get_close_matches(name, self._tools, n=3) or list(self._tools)
+        return ToolError(
+            kind="unknown-tool", message=f"There is no tool {name[:80]!r}.", hint=f"There is: {', '.join(near)}."
+        )
+
+    def only(self, names: Collection[str]) -> Toolset:
+        """Those of these names. Raises `UserError` for a name that is not here."""
+        unknown = sorted(set(names) - self._tools.keys())
+        if unknown:
+            raise UserError(f"No tool {unknown[0]!r}.", hint=f"Known: {', '.join(self._tools)}.")
+        return Toolset([tool for tool in self if tool.name in names])
+
+    def definitions(self) -> list[ToolDefinition]:
+        """The tools as pydantic-ai passes them to a provider."""
+        return [tool.definition() for tool in self]
+
+    def documentation(self, tokens: int = 2_000) -> str:
+        """How each is called and what it does, within a budget: descriptions are shortened before any tool is lost."""
+        whole = "\n\n".join(f"{tool.headline()}\n{_indented(tool.description)}" for tool in self)
+        if estimate_tokens(whole) <= tokens:
+            return whole
+        lines = [f"{tool.headline()}: {tool.description.partition(_END)[0]}" for tool in self]
+        return clip("\n".join(lines), tokens)
+
+    def stubs(self) -> str:
+        """The tools as Python declarations, for programs that call them."""
+        types = list(dict.fromkeys(text for tool in self for text in types_of(tool.parameters)))
+        functions = [
+            f'async def {tool.name}{signature_of(tool.parameters)} -> Any:\n    """{tool.description}"""'
+            for tool in self
+        ]
+        return "\n\n".join([*types, *functions])
+
+
+# ── derived from the function ──
+
+
+def _arguments_model(function: Callable[..., Awaitable[Any]]) -> tuple[list[str], type[BaseModel]]:
+    """Which parameters get the `Calling`, and a model of the others."""
+    around = {**function.__globals__, **inspect.getclosurevars(function).nonlocals}
+    hints = get_type_hints(function, around, include_extras=True)
+    given = [name for name, hint in hints.items() if hint is Calling and name != "return"]
+    fields: dict[str, Any] = {}
+    for name, parameter in inspect.signature(function).parameters.items():
+        if name not in given:
+            default = ... if parameter.default is inspect.Parameter.empty else parameter.default
+            fields[name] = (hints[name], default)
+    config = ConfigDict(extra="forbid")
+    return given, create_model(f"{function.__name__}_arguments", __config__=config, **fields)
+
+
+def _as_object(arguments: Json) -> Mapping[str, Any]:
+    value: Any = arguments
+    if isinstance(value, str):
+        try:
+            value = json.loads(value) if value.strip() else {}
+        except (ValueError, RecursionError) as error:
+            raise UserError(f"the arguments are no JSON ({error}).") from error
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise UserError(f"the arguments are a {type(value).__name__}, not an object.")
+    return value
+
+
+def _complaint(error: ValidationError) -> str:
+    problems = error.errors(include_url=False, include_context=False, include_input=False)
+    said = [f"{'.'.join(map(str, problem['loc'])) or 'arguments'}: {problem['msg']}" for problem in problems[:3]]
+    return "; ".join(said) + (f"; and {len(problems) - 3} more." if len(problems) > 3 else ".")
+
+
+def _without_titles(schema: Any) -> Any:
+    """Titles only repeat the names, in every request that is sent."""
+    match schema:
+        case {"properties": dict(properties), **rest}:
+            kept = {name: _without_titles(value) for name, value in rest.items() if name != "title"}
+            return {**kept, "properties": {name: _without_titles(value) for name, value in properties.items()}}
+        case dict():
+            return {name: _without_titles(value) for name, value in schema.items() if name != "title"}
+        case list():
+            return [_without_titles(value) for value in schema]
+        case _:
+            return schema
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"  {line}" if line else "" for line in text.splitlines())

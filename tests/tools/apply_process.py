@@ -1,0 +1,49 @@
+"""An agent's worker for tests: `python -m tests.tools.apply_process JOURNAL NOTEBOOK POINT` makes two `apply` calls.
+
+It is killed at this point of the desk or of the journal, in the second call; `-` goes to the end and writes
+`results.txt`.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from cellwright.app import open_notebook
+from cellwright.journal import CrashPoint
+from cellwright.settings import Settings
+from cellwright.tools.notebook_desk import DeskPoint, NotebookDesk
+from cellwright.tools.notebook_tools import notebook_tools
+from cellwright.tools.tool import result_text
+from tests.tools.workshop import open_workshop
+
+FIRST: dict[str, Any] = {"edits": [{"op": "create", "code": "y = x + 1", "name": "more"}]}
+SECOND: dict[str, Any] = {"edits": [{"op": "create", "code": "z = y * 10"}]}
+
+
+async def main(where: Path, path: Path, point: str) -> None:
+    visits: list[str] = []
+
+    def reached(at: DeskPoint | CrashPoint) -> None:
+        visits.append(str(at))
+        if at == point and visits.count(str(at)) == 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    settings = Settings(home=where.parent / "home", cache=where.parent / "cache")
+    async with open_notebook(path, settings=settings) as notebook:
+        desk = await NotebookDesk.open(notebook, where.parent / "desk.json", reached=reached)
+        tools, project = notebook_tools(desk), str(path.parent)
+        async with open_workshop(where, tools, rules="", project=project, at_crash_point=reached) as shop:
+            await shop.begin("r", ("apply", FIRST), ("apply", SECOND))
+            results = [result_text(result) for result in await shop.results("r")]
+            await anyio.Path(where.parent / "results.txt").write_text("\n---\n".join(results))
+
+
+if __name__ == "__main__":
+    _, where, path, point = sys.argv
+    anyio.run(main, Path(where), Path(path), point)

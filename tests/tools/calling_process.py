@@ -1,0 +1,50 @@
+"""A worker for tests: `python -m tests.tools.calling_process JOURNAL FOLDER CRASH-POINT|-` makes one call.
+
+What the call does is a line in `world.txt`; what became of it stands in `result.txt`.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from cellwright.journal import CrashPoint, Finding, Found, NotFound, crash_at
+from cellwright.journal.crash import carry_on
+from cellwright.tools.tool import Calling, Done, Tool, result_json, result_text, tool
+from tests.tools.workshop import open_workshop
+
+
+def posting(world: Path) -> Tool:
+    """A tool whose effect is a line in a file."""
+
+    async def find(_: Any, calling: Calling) -> Finding:
+        line = f"posted {calling.key}"
+        return Found(result=result_json(Done(text=line))) if line in lines(world) else NotFound()
+
+    @tool(changes=True, find=find)
+    async def post(calling: Calling) -> str:
+        """Post a line."""
+        with world.open("a") as file:
+            file.write(f"posted {calling.key}\n")
+        return f"posted {calling.key}"
+
+    return post
+
+
+def lines(path: Path) -> list[str]:
+    return path.read_text().splitlines() if path.exists() else []
+
+
+async def main(where: str, folder: Path, crash: str) -> None:
+    at = carry_on if crash == "-" else crash_at(CrashPoint(crash))
+    async with open_workshop(where, [posting(folder / "world.txt")], at_crash_point=at) as shop:
+        result = await shop.call("post")
+        await anyio.Path(folder / "result.txt").write_text(result_text(result))
+
+
+if __name__ == "__main__":
+    _, where, folder, crash = sys.argv
+    anyio.run(main, where, Path(folder), crash)

@@ -1,0 +1,39 @@
+"""A desk that dies: `python -m tests.tools.desk_process NOTEBOOK MEMORY POINT`, in its second turn."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+import anyio
+
+from cellwright.app import open_notebook
+from cellwright.notebook import CreateCell, EditCell
+from cellwright.settings import Settings
+from cellwright.tools.notebook_desk import DeskPoint, NotebookDesk
+
+
+async def main(path: Path, memory: Path, at: DeskPoint) -> None:
+    visits: list[DeskPoint] = []
+
+    def reached(point: DeskPoint) -> None:
+        visits.append(point)
+        if point is at and visits.count(at) == 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    settings = Settings(home=memory.parent / "home", cache=memory.parent / "cache")
+    async with open_notebook(path, settings=settings) as notebook:
+        desk = await NotebookDesk.open(notebook, memory, reached=reached)
+        await desk.run("all")
+        x = notebook.document.cells[0]
+        await desk.apply([EditCell(cell=x.id, base_version=x.version, code="x = 2")], key="first")
+        x = notebook.document.cells[0]
+        edits = [CreateCell(code="z = y * 10"), EditCell(cell=x.id, base_version=x.version, code="x = 3")]
+        await desk.apply(edits, key="second")
+
+
+if __name__ == "__main__":
+    _, path, memory, point = sys.argv
+    anyio.run(main, Path(path), Path(memory), DeskPoint(point))

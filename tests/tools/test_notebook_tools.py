@@ -1,0 +1,254 @@
+"""The notebook tools, called as an agent calls them: through the guard and the journal, on a real kernel."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.to_thread
+import pytest
+from inline_snapshot import snapshot
+
+from cellwright.journal import CrashPoint, Found, NotFound
+from cellwright.kernel import OpenNotebook
+from cellwright.notebook import read
+from cellwright.policy import No
+from cellwright.tools import audit_trail
+from cellwright.tools.notebook_desk import DeskPoint, NotebookDesk
+from cellwright.tools.notebook_tools import notebook_tools
+from cellwright.tools.tool import Done, Refusal, ToolError, Toolset, result_text
+from tests.tools.office import ADA
+from tests.tools.workshop import Workshop, open_workshop
+
+ROOT = Path(__file__).parents[2]
+Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]
+
+
+@asynccontextmanager
+async def at_work(
+    opened: Opener, where: Path, *cells: str, rules: str = ""
+) -> AsyncGenerator[tuple[OpenNotebook, Workshop, NotebookDesk]]:
+    async with opened(*cells) as notebook:
+        desk = await NotebookDesk.open(notebook, where.parent / "desk.json")
+        project = str(notebook.path.parent)
+        async with open_workshop(where, notebook_tools(desk), rules=rules, project=project) as shop:
+            yield notebook, shop, desk
+
+
+def codes(notebook: OpenNotebook) -> list[str]:
+    return [cell.code for cell in read(notebook.path).document.cells]
+
+
+async def test_apply_edits_runs_saves_and_tells_in_one_call(opened: Opener, where: Path) -> None:
+    async with at_work(opened, where, "x = 20") as (notebook, shop, _):
+        edits = [{"op": "create", "code": "print('hi')\ny = x + 1\ny * 2", "name": "double"}]
+        done = await shop.call("apply", {"edits": edits})
+        assert isinstance(done, Done)
+        created = notebook.document.cells[-1].id
+        first = notebook.document.cells[0].id
+        text = "\n".join(line.rsplit(" ", 2)[0] if line.endswith(" ms") else line for line in done.text.splitlines())
+        assert text.replace(created, "NEW").replace(first, "OLD") == snapshot(
+            """\
+[OLD v1] ok
+  x: int = 20
+[double (NEW) v1] ok
+  printed: hi
+  output = 42
+  y: int = 21\
+"""
+        )
+        assert done.is_untrusted
+        assert codes(notebook) == ["x = 20", "print('hi')\ny = x + 1\ny * 2"]
+        trail = audit_trail(await shop.journal.log.audit())
+        assert [(line.entry.kind, line.entry.result) for line in trail] == [
+            ("edit-cells", "done"),
+            ("run-code", "done"),
+        ]
+
+
+async def test_a_failed_cell_is_told_first_with_its_line(opened: Opener, where: Path) -> None:
+    async with at_work(opened, where, "x = 0") as (_, shop, __):
+        edits = [{"op": "create", "code": "ok = 1"}, {"op": "create", "code": "a = 1\nb = a / x"}]
+        done = await shop.call("apply", {"edits": edits})
+        assert isinstance(done, Done)
+        assert "ZeroDivisionError (line 2): division by zero" in "\n".join(done.text.splitlines()[:2])
+        value: Any = done.value
+        assert value["ok"] is False
+        assert {cell["status"] for cell in value["cells"]} == {"ok", "failed"}
+
+
+async def test_a_stale_edit_comes_back_with_the_text_that_is_there(opened: Opener, where: Path) -> None:
+    async with at_work(opened, where, "x = 1") as (notebook, shop, _):
+        cell = notebook.document.cells[0].id
+        await shop.call("apply", {"edits": [{"op": "edit", "cell": cell, "base_version": 1, "code": "x = 2"}]}, run="a")
+        late = {"edits": [{"op": "edit", "cell": cell, "base_version": 1, "code": "x = 3"}]}
+        refused = await shop.call("apply", late, run="b")
+        assert isinstance(refused, ToolError)
+        assert refused.kind == "conflict"
+        assert "Now (version 2):\nx = 2" in refused.message
+        assert codes(notebook) == ["x = 2"]
+
+
+async def test_malformed_edits_say_which_and_why(opened: Opener, where: Path) -> None:
+    async with at_work(opened, where, "x = 1") as (_, shop, __):
+        calls: list[Any] = [
+            {"edits": []},
+            {"edits": [{"op": "edit", "cell": "nowhere", "base_version": 1, "code": ""}]},
+            {"edits": [{"op": "paint"}]},
+            {"edits": [{"op": "create"}]},
+            "{]",
+        ]
+        await shop.begin("r", *(("apply", arguments) for arguments in calls))
+        results = await shop.results("r")
+        assert all(isinstance(result, ToolError) and result.kind == "bad-arguments" for result in results)
+        assert "no cell 'nowhere'" in result_text(results[1])
+        assert "Edit 1, field 'code'" in result_text(results[3])
+
+
+async def test_a_persons_edit_in_between_is_kept_and_the_agent_told(opened: Opener, where: Path) -> None:
+    async with at_work(opened, where, "x = 1", "y = x") as (notebook, shop, _):
+        path = notebook.path
+        path.write_text(path.read_text().replace("x = 1", "x = 10"))
+        done = await shop.call("apply", {"edits": [{"op": "create", "code": "z = x"}]})
+        assert isinstance(done, Done)
+        assert done.text.startswith("A person changed the notebook in its file meanwhile; it was kept:")
+        assert "+x = 10" in done.text
+        assert codes(notebook) == ["x = 10", "y = x", "z = x"]
+
+
+async def test_looking(opened: Opener, where: Path) -> None:
+    async with at_work(opened, where, "x = [1, 2]", "y = x", "import os") as (notebook, shop, desk):
+        await desk.run("all")
+        cell = notebook.document.cells[1].id
+        looks = [
+            {"what": "summary"},
+            {"what": "cell", "name": cell},
+            {"what": "graph", "name": cell},
+            {"what": "variable", "name": "x"},
+            {"what": "search", "name": "IMPORT"},
+            {"what": "variable", "name": "nope"},
+            {"what": "cell", "name": "nope"},
+        ]
+        await shop.begin("r", *(("look", look) for look in looks))
+        summary, whole, graph, variable, search, missing, no_cell = await shop.results("r")
+        assert "y = x" in result_text(summary)
+        assert f"{cell}, version 1:\n```python\ny = x\n```" in result_text(whole)
+        assert f"defines y; needs {notebook.document.cells[0].id}; feeds nothing" in result_text(graph)
+        assert result_text(variable) == "x: list\n[1, 2]"
+        assert result_text(search).endswith(":1: import os")
+        assert "There is: " in result_text(missing)
+        assert isinstance(no_cell, ToolError)
+
+
+async def test_undo_takes_back_the_last_apply(opened: Opener, where: Path) -> None:
+    async with at_work(opened, where, "x = 1") as (notebook, shop, _):
+        before = notebook.path.read_bytes()
+        await shop.call("apply", {"edits": [{"op": "create", "code": "y = 1"}]}, run="a")
+        await shop.call("undo", run="b")
+        assert notebook.path.read_bytes() == before
+        nothing = await shop.call("undo", run="c")
+        assert nothing == ToolError(kind="not-found", message="There is nothing left to undo.")
+
+
+async def test_run_runs_what_is_named(opened: Opener, where: Path) -> None:
+    async with at_work(opened, where, "x = 1", "y = 2") as (notebook, shop, _):
+        done = await shop.call("run", {"cells": [notebook.document.cells[1].id]}, run="a")
+        assert isinstance(done, Done)
+        value: Any = done.value
+        assert [cell["variables"] for cell in value["cells"]] == [{"y": "2"}]
+        stale = await shop.call("run", {"cells": "stale"}, run="b")
+        assert "x: int = 1" in result_text(stale)
+
+
+async def test_a_rule_against_running_code_holds_for_apply_too(opened: Opener, where: Path) -> None:
+    rules = '[[rule]]\naction = "run-code"\nthen = "deny"\nreason = "Only edits."\n'
+    async with at_work(opened, where, "x = 1", rules=rules) as (notebook, shop, _):
+        refused = await shop.call("apply", {"edits": [{"op": "create", "code": "y = 1"}]}, run="a")
+        assert isinstance(refused, Refusal)
+        assert codes(notebook) == ["x = 1"]
+        edited = {"edits": [{"op": "create", "code": "y = 1"}], "run": "none"}
+        assert isinstance(await shop.call("apply", edited, run="b"), Done)
+        assert codes(notebook) == ["x = 1", "y = 1"]
+
+
+async def test_what_a_person_refuses_is_not_done(opened: Opener, where: Path) -> None:
+    rules = '[[rule]]\naction = "edit-cells"\nthen = "ask"\n'
+    async with at_work(opened, where, "x = 1", rules=rules) as (notebook, shop, _):
+        await shop.begin("r", ("apply", {"edits": [{"op": "create", "code": "y = 1"}]}))
+        question = (await shop.asked()).question
+        assert "+y = 1" in question.describe()
+        await shop.desk.answer(question.id, No(feedback="Not y."), ADA, question.fingerprint)
+        [refused] = await shop.results("r")
+        assert "Not y." in result_text(refused)
+        assert codes(notebook) == ["x = 1"]
+
+
+async def test_an_endless_cell_is_stopped_at_the_deadline(opened: Opener, where: Path) -> None:
+    async with at_work(opened, where, "x = 1") as (_, shop, __):
+        edits = [{"op": "create", "code": "while True: pass"}]
+        done = await shop.call("apply", {"edits": edits, "seconds": 0.5})
+        assert "DeadlineReached: Stopped after 0.5 s" in result_text(done)
+
+
+async def test_a_person_is_asked_and_answers(opened: Opener, where: Path) -> None:
+    async with at_work(opened, where, "x = 1") as (_, shop, __):
+        await shop.begin("r", ("ask_person", {"question": "Which year?", "options": ["2023", "2024"]}))
+        questions = shop.journal.records.questions
+        with anyio.fail_after(20):
+            while not (pending := await questions.pending()):
+                await shop.journal.log.growth.next().wait()
+        assert (pending[0].question.topic, pending[0].question.choices) == ("agent-question", ("2023", "2024"))
+        await questions.answer(pending[0].id, "2024", by="ada")
+        assert await shop.results("r") == [Done(text="The person answered: 2024", value="2024")]
+
+
+async def test_finish_ends_the_work(opened: Opener, where: Path) -> None:
+    async with at_work(opened, where, "x = 1") as (_, shop, __):
+        done = await shop.call("finish", {"summary": "Counted.", "answer": "3"})
+        assert done == Done(text="Counted.", value={"summary": "Counted.", "answer": "3"}, ends=True)
+
+
+async def test_whether_an_apply_happened_is_found_in_the_notebook(opened: Opener, where: Path) -> None:
+    async with at_work(opened, where, "x = 1") as (_, shop, desk):
+        await shop.call("apply", {"edits": [{"op": "create", "code": "y = x"}]}, run="r")
+        apply = Toolset(notebook_tools(desk))["apply"]
+
+        class Known:
+            key = "r/c0"
+
+        found: Any = await apply.find(None, Known())  # pyright: ignore[reportArgumentType]
+        assert isinstance(found, Found)
+        assert "y: int = 1" in str(found.result)
+
+        class Unheard:
+            key = "r/c9"
+
+        assert await apply.find(None, Unheard()) == NotFound()  # pyright: ignore[reportArgumentType]
+
+
+# ── killed ──
+
+
+@pytest.mark.parametrize(
+    "point", [DeskPoint.BEGUN, DeskPoint.RAN, DeskPoint.SAVED, DeskPoint.REMEMBERED, CrashPoint.EFFECT_HAPPENED]
+)
+async def test_an_agent_killed_inside_apply_goes_on_with_each_edit_made_once(
+    where: Path, write_notebook: Callable[..., Path], point: DeskPoint | CrashPoint
+) -> None:
+    path = write_notebook("x = 1")
+
+    def run(at: str) -> int:
+        command = [sys.executable, "-W", "error", "-m", "tests.tools.apply_process", str(where), str(path), at]
+        return subprocess.run(command, cwd=ROOT, timeout=120, check=False).returncode
+
+    assert await anyio.to_thread.run_sync(run, str(point)) == -9
+    assert await anyio.to_thread.run_sync(run, "-") == 0
+    assert [cell.code for cell in read(path).document.cells] == ["x = 1", "y = x + 1", "z = y * 10"]
+    first, second = (await anyio.Path(where.parent / "results.txt").read_text()).split("\n---\n")
+    assert "y: int = 2" in first
+    assert "z: int = 20" in second
