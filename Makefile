@@ -15,6 +15,8 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python;
 # The house rules are part of `check`, all but the documentation's blocks: those start kernels.
 DOCS_RUN := tests/house/test_docs_run.py
 BEYOND_CHECK := $(foreach file,$(filter-out $(DOCS_RUN),$(wildcard tests/house/test_*.py)),--ignore=$(file))
+# Files side by side, each whole: what a file's tests share is set up once.
+IN_PARALLEL := -n 2 --dist loadfile
 # A company's own certificate authority is in the machine's store, not in uv's.
 CERTIFICATES := $(if $(wildcard /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt),--system-certs)
 UV_PIP := $(BIN)/uv $(CERTIFICATES) pip
@@ -30,10 +32,10 @@ run: $(READY) ## run the bundled example notebook in the cage and print the outc
 	@$(BIN)/cellwright notebook run $(EXAMPLE)
 
 test: check ## check, then every test that is not marked slow; this is what CI runs
-	@$(BIN)/pytest -m "not slow" --durations=15 $(BEYOND_CHECK)
+	@$(BIN)/pytest -m "not slow" $(IN_PARALLEL) --durations=15 $(BEYOND_CHECK)
 
 test-all: check ## check, then every test
-	@$(BIN)/pytest --durations=15 $(BEYOND_CHECK)
+	@$(BIN)/pytest $(IN_PARALLEL) --durations=15 $(BEYOND_CHECK)
 
 bench: $(READY) ## measure Cellwright against its peers; writes bench/results/latest.json
 	@$(BIN)/python -m bench

@@ -1,4 +1,4 @@
-"""The journal against what it is made of: a bare INSERT, a bare DBOS step, and a megabyte.
+"""The journal against what it is made of, a bare INSERT and a bare DBOS step; against LangGraph; and a megabyte.
 
 Bare means: the same database file settings (WAL, synchronous=NORMAL), the same bytes, and nothing of ours around it.
 """
@@ -8,15 +8,15 @@ from __future__ import annotations
 import sqlite3
 import tempfile
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import anyio
-import dbos
 import psutil
 
+from bench.failure import BenchFailed
 from bench.interleave import interleave
 from bench.rows import Finding, Samples, compare, no_more_than
 from bench.stage import Stage
@@ -26,7 +26,9 @@ from cellwright.journal.database import Database, SqliteConnection
 
 _BATCH = 100
 _STEPS = 20
+_WARM_UPS = 3
 _WAITING = 1_000
+_ASK_SECONDS = 120
 
 
 async def append(stage: Stage) -> list[Finding]:
@@ -104,45 +106,47 @@ class _Bare:
 
 
 async def step(stage: Stage) -> list[Finding]:
-    """A durable step that does nothing, told in the log when it starts and when it is done; DBOS's own, untold."""
-    ours_ms: list[float] = []
-    bare_ms: list[float] = []
+    """A durable step that does nothing, one of twenty in a run, beginning and end told in the log.
 
-    async def ours(flow: Flow, _: Any) -> None:
-        for _ in range(_STEPS):
-            began = time.perf_counter()
-            await flow.step("nothing", _nothing)
-            ours_ms.append((time.perf_counter() - began) * 1e3)
+    DBOS: its own, untold, as it comes. LangGraph: a graph node and its checkpoint (see the peers).
+    """
+    took: dict[str, list[float]] = {"ours": [], "dbos": [], "langgraph": []}
 
-    async def bare() -> None:
-        for _ in range(_STEPS):
-            began = time.perf_counter()
-            await dbos.DBOS.run_step_async({"name": "nothing"}, _nothing)
-            bare_ms.append((time.perf_counter() - began) * 1e3)
+    async def body(flow: Flow, _: Any) -> None:
+        await _time_steps(took["ours"], lambda: flow.step("nothing", _nothing))
 
-    async with _journal(Workflow(name="ours", body=ours)) as journal:
-        bare_workflow = dbos.DBOS.workflow(name="bare")(bare)
+    async with (
+        _journal(Workflow(name="ours", body=body)) as journal,
+        stage.peer("langgraph_steps") as graph,
+        stage.peer("dbos_steps") as dbos,
+    ):
 
-        async def run_ours() -> float:
+        async def ours() -> float:
             await journal.result(await journal.run("ours"))
             return 0.0
 
-        async def run_bare() -> float:
-            handle = await dbos.DBOS.start_workflow_async(bare_workflow)
-            await handle.get_result()
+        async def bare() -> float:
+            took["dbos"] += (await dbos.ask("run", steps=_STEPS))["steps_ms"]
             return 0.0
 
-        await interleave([run_ours, run_bare], rounds=stage.rounds(25, quick=5), warm_ups=2)
+        async def langgraph() -> float:
+            took["langgraph"] += (await graph.ask("run", steps=_STEPS))["steps_ms"]
+            return 0.0
+
+        await interleave([ours, bare, langgraph], rounds=stage.rounds(25, quick=5), warm_ups=_WARM_UPS)
+    own, bare_ms, langgraph_ms = (Samples(tuple(steps[_WARM_UPS * _STEPS :])) for steps in took.values())
+    name = "durable step"
     return [
-        compare(
-            "durable step",
-            ours=Samples(tuple(ours_ms[2 * _STEPS :])),
-            peer=Samples(tuple(bare_ms[2 * _STEPS :])),
-            peer_name="bare DBOS step",
-            unit="ms",
-            bar=no_more_than(1.2),
-        )
+        compare(name, ours=own, peer=bare_ms, peer_name="bare DBOS step", unit="ms", bar=no_more_than(1.2)),
+        compare(name, ours=own, peer=langgraph_ms, peer_name="LangGraph SqliteSaver", unit="ms", bar=no_more_than(3)),
     ]
+
+
+async def _time_steps(took: list[float], step_once: Callable[[], Awaitable[object]]) -> None:
+    for _ in range(_STEPS):
+        began = time.perf_counter()
+        await step_once()
+        took.append((time.perf_counter() - began) * 1e3)
 
 
 async def follow(stage: Stage) -> list[Finding]:
@@ -193,9 +197,7 @@ async def waiting(stage: Stage) -> list[Finding]:
         before = psutil.Process().memory_info().rss
         for _ in range(count):
             await journal.run("ask")
-        with anyio.fail_after(120):
-            while len(await journal.records.questions.pending()) < count + 20:
-                await journal.log.growth.next().wait()
+        await _until_asked(journal, count + 20)
         each = (psutil.Process().memory_info().rss - before) / count / 1e6
     return [
         compare(
@@ -207,6 +209,18 @@ async def waiting(stage: Stage) -> list[Finding]:
             bar=no_more_than(1),
         )
     ]
+
+
+async def _until_asked(journal: Journal, count: int) -> None:
+    asked = 0
+    with anyio.move_on_after(_ASK_SECONDS):
+        while asked < count:
+            news = journal.log.growth.next()
+            asked = len(await journal.records.questions.pending())
+            if asked < count:
+                await news.wait()
+    if asked < count:
+        raise BenchFailed(f"only {asked} of {count} runs asked within {_ASK_SECONDS} s")
 
 
 @asynccontextmanager

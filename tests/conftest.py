@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,12 +19,32 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-@pytest.fixture(autouse=True)
-def _between_loops() -> Generator[None]:
-    """A plain test may call `anyio.run` while the session's own loop waits: sniffio would say that one runs."""
+@contextmanager
+def between_loops() -> Generator[None]:
+    """Plain code may call `anyio.run` while the session's own loop waits: sniffio would say that one runs."""
     token = sniffio.current_async_library_cvar.set(None)
-    yield
-    sniffio.current_async_library_cvar.reset(token)
+    try:
+        yield
+    finally:
+        sniffio.current_async_library_cvar.reset(token)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup() -> Generator[None, object, object]:
+    with between_loops():
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown() -> Generator[None, object, object]:
+    with between_loops():
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call() -> Generator[None, object, object]:
+    with between_loops():
+        return (yield)
 
 
 @pytest.fixture(scope="session")

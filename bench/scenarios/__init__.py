@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from bench import journal
+from bench import agents, journal, models, recovery
 from bench.rows import Finding
-from bench.scenarios import fan_out, fresh_kernel, kernel_memory, preview, rerun_among_many, round_trip
+from bench.scenarios import action_program, fan_out, fresh_kernel, kernel_memory, preview, rerun_among_many, round_trip
 from bench.stage import Stage
 
 Scenario = Callable[[Stage], Awaitable[list[Finding]]]
@@ -18,8 +18,17 @@ SCENARIOS: dict[str, Scenario] = {
     "rerun-among-many": rerun_among_many.measure,
     "fan-out": fan_out.measure,
     "preview": preview.measure,
+    "action-program": action_program.measure,
     "journal-append": journal.append,
     "journal-step": journal.step,
     "journal-follow": journal.follow,
     "journal-waiting": journal.waiting,
+    "journal-recovery": recovery.recovery,
+    "models-call": models.call,
+    "models-token": models.token,
+    "models-streams": models.streams,
+    "models-import": models.imports,
+    "models-memory": models.memory,
+    "agents-step": agents.step,
+    "agents-context": agents.context,
 }

@@ -22,7 +22,7 @@ from cellwright.models.names import CallId, ModelName
 from cellwright.testing import ProviderServer
 
 ROOT = Path(__file__).parents[2]
-KEY = "sk-houses-0123456789abcdef"
+KEY = "sk-houses-q7Xm2f9Kd4Lw8Rz1"
 T = TypeVar("T")
 
 CONFIGURATION = """

@@ -12,7 +12,16 @@ import keyring.backend
 import pytest
 
 from cellwright.errors import RefusedByPolicy, Unavailable, UserError
-from cellwright.models.keys import Key, KeyRing, key_variables, known_variables, remove_key, set_key, variable_of
+from cellwright.models.keys import (
+    Key,
+    KeyRing,
+    kept_keys,
+    key_variables,
+    known_variables,
+    remove_key,
+    set_key,
+    variable_of,
+)
 
 SECRET = "sk-keys-0123456789abcdef"
 
@@ -105,6 +114,16 @@ def test_a_removed_key_is_gone_from_everywhere(a_keyring: InMemory, tmp_path: Pa
     assert remove_key(tmp_path, "openai") == ()
     assert KeyRing(tmp_path).find("openai") is None
     assert SECRET not in (tmp_path / "keys.json").read_text()
+
+
+def test_whose_keys_are_kept_can_be_told_without_reading_one(a_keyring: InMemory, tmp_path: Path) -> None:
+    set_key(tmp_path, "openai", SECRET)
+    set_key(tmp_path, "groq", SECRET, where="file")
+    (tmp_path / "keys.json").unlink()
+    assert kept_keys(tmp_path) == {"openai": "keyring", "groq": "file"}
+    assert SECRET not in (tmp_path / "kept-keys.json").read_text()
+    remove_key(tmp_path, "openai")
+    assert kept_keys(tmp_path) == {"groq": "file"}
 
 
 @pytest.mark.usefixtures("no_keyring")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import platform
 import shutil
 import time
+from collections.abc import Mapping
 from importlib.metadata import version
 from typing import Annotated, Any
 from urllib.parse import urlsplit
@@ -21,7 +21,7 @@ from cellwright.cli.models import configuration_at
 from cellwright.errors import CellwrightError, Unavailable
 from cellwright.kernel import Zygote
 from cellwright.models.configuration import Endpoint
-from cellwright.models.keys import KeyRing, variable_of
+from cellwright.models.keys import kept_keys, variable_of
 from cellwright.models.reports import ProvidersReport
 from cellwright.sandbox import Report, probe
 from cellwright.settings import Settings
@@ -102,9 +102,7 @@ async def _models(settings: Settings) -> list[dict[str, Any]]:
     """Which providers are ready. Starts no gateway: one that runs is asked, otherwise the stored keys are looked at."""
     try:
         configuration = configuration_at(settings.home)
-        sources = await _key_sources(
-            settings, [name for name, end in configuration.endpoints.items() if _needs_key(end)]
-        )
+        sources = await _key_sources(settings)
     except CellwrightError as error:
         return [_check("models", False, error.message, error.hint)]
     return [
@@ -117,18 +115,15 @@ def _needs_key(endpoint: Endpoint) -> bool:
     return endpoint.key == "required"
 
 
-async def _key_sources(settings: Settings, names: list[str]) -> dict[str, str]:
-    """Where each provider's key is; a name is missing if there is none, or if nothing answered in time."""
-    found: dict[str, str] = {}
+async def _key_sources(settings: Settings) -> Mapping[str, str]:
+    """Where each provider's key is; a name is missing if there is none, or if nothing answered in time.
+
+    Without a gateway to ask, by what was kept: no key comes into this process.
+    """
     with anyio.move_on_after(_KEYS_SECONDS):
         if (states := await _told_by_gateway()) is not None:
             return {state.name: state.key_from for state in states.providers if state.is_ready}
-        ring = KeyRing(settings.home)
-        for name in names:
-            key = await anyio.to_thread.run_sync(functools.partial(ring.find, name), abandon_on_cancel=True)
-            if key is not None:
-                found[name] = key.source
-    return found
+    return await anyio.to_thread.run_sync(kept_keys, settings.home)
 
 
 async def _told_by_gateway() -> ProvidersReport | None:

@@ -20,6 +20,7 @@ from cellwright.telemetry import masked_logs
 
 _COMMANDS = {
     "notebook": "Open a marimo notebook without a browser.",
+    "runs": "Agents at work, and what they read.",
     "approvals": "What runs ask you, and what you have allowed them.",
     "questions": "What runs want to know from you.",
     "rules": "What agents may do here.",

@@ -7,7 +7,8 @@ but proxies and certificates, and those only for endpoints elsewhere.
 from __future__ import annotations
 
 import ssl
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from contextvars import ContextVar
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, assert_never
 
@@ -17,6 +18,7 @@ from cellwright.errors import Unavailable
 from cellwright.models.catalogue import Traits
 from cellwright.models.configuration import Endpoint
 from cellwright.models.quick_reading import QuickReading
+from cellwright.models.quick_writing import write_quickly
 
 if TYPE_CHECKING:
     import httpx
@@ -46,6 +48,10 @@ _OPENAI_ONLY: Final = ("gpt-", "o1", "o3", "o4", "chatgpt-")
 """Names of models that take `max_completion_tokens` and nothing else; every other server knows `max_tokens`."""
 
 
+BEFORE_SENDING: Final[ContextVar[Callable[[], Awaitable[None]] | None]] = ContextVar("before_sending", default=None)
+"""Awaited when a request is ready, before its first byte: the record is written to the disk while the SDK prepares."""
+
+
 def open_http(endpoint: Endpoint, *, has_key: bool) -> Http:
     """The pool of an endpoint. Raises `Unavailable` if its certificates cannot be read."""
     if endpoint.kind == "groq":
@@ -53,7 +59,7 @@ def open_http(endpoint: Endpoint, *, has_key: bool) -> Http:
         import httpx as library
     else:
         library: Any = httpx2
-    hooks = [_Headers(endpoint.headers, has_key=has_key)] if endpoint.headers or not has_key else []
+    headers = [_Headers(endpoint.headers, has_key=has_key)] if endpoint.headers or not has_key else []
     return library.AsyncClient(
         verify=_trust(endpoint),
         proxy=endpoint.proxy,
@@ -62,7 +68,7 @@ def open_http(endpoint: Endpoint, *, has_key: bool) -> Http:
         follow_redirects=False,
         timeout=library.Timeout(_SILENCE_SECONDS, connect=_CONNECT_SECONDS),
         limits=library.Limits(max_connections=1000, max_keepalive_connections=100),
-        event_hooks={"request": hooks},
+        event_hooks={"request": [_wait_to_send, *headers]},
     )
 
 
@@ -80,6 +86,12 @@ def _trust(endpoint: Endpoint) -> ssl.SSLContext:
                 hint=f"ca_file is {endpoint.ca_file}; it must be a PEM file.",
             ) from error
     return context
+
+
+async def _wait_to_send(_: object) -> None:
+    """Whatever must be kept before this request leaves is kept by then."""
+    if (is_kept := BEFORE_SENDING.get()) is not None:
+        await is_kept()
 
 
 class _Headers:
@@ -166,6 +178,7 @@ def openai_provider(endpoint: Endpoint, key: str | None, http: Http) -> Provider
     """pydantic-ai's provider for anything that speaks OpenAI's language."""
     from openai import AsyncOpenAI
 
+    write_quickly()
     client: Any = http
     sdk = _quick(AsyncOpenAI)(api_key=key or NO_KEY, base_url=address_of(endpoint), http_client=client, max_retries=0)
     if endpoint.kind == "ollama":

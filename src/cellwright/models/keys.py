@@ -65,6 +65,10 @@ def variable_of(provider: str) -> str:
     return next(usual, _OWN_PREFIX + provider.upper().replace("-", "_"))
 
 
+_INDEX: Final = "kept-keys.json"
+"""Names and places of keys, no key."""
+
+
 class KeyRing:
     """Every key of one person, looked up when it is needed. Blocking where a file or a keyring is read."""
 
@@ -118,13 +122,21 @@ def set_key(home: Path, provider: str, value: str, where: Store | None = None) -
     value = value.strip()
     if not value or not value.isprintable() or not value.isascii():
         raise UserError("That is not a key.", hint="A key is one line of plain characters.")
+    kept: Store = "file"
     if where != "file" and _to_keyring(provider, value):
-        return "keyring"
-    if where == "keyring":
+        kept = "keyring"
+    elif where == "keyring":
         raise Unavailable("This machine has no keyring that can be used.", hint="Use --file to keep it in a file.")
-    file = home / "keys.json"
-    _write(file, _read(file) | {provider: value})
-    return "file"
+    else:
+        file = home / "keys.json"
+        _write(file, _read(file) | {provider: value})
+    _write(home / _INDEX, {**kept_keys(home), provider: kept})
+    return kept
+
+
+def kept_keys(home: Path) -> dict[str, Store]:
+    """Whose keys `set_key` has kept, and where. Reads no key: for a process that must not hold one."""
+    return cast("dict[str, Store]", _read(home / _INDEX))
 
 
 def remove_key(home: Path, provider: str) -> tuple[Store, ...]:
@@ -137,6 +149,8 @@ def remove_key(home: Path, provider: str) -> tuple[Store, ...]:
     if kept.pop(provider, None) is not None:
         _write(file, kept)
         removed.append("file")
+    if (index := kept_keys(home)).pop(provider, None) is not None:
+        _write(home / _INDEX, index)
     return tuple(removed)
 
 

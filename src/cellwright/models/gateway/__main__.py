@@ -44,7 +44,10 @@ def main(at_crash: AtGatewayCrash = carry_on) -> None:
             sys.exit("another gateway has this state directory")
         listener = listen(start.home)
         try:
-            anyio.run(lambda: run_gateway(start, listener, on_ready=_say_ready, mask_log=log.use, at_crash=at_crash))
+            anyio.run(
+                lambda: run_gateway(start, listener, on_ready=_say_ready, mask_log=log.use, at_crash=at_crash),
+                backend_options={"use_uvloop": True},
+            )
         finally:
             # While the directory is still ours: after that it may be another gateway's socket.
             (start.home / "gateway.sock").unlink(missing_ok=True)

@@ -33,6 +33,7 @@ from cellwright.models.calls import (
     Usage,
 )
 from cellwright.models.catalogue import is_worth_probing
+from cellwright.models.clients import BEFORE_SENDING
 from cellwright.models.estimating import BYTES_PER_TOKEN, estimate
 from cellwright.models.failing import failure_of
 from cellwright.models.gateway.crash import AtGatewayCrash, GatewayCrash, carry_on
@@ -42,6 +43,7 @@ from cellwright.models.gateway.flight import Flight, Subscription
 from cellwright.models.gateway.idle import Idle
 from cellwright.models.gateway.planning import Plan, Planning
 from cellwright.models.gateway.reporting import Reporting
+from cellwright.models.gateway.syncing import Sync
 from cellwright.models.gateway.trying import learn
 from cellwright.models.hearing import usage_of
 from cellwright.models.ledger import Begun, InFlight, Kept, Ledger, Mismatch, New, Sent, Unknown
@@ -198,7 +200,8 @@ class Work:
                 answered = self._answered(ended, began)
                 self._at_crash(GatewayCrash.ANSWERED_UNRECORDED)
                 keeps = may_cache and is_worth_keeping(answered, first)
-                await self._written(lambda: self._ledger.answered(call.id, answered, cache_for=first if keeps else ""))
+                self._ledger.answered(call.id, answered, cache_for=first if keeps else "", is_synced=False)
+                self._tasks.start_soon(Sync(self._ledger).run)
                 self._at_crash(GatewayCrash.RECORDED_UNTOLD)
                 return answered
             case Exhausted(attempts=attempts):
@@ -223,16 +226,19 @@ class Work:
             if (reached := self._planning.reserve(call, plan, model)) is not None:
                 raise _OverBudget(reached)
             price = self._planning.price(plan, model)
-            await self._written(
-                lambda: self._ledger.sent(
-                    call.id,
-                    str(model),
-                    idempotency_key=idempotency_key or "",
-                    is_background=self._is_background(model),
-                    estimate=plan.estimate,
-                    price=price,
-                )
+            self._ledger.sent(
+                call.id,
+                str(model),
+                idempotency_key=idempotency_key or "",
+                is_background=self._is_background(model),
+                estimate=plan.estimate,
+                price=price,
+                is_synced=self.in_flight == 1,
             )
+            if self.in_flight > 1:
+                sync = Sync(self._ledger)
+                self._tasks.start_soon(sync.run)
+                BEFORE_SENDING.set(sync.done)
             flight.sent_to = str(model)
             self._at_crash(GatewayCrash.SENT)
 

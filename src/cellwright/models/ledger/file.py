@@ -127,19 +127,24 @@ class LedgerFile:
         with self.lock:
             return self._run(statement, values).fetchone()
 
-    def change(self, statement: str, *values: object) -> int:
-        """How many rows it changed; outside a transaction, kept for good on return."""
+    def change(self, statement: str, *values: object, is_synced: bool = True) -> int:
+        """How many rows it changed; outside a transaction, kept for good on return, or once `sync` was called."""
         with self.lock:
             changed = self._run(statement, values).rowcount
             if self._connection.in_transaction:
                 return changed
             commit = self._committed()
-        self._sync(commit)
+        if is_synced:
+            self._sync(commit)
         return changed
 
+    def sync(self) -> None:
+        """Wait until everything committed so far survives a power cut; a killed process loses none of it anyway."""
+        self._sync(self._commits)
+
     @contextmanager
-    def transaction(self) -> Generator[None]:
-        """All of it, kept for good on return, or none."""
+    def transaction(self, *, is_synced: bool = True) -> Generator[None]:
+        """All of it, kept for good on return or once `sync` was called, or none."""
         with self.lock:
             self._run("BEGIN IMMEDIATE")
             try:
@@ -149,7 +154,8 @@ class LedgerFile:
                 if self._connection.in_transaction:
                     self._run("ROLLBACK")
             commit = self._committed()
-        self._sync(commit)
+        if is_synced:
+            self._sync(commit)
 
     def _committed(self) -> int:
         self._commits += 1

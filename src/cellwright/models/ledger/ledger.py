@@ -132,8 +132,12 @@ class Ledger:
         is_background: bool = False,
         estimate: Usage = _NOTHING,
         price: Price = _NOT_ESTIMATED,
+        is_synced: bool = True,
     ) -> None:
-        """It is about to be sent to this model: to be told before every sending, again for each attempt."""
+        """It is about to be sent to this model: to be told before every sending, again for each attempt.
+
+        Not synced, it must be by `sync` before the first byte leaves.
+        """
         flight = self._flight(id)
         payer, (amount, currency, _) = flight.payer, book.written(price)
         tokens = book.counted(estimate.input_tokens), book.counted(estimate.output_tokens)
@@ -149,6 +153,7 @@ class Ledger:
             " sent_at = excluded.sent_at WHERE state IN ('sent', 'failed', 'unknown')",
             *(id, flight.request_hash, payer.run, payer.step, payer.role, payer.person, payer.team, model),
             *(idempotency_key, is_background, *tokens, amount, currency, flight.begun_at, self._now()),
+            is_synced=is_synced,
         )
         if changed != 1:
             raise Defect(f"Call {id!r} ended before and was to be sent again.")
@@ -165,14 +170,15 @@ class Ledger:
                 self._enter_attempt(*self._found(id), attempt)
             flight.charged.append(_print(attempt))
 
-    def answered(self, id: CallId, outcome: Answered, *, cache_for: str = "") -> None:
+    def answered(self, id: CallId, outcome: Answered, *, cache_for: str = "", is_synced: bool = True) -> None:
         """The answer, with what it and the attempts before it used.
 
         With `cache_for`, the first model of its route, it may answer equal requests as well, if it is worth keeping.
+        Not synced and lost in a power cut, the call is one whose answer is unknown.
         """
         response = texts.response_json(outcome.response)
         kind: book.Kind = "answer" if outcome.source == "provider" else "free"
-        with self._file.transaction():
+        with self._file.transaction(is_synced=is_synced):
             number, payer = self._end(id, "answered", outcome.model, outcome.attempts, outcome)
             self._file.change("INSERT INTO answer VALUES (?, ?)", number, response)
             entry = Entry(kind=kind, model=outcome.model, at=self._now(), usage=outcome.usage, price=outcome.price)
@@ -183,6 +189,10 @@ class Ledger:
                     *(cache_for, number),
                 )
         self._flights.pop(id, None)
+
+    def sync(self) -> None:
+        """Wait until all that was told so far survives a power cut."""
+        self._file.sync()
 
     def failed(self, id: CallId, attempts: Sequence[Attempt]) -> None:
         """No model answered. Asked again it may be sent again; what the attempts used stays counted."""

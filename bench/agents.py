@@ -1,0 +1,157 @@
+"""Agents without their model: what one step costs us, and how much a model reads compared with raw outputs.
+
+The model here answers at once, in this process; everything else is real: journal, guard, recorded tools, contexts.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from decimal import Decimal
+from pathlib import Path
+
+import anyio
+from pydantic_ai.messages import ModelResponse, ToolCallPart
+
+from bench.rows import Finding, Samples, compare, no_more_than
+from bench.stage import Stage
+from cellwright.agents import Assignment, Role
+from cellwright.agents.composing import Brief, Moment, compose
+from cellwright.agents.history import Did, Turn
+from cellwright.agents.journal_texts import JournalTexts
+from cellwright.agents.loop import agent_workflow, assignment_json
+from cellwright.agents.role import built_in_roles
+from cellwright.agents.studio import Studio
+from cellwright.journal import Flow, Journal
+from cellwright.models.calls import Answered, Call, Outcome, Usage
+from cellwright.models.reports import ModelsReport
+from cellwright.notebook import estimate_tokens
+from cellwright.policy import BUILT_IN_RULES, Masker, Money, RunCode, read_rules
+from cellwright.tools import Guard
+from cellwright.tools.calling import DEFAULT_TOKENS
+from cellwright.tools.kept_texts import cut
+from cellwright.tools.tool import Done, Tool, Toolset, tool
+
+_STEPS = 20
+_OUTPUT = "\n".join(
+    f"{row:6d}  station-{row % 40:02d}  {row * 7 % 1000:8.2f}  2024-03-{row % 28 + 1:02d}" for row in range(80)
+)
+
+
+async def step(stage: Stage) -> list[Finding]:
+    """CPU time of all threads per step of an agent: look, compose, keep, ask, judge, act, record, tell."""
+    taken: list[float] = []
+    for _ in range(stage.rounds(10, quick=3) + 1):
+        taken.append(await _run())
+    return [
+        compare(
+            "an agent's step without its model",
+            ours=Samples(tuple(taken[1:])),
+            peer=Samples((30.0,)),
+            peer_name="30 ms CPU",
+            unit="ms",
+            bar=no_more_than(1),
+        )
+    ]
+
+
+async def context(_: Stage) -> list[Finding]:
+    """Tokens a model reads per step of a run of thirty, against all outputs so far as they are."""
+    role = built_in_roles()["coder"]
+    brief = Brief(role=role, style="tools", nonce="0badcafe", goal="Which station had the most rain in March?")
+    turns: list[Turn] = []
+    ours: list[float] = []
+    raw: list[float] = []
+    dumped = estimate_tokens(role.prompt)
+    for number in range(1, 31):
+        moment = Moment(step=number, before=Turn(number=number), seen=())
+        ours.append(compose(brief, Toolset([]), [], turns, moment).tokens)
+        raw.append(dumped)
+        output = "\n".join([_OUTPUT] * (40 if number % 5 == 0 else 2)) + f"\n{number}"
+        dumped += estimate_tokens(output)
+        bounded = cut(output, DEFAULT_TOKENS) or output
+        did = Did(id=f"s{number}c1", name="apply", arguments='{"edits": []}', text=bounded, became="done")
+        turns.append(Turn(number=number, said=f"Step {number}: count by station.", did=(did,)))
+    return [
+        compare(
+            "tokens an agent's model reads per step, of 30",
+            ours=Samples(tuple(ours)),
+            peer=Samples(tuple(raw)),
+            peer_name="all raw outputs",
+            unit="tokens",
+            bar=no_more_than(0.25),
+        )
+    ]
+
+
+class _AtOnce:
+    """A model that calls one tool after the other, and costs no time."""
+
+    def __init__(self) -> None:
+        self._asked = 0
+
+    async def ask(self, call: Call) -> Outcome:
+        self._asked += 1
+        name, arguments = ("finish", {}) if self._asked == _STEPS else ("count", {"number": self._asked})
+        return Answered(
+            response=ModelResponse(parts=[ToolCallPart(tool_name=name, args=arguments, tool_call_id="x")]),
+            model="bench:at-once",
+            usage=Usage(input_tokens=10, output_tokens=5),
+            price=Money(amount=Decimal(0)),
+            reason="",
+        )
+
+    async def listed(self) -> ModelsReport:
+        return ModelsReport(models=())
+
+
+def _tools() -> list[Tool]:
+    @tool(
+        action=lambda arguments: RunCode(notebook="/project/notebook.py", code=f"count({arguments.number})"),
+        changes=True,
+    )
+    async def count(number: int) -> Done:
+        """Count something."""
+        return Done(text=f"{_OUTPUT}\n{number}", value={"ok": True}, is_untrusted=True)
+
+    @tool()
+    async def finish() -> Done:
+        """Say that it is done."""
+        return Done(text="done", ends=True)
+
+    return [count, finish]
+
+
+async def _run() -> float:
+    """CPU milliseconds per step of one assignment."""
+    masker = Masker.of(salt=b"s" * 16)
+    role = Role(name="bench", description="-", prompt="You count.", tools=("*",), steps=_STEPS, style="tools")
+    opened = anyio.Event()
+    shelf: list[JournalTexts] = []
+
+    @asynccontextmanager
+    async def open_studio(_: Flow, __: Assignment) -> AsyncGenerator[Studio]:
+        await opened.wait()
+        yield Studio(
+            models=_AtOnce(),
+            tools=_tools(),
+            guard=Guard(rules=read_rules([BUILT_IN_RULES], project="/project"), masker=masker),
+            masker=masker,
+            kept=shelf[0],
+            person="bench",
+            roles={"bench": role},
+        )
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "journal.db"
+        async with Journal.open(path, version="bench", workflows=[agent_workflow(open_studio)]) as journal:
+            shelf.append(JournalTexts(journal.records))
+            opened.set()
+            began = time.process_time()
+            run = await journal.run("agent", assignment_json(Assignment(goal="Count.", role="bench")))
+            report = await journal.result(run)
+            taken = time.process_time() - began
+    assert report["outcome"] == "finished", report
+    return taken * 1e3 / _STEPS

@@ -1,0 +1,76 @@
+"""Artifacts: named documents the agents of a run write and read: a plan, a report, findings.
+
+The text is kept once; the run's stream tells which text a name stands for now. Every version stays readable.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterable, Callable
+from dataclasses import dataclass
+from typing import Final
+
+from cellwright.journal import Fact, Recorded, stream_of
+from cellwright.tools.kept_texts import KeptTexts
+from cellwright.tools.tool import Calling, Done, Tool, ToolError, ToolResult, tool
+
+TOPIC: Final = "artifact"
+_NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,79}", flags=re.ASCII)
+_LONGEST: Final = 400_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Artifact:
+    """A document as it is now."""
+
+    name: str
+    text: str
+    """Under which name its text is kept."""
+    version: int
+    by: str
+    """The workflow that wrote it."""
+
+
+async def read_artifacts(read: Callable[[str], AsyncIterable[Recorded]], run: str) -> dict[str, Artifact]:
+    """The documents of a run by name; `read` is a log's or, inside a step, a flow's."""
+    found = dict[str, Artifact]()
+    async for recorded in read(stream_of(run)):
+        event = recorded.event
+        if isinstance(event, Fact) and event.topic == TOPIC:
+            kept, _, by = event.text.partition(" ")
+            before = found.get(event.subject)
+            version = before.version + 1 if before else 1
+            found[event.subject] = Artifact(name=event.subject, text=kept, version=version, by=by)
+    return found
+
+
+def artifact_tools(kept: KeptTexts) -> list[Tool]:
+    """The tools that write and read documents of the run."""
+
+    @tool(own_steps=True)
+    async def write_artifact(name: str, text: str, calling: Calling) -> ToolResult:
+        """Keep a document under a name, for the person and other agents; a second text replaces the first."""
+        if _NAME.fullmatch(name) is None:
+            return ToolError(
+                kind="bad-arguments", message=f"{name[:80]!r} is no name.", hint="Small letters, digits, . _ and -."
+            )
+        if len(text) > _LONGEST:
+            return ToolError(kind="too-big", message=f"A document has at most {_LONGEST:,} characters.")
+        flow = calling.flow
+        place = await flow.step(f"keep {name}", lambda: kept.keep(calling.key, text))
+        await flow.tell(Fact(topic=TOPIC, subject=name, text=f"{place} {flow.id}"))
+        return Done(text=f"Kept as {name!r} ({len(text):,} characters).", value={"artifact": name})
+
+    @tool()
+    async def read_artifact(name: str, calling: Calling) -> ToolResult:
+        """Read a document that was kept in this run."""
+        found = await read_artifacts(calling.flow.read, calling.flow.id)
+        if name not in found:
+            known = ", ".join(found) or "none yet"
+            return ToolError(kind="not-found", message=f"No document {name[:80]!r}.", hint=f"There is: {known}.")
+        text = await kept.read(found[name].text)
+        if text is None:
+            return ToolError(kind="unavailable", message=f"The text of {name!r} is gone.")
+        return Done(text=text, value=text, is_untrusted=True)
+
+    return [write_artifact, read_artifact]

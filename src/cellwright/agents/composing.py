@@ -1,0 +1,154 @@
+"""What an agent reads in a step, part by part: its role, its tools, its task, what it did, what it sees now. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from pydantic_ai.tools import ToolDefinition
+
+from cellwright.agents.assignment import Note
+from cellwright.agents.context import Part, Prompt, Rank, Weight, assemble, fence, fence_rule
+from cellwright.agents.history import Turn, before_parts, history_parts
+from cellwright.agents.role import Role
+from cellwright.agents.skills import Skill
+from cellwright.agents.styles import FINISH, Style, programmed
+from cellwright.agents.surroundings import Seen
+from cellwright.tools.tool import Toolset
+
+_HISTORY_SHARE: Final = 0.55
+_STUBS_TOKENS: Final = 3_000
+_SKILLS_TOKENS: Final = 800
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Brief:
+    """What holds for the whole assignment, as the first step has kept it."""
+
+    role: Role
+    style: Style
+    nonce: str
+    """Marks data in this assignment's prompts; nobody outside can know it."""
+    goal: str
+    plan: str = ""
+    notes: tuple[Note, ...] = ()
+    limits_text: str = ""
+    skills: tuple[str, ...] = ()
+    """One line each."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """What holds for one step."""
+
+    step: int
+    before: Turn
+    """The turn to come: what was heard and happened before it."""
+    seen: Sequence[Seen]
+    advice: str = ""
+
+
+def compose(
+    brief: Brief, toolset: Toolset, tools: Sequence[ToolDefinition], turns: Sequence[Turn], now: Moment
+) -> Prompt:
+    """All a model reads in this step, within the role's budget."""
+    budget = brief.role.context_tokens
+    history = history_parts(turns, budget_tokens=int(budget * _HISTORY_SHARE), nonce=brief.nonce)
+    parts = [
+        *_always(brief, toolset, tools),
+        *_assignment(brief),
+        *history,
+        *before_parts(now.before, brief.nonce),
+        *_seen(now.seen, brief.nonce),
+        *_now(brief, toolset, now),
+    ]
+    return assemble(parts, budget)
+
+
+def is_compacted(turns: Sequence[Turn], brief: Brief) -> bool:
+    """Whether part of the history is told only in short."""
+    parts = history_parts(turns, budget_tokens=int(brief.role.context_tokens * _HISTORY_SHARE), nonce=brief.nonce)
+    return any(part.group == "earlier" for part in parts)
+
+
+def skill_lines(skills: Sequence[Skill]) -> tuple[str, ...]:
+    """How skills are told."""
+    return tuple(skill.line for skill in skills)
+
+
+def _always(brief: Brief, toolset: Toolset, tools: Sequence[ToolDefinition]) -> list[Part]:
+    parts = [
+        _needed("role", f"{brief.role.prompt}\n\n", place_system=True),
+        _needed("data rule", fence_rule(brief.nonce), place_system=True),
+    ]
+    if tools:
+        text = json.dumps(
+            [[tool.name, tool.description, tool.parameters_json_schema] for tool in tools], ensure_ascii=False
+        )
+        parts.append(Part(name="tools", text=text, place="tools", rank=Rank.ALWAYS, weight=Weight.NEEDED))
+    if brief.style == "code":
+        stubs = programmed(toolset).stubs()
+        text = f"\n\nA program for run_program is Python that awaits these functions:\n{stubs}"
+        parts.append(
+            Part(
+                name="functions for programs",
+                text=text,
+                place="system",
+                rank=Rank.ALWAYS,
+                weight=Weight.STRONG,
+                least_tokens=_STUBS_TOKENS,
+            )
+        )
+    return parts
+
+
+def _assignment(brief: Brief) -> list[Part]:
+    parts = [_needed("goal", f"Your goal:\n{brief.goal}\n")]
+    if brief.plan:
+        parts.append(_lasting("plan", f"The plan:\n{brief.plan}\n", Weight.STRONG, 200))
+    for note in brief.notes:
+        text = fence(note.text, nonce=brief.nonce, source=note.name) if note.is_data else note.text
+        parts.append(_lasting(f"note {note.name}", f"{note.name}:\n{text}\n", Weight.USEFUL, None))
+    if brief.limits_text:
+        parts.append(_lasting("limits of the code", f"{brief.limits_text}\n", Weight.STRONG, None))
+    if brief.skills:
+        text = "This project has skills; read one with read_skill before you do what it is for:\n"
+        parts.append(_lasting("skills", text + "\n".join(brief.skills) + "\n", Weight.USEFUL, _SKILLS_TOKENS // 4))
+    return parts
+
+
+def _seen(seen: Sequence[Seen], nonce: str) -> list[Part]:
+    return [
+        replace(part, text=fence(part.text, nonce=nonce, source=part.name))
+        for look in seen
+        for part in look.parts
+        if part.text.strip()
+    ]
+
+
+def _now(brief: Brief, toolset: Toolset, now: Moment) -> list[Part]:
+    parts = [Part(name="advice", text=now.advice, weight=Weight.STRONG, least_tokens=100)] if now.advice else []
+    left = brief.role.steps - now.step
+    text = f"Step {now.step} of {brief.role.steps}."
+    if left == 0:
+        ending = "call finish" if FINISH in toolset else "give your answer"
+        text += f" This is the last one: {ending} with what you have, and say what is missing."
+    elif left <= 3:
+        text += " Come to an end."
+    return [*parts, Part(name="step", text=text, weight=Weight.NEEDED)]
+
+
+def _needed(name: str, text: str, *, place_system: bool = False) -> Part:
+    return Part(
+        name=name,
+        text=text,
+        place="system" if place_system else "user",
+        rank=Rank.ALWAYS if place_system else Rank.ASSIGNMENT,
+        weight=Weight.NEEDED,
+    )
+
+
+def _lasting(name: str, text: str, weight: Weight, least_tokens: int | None) -> Part:
+    return Part(name=name, text=text, rank=Rank.ASSIGNMENT, weight=weight, least_tokens=least_tokens)

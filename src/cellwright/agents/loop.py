@@ -1,0 +1,100 @@
+"""The loop: look around, think, act, until the work is finished, stopped or out of budget.
+
+It is a workflow's body: killed anywhere, it goes on at the first step without a result, in the middle of a thought too.
+Everything that may differ between two runs of this code is inside a journal step.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Final
+
+from pydantic import TypeAdapter
+
+from cellwright.agents.agent import Agent, Ended
+from cellwright.agents.assignment import AgentReport, Assignment, Note
+from cellwright.agents.composing import Brief, skill_lines
+from cellwright.agents.role import Role, role_named
+from cellwright.agents.studio import Studio
+from cellwright.agents.styles import choose_style
+from cellwright.journal import Flow, Workflow
+from cellwright.models import Ability
+
+
+async def work(flow: Flow, assignment: Assignment, studio: Studio) -> AgentReport:
+    """Do an assignment and report, whatever came of it."""
+    agent = Agent(flow, assignment, studio, await _begin(flow, assignment, studio))
+    while (end := agent.is_over()) is None:
+        seen = await agent.look_around()
+        if (end := agent.is_stopped()) is not None:
+            break
+        prompt = agent.compose(seen)
+        answer = await agent.think(prompt)
+        if isinstance(answer, Ended):
+            end = answer
+            break
+        await agent.tell(prompt, answer)
+        if (end := await agent.act(answer)) is not None:
+            break
+    return agent.report(end)
+
+
+OpenStudio = Callable[[Flow, Assignment], AbstractAsyncContextManager[Studio]]
+_ASSIGNMENT: Final = TypeAdapter(Assignment)
+_REPORT: Final = TypeAdapter(AgentReport)
+
+
+def agent_workflow(open_studio: OpenStudio, *, name: str = "agent") -> Workflow:
+    """Agents as workflows: the argument is an `Assignment`, the result an `AgentReport`, both as JSON."""
+
+    async def body(flow: Flow, argument: Any) -> Any:
+        assignment = _ASSIGNMENT.validate_python(argument)
+        async with open_studio(flow, assignment) as studio:
+            return _REPORT.dump_python(await work(flow, assignment, studio), mode="json")
+
+    return Workflow(name=name, body=body)
+
+
+def assignment_json(assignment: Assignment) -> Any:
+    """An assignment as a workflow's argument."""
+    return _ASSIGNMENT.dump_python(assignment, mode="json")
+
+
+# ── beginning ──
+
+
+async def _begin(flow: Flow, assignment: Assignment, studio: Studio) -> Brief:
+    """What holds for the whole assignment, fixed once: a role file may change while the agent works."""
+
+    async def fix() -> Brief:
+        role = role_named(studio.roles, assignment.role)
+        abilities = await _abilities(assignment, role, studio)
+        mask = studio.masker.mask
+        return Brief(
+            role=role,
+            style=choose_style(abilities, role, has_programs=studio.program is not None),
+            nonce=secrets.token_hex(4),
+            goal=mask(assignment.goal).text,
+            plan=mask(assignment.plan).text,
+            notes=tuple(
+                Note(name=note.name, text=mask(note.text).text, is_data=note.is_data) for note in assignment.notes
+            ),
+            limits_text=studio.limits_text,
+            skills=skill_lines(studio.skills),
+        )
+
+    return await flow.step("take on the assignment", fix, returns=Brief)
+
+
+async def _abilities(assignment: Assignment, role: Role, studio: Studio) -> tuple[Ability, ...]:
+    """What the model that will most likely answer can do."""
+    listed = (await studio.models.listed()).models
+    fitting = [
+        model
+        for model in listed
+        if model.is_ready and (model.name in assignment.models if assignment.models else role.tier in model.tiers)
+    ]
+    known: tuple[Any, ...] = fitting[0].abilities if fitting else ()
+    return known

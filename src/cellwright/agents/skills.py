@@ -1,0 +1,99 @@
+"""Skills in the Agent Skills format: a folder with a `SKILL.md`, whose text is read only when it is needed.
+
+Every request carries a skill's name and description; the body, and the files beside it, come through `read_skill`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import anyio.to_thread
+
+from cellwright.agents.front_matter import read_page
+from cellwright.errors import UserError
+from cellwright.tools.tool import Done, Tool, ToolError, ToolResult, tool
+
+FOLDER: Final = Path(".cellwright/skills")
+FILE: Final = "SKILL.md"
+_FIELDS: Final = ("name", "description", "license", "compatibility", "metadata", "allowed-tools")
+_NAME: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*", flags=re.ASCII)
+_LONGEST_NAME: Final = 64
+_LONGEST_DESCRIPTION: Final = 1_024
+_LARGEST_FILE: Final = 200_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skill:
+    """Something the project has written down how to do."""
+
+    name: str
+    description: str
+    """When to use it."""
+    body: str
+    folder: Path
+
+    @property
+    def line(self) -> str:
+        """How it is told to a model."""
+        return f"- {self.name}: {self.description}"
+
+
+def read_skill(text: str, folder: Path, where: str) -> Skill:
+    """A skill of its `SKILL.md`. Raises `UserError` with the file and line."""
+    page = read_page(text, where)
+    page.only(_FIELDS)
+    name, description = page.text("name"), page.text("description")
+    if _NAME.fullmatch(name) is None or len(name) > _LONGEST_NAME:
+        raise page.complain("name", f"{name!r} is no name for a skill: small letters, digits and single dashes.")
+    if name != folder.name:
+        raise page.complain("name", f"the skill {name!r} lies in a folder called {folder.name!r}.")
+    if not 1 <= len(description) <= _LONGEST_DESCRIPTION:
+        raise page.complain("description", f"a description has 1 to {_LONGEST_DESCRIPTION} characters.")
+    return Skill(name=name, description=description, body=page.body, folder=folder)
+
+
+def read_skills(project: Path) -> tuple[Skill, ...]:
+    """The project's skills. Raises `UserError`. Blocking."""
+    found = list[Skill]()
+    for path in sorted((project / FOLDER).glob(f"*/{FILE}")):
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise UserError(f"Cannot read {path.relative_to(project)}: {error}.") from error
+        found.append(read_skill(text, path.parent, str(path.relative_to(project))))
+    return tuple(found)
+
+
+def skill_tools(skills: Sequence[Skill]) -> list[Tool]:
+    """The tool that reads a skill; none where there are no skills."""
+    known = {skill.name: skill for skill in skills}
+
+    @tool(name="read_skill")
+    async def read(name: str, file: str = FILE) -> ToolResult:
+        """Read how to do something this project has a skill for, or a file the skill refers to."""
+        skill = known.get(name)
+        if skill is None:
+            return ToolError(
+                kind="not-found", message=f"No skill {name[:80]!r}.", hint=f"There is: {', '.join(known)}."
+            )
+        if file == FILE:
+            return Done(text=skill.body, value=skill.body)
+        return await anyio.to_thread.run_sync(_file_of, skill, file)
+
+    return [read] if known else []
+
+
+def _file_of(skill: Skill, file: str) -> ToolResult:
+    root = skill.folder.resolve()
+    path = (root / file).resolve()
+    # Links are followed first: one that leads out of the folder leads nowhere.
+    if not path.is_relative_to(root) or not path.is_file():
+        return ToolError(kind="not-found", message=f"The skill {skill.name!r} has no file {file[:200]!r}.")
+    if path.stat().st_size > _LARGEST_FILE:
+        return ToolError(kind="too-big", message=f"{file[:200]!r} is larger than {_LARGEST_FILE:,} bytes.")
+    text = path.read_text(encoding="utf-8", errors="replace")
+    return Done(text=text, value=text)

@@ -1,0 +1,63 @@
+"""Steering: what a person says to an agent at work, and that it should stop. Heard before its next step, kept for good.
+
+Each run and each agent in it has a stream of its own for this; agents have no way to write there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, Callable
+from dataclasses import dataclass
+from typing import Final
+
+from cellwright.agents.history import Heard
+from cellwright.errors import UserError
+from cellwright.journal import EventLog, Fact, Recorded
+from cellwright.journal.names import run_of
+from cellwright.policy import Person
+
+_SAID: Final = "agent-say"
+_STOPPED: Final = "agent-stop"
+_LONGEST: Final = 8_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Orders:
+    """What came in since an agent last listened."""
+
+    heard: tuple[Heard, ...] = ()
+    stop: str = ""
+    """Who wants it to stop, and why; empty: nobody."""
+    upto: tuple[tuple[str, int], ...] = ()
+    """The last event of each stream that was read."""
+
+
+async def say(log: EventLog, to: str, text: str, person: Person) -> None:
+    """Tell the agents of a run, or the one of this workflow, something before their next step."""
+    if not text.strip() or len(text) > _LONGEST:
+        raise UserError(f"A message has 1 to {_LONGEST:,} characters.", hint="Put longer texts in a file.")
+    await log.append(_stream(to), Fact(topic=_SAID, subject=person.name, text=text))
+
+
+async def stop(log: EventLog, to: str, person: Person, reason: str = "") -> None:
+    """Let the agents of a run, or the one of this workflow, stop before their next step, with what they have."""
+    await log.append(_stream(to), Fact(topic=_STOPPED, subject=person.name, text=reason))
+
+
+async def listen(read: Callable[[str], AsyncIterable[Recorded]], workflow: str, before: Orders) -> Orders:
+    """What was said to this agent since; `read` is a flow's, inside a step."""
+    upto, heard, stopped = dict(before.upto), list[Heard](), before.stop
+    for stream in dict.fromkeys((_stream(run_of(workflow)), _stream(workflow))):
+        async for recorded in read(stream):
+            event = recorded.event
+            if recorded.sequence <= upto.get(stream, 0) or not isinstance(event, Fact):
+                continue
+            upto[stream] = recorded.sequence
+            if event.topic == _SAID:
+                heard.append(Heard(by=event.subject, text=event.text))
+            elif event.topic == _STOPPED:
+                stopped = f"{event.subject} stopped it" + (f": {event.text}" if event.text else ".")
+    return Orders(heard=tuple(heard), stop=stopped, upto=tuple(upto.items()))
+
+
+def _stream(workflow: str) -> str:
+    return f"steering:{workflow}"

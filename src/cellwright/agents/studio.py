@@ -1,0 +1,81 @@
+"""A studio: everything agents of one run work with. Opened anew in each process, never kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from cellwright.agents.history import Turn
+from cellwright.agents.role import Role, built_in_roles
+from cellwright.agents.skills import Skill
+from cellwright.agents.styles import PROGRAM
+from cellwright.agents.surroundings import Sight
+from cellwright.models.calls import Call, Outcome
+from cellwright.models.reports import ModelsReport
+from cellwright.policy import Actor, Masker
+from cellwright.tools.calling import Guarded, standard
+from cellwright.tools.guard import Guard
+from cellwright.tools.kept_texts import KeptTexts
+from cellwright.tools.tool import Tool, Toolset
+
+
+class Models(Protocol):
+    """Where models are asked."""
+
+    async def ask(self, call: Call) -> Outcome:
+        """How the call ends."""
+        ...
+
+    async def listed(self) -> ModelsReport:
+        """Which models there are."""
+        ...
+
+
+Advise = Callable[[Sequence[Turn]], str]
+"""From what was done to what should be considered next; empty: nothing. Pure: a replay must say the same."""
+MakeProgram = Callable[[Guarded], Tool]
+"""The tool that runs programs over a caller's tools."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Studio:
+    """What agents of one run work with."""
+
+    models: Models
+    tools: Sequence[Tool]
+    """All there are; a role names those it has."""
+    guard: Guard
+    masker: Masker
+    kept: KeptTexts
+    """Where contexts, documents and overlong answers are kept."""
+    person: str
+    """For whom they work."""
+    roles: Mapping[str, Role] = field(default_factory=built_in_roles)
+    skills: Sequence[Skill] = ()
+    sights: Sequence[Sight] = ()
+    limits_text: str = ""
+    """What the notebook's code may use, in words."""
+    advise: Advise | None = None
+    program: MakeProgram | None = None
+
+    def toolset(self, role: Role) -> Toolset:
+        """The tools this role has."""
+        all_tools = Toolset(self.tools)
+        if "*" in role.tools:
+            return all_tools
+        return all_tools.only([name for name in all_tools.names if name in role.tools])
+
+    def caller(self, role: Role, agent: str) -> Guarded:
+        """Who makes this agent's calls: judged, recorded, masked, bounded. With programs, a tool for those as well."""
+        who = self.actor(role, agent)
+        toolset = self.toolset(role)
+        caller = standard(toolset, guard=self.guard, masker=self.masker, who=who, kept=self.kept)
+        if self.program is None or PROGRAM in toolset:
+            return caller
+        extended = Toolset([*toolset, self.program(caller)])
+        return standard(extended, guard=self.guard, masker=self.masker, who=who, kept=self.kept)
+
+    def actor(self, role: Role, agent: str) -> Actor:
+        """Who acts, for the audit trail."""
+        return Actor(person=self.person, agent=agent, role=role.name)

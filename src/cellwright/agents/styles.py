@@ -1,0 +1,127 @@
+"""How an agent acts: calls of tools, one call at a time, or a program over the same tools; and reading its answers.
+
+Models without dependable tool calls are made to look like callers by the gateway; they get one call per answer.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
+
+from cellwright.agents.role import Role
+from cellwright.models import Ability
+from cellwright.tools.tool import ToolCall, Toolset
+
+Style = Literal["tools", "one-call", "code"]
+
+PROGRAM: Final = "run_program"
+"""The tool that runs a program over the others."""
+FINISH: Final = "finish"
+_ALWAYS_CALLED: Final = frozenset({PROGRAM, FINISH, "ask_person"})
+"""What is called, not programmed, in code mode: it waits for a person or ends the work."""
+_CUT_OFF: Final = "Your answer was cut off at the longest there may be. Say less, or do it in several steps."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Actions:
+    """Calls to be made."""
+
+    said: str
+    calls: tuple[ToolCall, ...]
+    note: str = ""
+    """What the model should know besides: calls that were left out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Words:
+    """No calls: only words."""
+
+    said: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Malformed:
+    """Nothing in it can be done."""
+
+    said: str
+    feedback: str
+    """One line for the model."""
+
+
+Reading = Actions | Words | Malformed
+"""What an answer of a model means."""
+
+
+def choose_style(abilities: Collection[Ability], role: Role, *, has_programs: bool) -> Style:
+    """How this role acts with a model of these abilities.
+
+    What the role says counts, unless there is nothing to run programs with. A model without dependable calls gets one
+    at a time; the others write programs where they can, which takes fewer turns.
+    """
+    match role.style:
+        case "tools" | "one-call":
+            return role.style
+        case "code":
+            return "code" if has_programs else "tools"
+        case "auto":
+            if "tools" not in abilities:
+                return "one-call"
+            return "code" if has_programs and "reasoning" in abilities else "tools"
+
+
+def offered(toolset: Toolset, style: Style) -> Toolset:
+    """The tools a model may call in this style; in code mode the others are there for its programs."""
+    if style == "code":
+        return toolset.only([name for name in toolset.names if name in _ALWAYS_CALLED])
+    return toolset.only([name for name in toolset.names if name != PROGRAM])
+
+
+def programmed(toolset: Toolset) -> Toolset:
+    """The tools programs may call."""
+    return toolset.only([name for name in toolset.names if name not in _ALWAYS_CALLED])
+
+
+def read_answer(response: ModelResponse, *, step: int, style: Style, tools: Toolset) -> Reading:
+    """What the model wants. Calls are named by step and place: a provider's own ids may repeat or be missing.
+
+    Whether a call can be made is for whoever makes it to say: a wrong one is answered like any other.
+    """
+    said = "\n".join(part.content for part in response.parts if isinstance(part, TextPart)).strip()
+    wanted = [part for part in response.parts if isinstance(part, ToolCallPart)]
+    if not wanted:
+        if said and response.finish_reason != "length":
+            return Words(said=said)
+        if said:
+            return Malformed(said=said, feedback=_CUT_OFF)
+        return Malformed(said="", feedback=f"Your answer was empty. Call one of: {', '.join(tools.names)}.")
+    calls = [
+        ToolCall(id=f"s{step}c{place}", name=part.tool_name, arguments=_arguments(part))
+        for place, part in enumerate(wanted, 1)
+    ]
+    kept = calls[:1] if style == "one-call" else _until_finish(calls)
+    note = _CUT_OFF if response.finish_reason == "length" else ""
+    if len(kept) < len(calls):
+        left = ", ".join(call.name for call in calls[len(kept) :])
+        why = "one call at a time" if style == "one-call" else "nothing comes after finish"
+        note = f"Not done ({why}): {left}."
+    return Actions(said=said, calls=tuple(kept), note=note)
+
+
+def arguments_text(call: ToolCall) -> str:
+    """A call's arguments as JSON text."""
+    return call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments, ensure_ascii=False)
+
+
+def _arguments(part: ToolCallPart) -> str | dict[str, Any]:
+    return part.args if isinstance(part.args, str | dict) else {}
+
+
+def _until_finish(calls: Sequence[ToolCall]) -> Sequence[ToolCall]:
+    for place, call in enumerate(calls):
+        if call.name == FINISH:
+            return calls[: place + 1]
+    return calls

@@ -1,0 +1,89 @@
+"""Workers for tests that kill: forked from a process that has imported everything, so that no test pays that again."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from tests.journal import warm
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = "tests.agents.killed_worker"
+
+
+class Forker:
+    """Starts workers, each a process of its own."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self._process = process
+        self._codes: dict[int, int] = {}
+        self._pids: list[int] = []
+
+    def start(self, *arguments: str) -> int:
+        """The pid of a worker with these arguments."""
+        known = len(self._pids)
+        assert self._process.stdin is not None
+        request = {"module": PROGRAM, "arguments": arguments}
+        self._process.stdin.write(json.dumps(request).encode() + b"\n")
+        self._process.stdin.flush()
+        while len(self._pids) == known:
+            self._hear()
+        return self._pids[-1]
+
+    def run(self, *arguments: str) -> int:
+        """Start one, and how it ended: 0, 1, or -9."""
+        return self.wait(self.start(*arguments))
+
+    def wait(self, pid: int) -> int:
+        """How it ended."""
+        while pid not in self._codes:
+            self._hear()
+        return self._codes[pid]
+
+    def kill(self, pid: int) -> None:
+        """With -9, and waited for."""
+        os.kill(pid, signal.SIGKILL)
+        assert self.wait(pid) == -9
+
+    def end(self) -> None:
+        """Leave nothing running."""
+        for pid in self._pids:
+            if pid not in self._codes:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+
+    def _hear(self) -> None:
+        assert self._process.stdout is not None
+        told = json.loads(self._process.stdout.readline())
+        if "code" in told:
+            self._codes[told["pid"]] = told["code"]
+        else:
+            self._pids.append(told["pid"])
+
+
+@contextmanager
+def forking() -> Generator[Forker]:
+    command = [sys.executable, "-W", "error", "-m", "tests.agents.forked"]
+    process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    forker = Forker(process)
+    try:
+        yield forker
+    finally:
+        forker.end()
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.close()
+        process.wait(30)
+        process.stdout.close()
+
+
+if __name__ == "__main__":
+    importlib.import_module(PROGRAM)
+    warm.main()

@@ -1,0 +1,83 @@
+"""A worker for tests that kill: does one assignment with tools that leave their traces in files, or in a notebook.
+
+`HOME WHERE FOLDER CRASH-POINT VISIT TOOLS`: dies at the visit to that point (`-`: never); `TOOLS` is `files` or the
+path of a notebook. What came of the assignment stands in `report.json`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, cast
+
+import anyio
+
+from cellwright.app import open_notebook
+from cellwright.journal import CrashPoint, Finding, Found, NotFound, crash_at
+from cellwright.journal.crash import AtCrashPoint, carry_on
+from cellwright.kernel import OpenNotebook
+from cellwright.settings import Settings
+from cellwright.testing import ProviderServer
+from cellwright.tools.tool import Calling, Tool, tool
+from tests.agents.workshop import an_assignment, finish, open_workshop
+from tests.models.houses import House, Warm
+
+
+def file_tools(folder: Path) -> list[Tool]:
+    """One reads, one adds a line to the world; each call leaves its key there, so that one can look for it."""
+    world = folder / "world.txt"
+
+    def lines() -> list[str]:
+        return world.read_text().splitlines() if world.exists() else []
+
+    async def find(_: Any, calling: Calling) -> Finding:
+        return Found() if calling.key in lines() else NotFound()
+
+    @tool()
+    async def read() -> list[str]:
+        """Read the world."""
+        return lines()
+
+    @tool(changes=True, find=find)
+    async def add(calling: Calling) -> str:
+        """Change the world."""
+        with world.open("a") as file:
+            file.write(f"{calling.key}\n")
+        return "added"
+
+    return [read, add, finish]
+
+
+async def main(home: str, where: str, folder: str, point: str, visit: str, tools: str) -> None:
+    at = carry_on if point == "-" else crash_at(CrashPoint(point), int(visit))
+    # The provider and the gateway live elsewhere, and outlive this process.
+    house = House(home=Path(home), provider=cast("ProviderServer", None), warm=Warm(socket="/nowhere"))
+    async with _notebook(tools, Path(folder)) as notebook:
+        here = file_tools(Path(folder)) if notebook is None else []
+        await _work(house, where, Path(folder), here, notebook, at)
+
+
+async def _work(
+    house: House, where: str, folder: Path, tools: list[Tool], notebook: OpenNotebook | None, at: AtCrashPoint
+) -> None:
+    async with open_workshop(house, where, tools=tools, notebook=notebook, at_crash_point=at) as shop:
+        report = await shop.work(an_assignment())
+        await anyio.Path(folder / "report.json").write_text(json.dumps(asdict(report)))
+
+
+@asynccontextmanager
+async def _notebook(path: str, folder: Path) -> AsyncGenerator[OpenNotebook | None]:
+    async with AsyncExitStack() as stack:
+        if path == "files":
+            yield None
+        else:
+            settings = Settings(home=folder / "state", cache=folder / "cache")
+            yield await stack.enter_async_context(open_notebook(path, settings=settings))
+
+
+def start(arguments: Sequence[str]) -> None:
+    """What the warm process calls in a fork."""
+    anyio.run(lambda: main(*arguments))

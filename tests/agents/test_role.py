@@ -1,0 +1,175 @@
+"""Roles and skills: ours are short and sound, a project's replace them, and a mistake is told with its line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from inline_snapshot import snapshot
+
+from cellwright.agents import Role, built_in_roles, read_role, read_roles
+from cellwright.agents.front_matter import read_page
+from cellwright.agents.role import LONGEST_PROMPT, role_named
+from cellwright.agents.skills import read_skill, read_skills, skill_tools
+from cellwright.errors import UserError
+
+HEAD = "---\nname: counter\ndescription: Counts.\n"
+
+
+def test_our_roles_are_there_and_short() -> None:
+    roles = built_in_roles()
+    assert sorted(roles) == ["coder", "fixer", "investigator", "planner", "tester", "writer"]
+    assert {name for name, role in roles.items() if len(role.prompt) > LONGEST_PROMPT} == set()
+    assert all("finish" in role.tools and role.description for role in roles.values())
+
+
+def test_a_role_is_read_whole() -> None:
+    text = (
+        f"{HEAD}tools:\n  - look\n  - finish\ntier: fast\nstyle: code\nsteps: 7\ntemperature: 0.2\n---\n\nYou count.\n"
+    )
+    assert read_role(text, "counter.md") == Role(
+        name="counter",
+        description="Counts.",
+        prompt="You count.",
+        tools=("look", "finish"),
+        tier="fast",
+        style="code",
+        steps=7,
+        temperature=0.2,
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("You count.", "counter.md:1: the file does not begin with `---`."),
+        ("---\nname: counter\n", "counter.md:1: the head has no end."),
+        ("---\nname: counter\n---\nx", "counter.md:1: there is no `description`."),
+        (f"{HEAD}colour: red\n---\nx", "counter.md:4: nobody reads `colour`"),
+        (f"{HEAD}name: twice\n---\nx", "counter.md:4: `name` stands here twice."),
+        (f"{HEAD}steps: many\n---\nx", "counter.md:4: `steps` is a whole number from 1 to 1,000"),
+        (f"{HEAD}steps: 0\n---\nx", "counter.md:4: `steps` is a whole number"),
+        (f"{HEAD}tier: huge\n---\nx", "counter.md:4: `tier` is one of fast, smart, code, embed, not 'huge'."),
+        (f"{HEAD}style: poem\n---\nx", "counter.md:4: `style` is one of"),
+        (f"{HEAD}temperature: hot\n---\nx", "counter.md:4: `temperature` is a number from 0 to 2"),
+        (f"{HEAD}tools: [look\n---\nx", "counter.md:4: a list in brackets ends on its own line."),
+        (f"{HEAD}tools:\n  - look\n  finish\n---\nx", "counter.md:6: every line of a list begins with `- `."),
+        (f"{HEAD}tier: &anchor\n---\nx", "counter.md:4: put this text in quotes."),
+        (f"{HEAD}tier: a: b\n---\nx", "counter.md:4: put this text in quotes."),
+        (f'{HEAD}tier: "a\\q"\n---\nx', "counter.md:4: this quoted text does not end"),
+        (f"{HEAD}just words\n---\nx", "counter.md:4: this is no `key: value`."),
+        (f"{HEAD}metadata:\n  a:\n    b: c\n---\nx", "counter.md:6: below a key stand"),
+        ("---\nname: Counter!\ndescription: x\n---\nx", "counter.md:2: 'Counter!' is no name for a role"),
+        (f"{HEAD}---\n", "counter.md: the role 'counter' says nothing."),
+    ],
+)
+def test_a_mistake_in_a_head_is_told_with_its_line(text: str, complaint: str) -> None:
+    with pytest.raises(UserError) as caught:
+        read_role(text, "counter.md")
+    assert caught.value.message.startswith(complaint), caught.value.message
+    assert caught.value.hint
+
+
+def test_the_part_of_yaml_that_skills_use_is_read_as_yaml_reads_it() -> None:
+    page = read_page(
+        "---\n# a comment\nplain: some words # and a comment\nquoted: 'it''s: so'\ndouble: \"a\\tb: c\"\nempty:\n"
+        'inline: [a, "b"]\nnone: []\nfolded: >-\n  one\n  two\n\n'
+        'kept: |\n  one\n    two\nmap:\n  a: b\n  c: "1.0"\n---\ntext\n',
+        "x.md",
+    )
+    assert {name: field.value for name, field in page.fields.items()} == snapshot(
+        {
+            "plain": "some words",
+            "quoted": "it's: so",
+            "double": "a\tb: c",
+            "empty": "",
+            "inline": ("a", "b"),
+            "none": (),
+            "folded": "one two",
+            "kept": "one\n  two",
+            "map": {"a": "b", "c": "1.0"},
+        }
+    )
+    assert page.body == "text"
+
+
+def test_a_projects_role_replaces_ours_and_others_are_added(tmp_path: Path) -> None:
+    folder = tmp_path / ".cellwright/roles"
+    folder.mkdir(parents=True)
+    (folder / "mine.md").write_text(f"{HEAD}---\nYou count.\n")
+    (folder / "coder.md").write_text("---\nname: coder\ndescription: Ours.\n---\nOur way.\n")
+    roles = read_roles(tmp_path)
+    assert (roles["counter"].prompt, roles["coder"].prompt) == ("You count.", "Our way.")
+    assert "planner" in roles
+    (folder / "other.md").write_text(f"{HEAD}---\nYou count, too.\n")
+    with pytest.raises(UserError, match="Two roles are called 'counter'"):
+        read_roles(tmp_path)
+
+
+def test_an_unknown_role_is_told_with_those_there_are() -> None:
+    with pytest.raises(UserError) as caught:
+        role_named(built_in_roles(), "wizard")
+    assert "coder, fixer, investigator, planner, tester, writer" in caught.value.hint
+
+
+# ── skills ──
+
+
+def a_skill(project: Path, name: str = "rates", head: str = "") -> Path:
+    folder = project / ".cellwright/skills" / name
+    folder.mkdir(parents=True)
+    text = f"---\nname: {name}\ndescription: How we convert currencies.\n{head}---\nUse table.csv, the closing rate.\n"
+    (folder / "SKILL.md").write_text(text)
+    (folder / "table.csv").write_text("EUR,1.1\n")
+    return folder
+
+
+def test_a_projects_skills_are_told_by_name_and_description(tmp_path: Path) -> None:
+    a_skill(tmp_path, head='license: MIT\nmetadata:\n  version: "1.0"\nallowed-tools: look apply\n')
+    [skill] = read_skills(tmp_path)
+    assert skill.line == "- rates: How we convert currencies."
+    assert skill.body == "Use table.csv, the closing rate."
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("---\nname: other\ndescription: x\n---\n", "SKILL.md:2: the skill 'other' lies in a folder called 'rates'."),
+        ("---\nname: Rates\ndescription: x\n---\n", "SKILL.md:2: 'Rates' is no name for a skill"),
+        ("---\nname: rates\n---\n", "SKILL.md:1: there is no `description`."),
+        (f"---\nname: rates\ndescription: {'x' * 1025}\n---\n", "SKILL.md:3: a description has 1 to 1024"),
+    ],
+)
+def test_a_mistake_in_a_skill_is_told_with_its_line(text: str, complaint: str) -> None:
+    with pytest.raises(UserError) as caught:
+        read_skill(text, Path("/x/rates"), "SKILL.md")
+    assert caught.value.message.startswith(complaint)
+
+
+async def test_a_skill_is_read_when_it_is_needed_and_nothing_outside_its_folder(tmp_path: Path) -> None:
+    from cellwright.tools.tool import Calling, Done, ToolCall, ToolError, Toolset
+
+    folder = a_skill(tmp_path)
+    (tmp_path / "secret.txt").write_text("no")
+    (folder / "link.txt").symlink_to(tmp_path / "secret.txt")
+    tools = Toolset(skill_tools(read_skills(tmp_path)))
+
+    async def read(**arguments: str) -> object:
+        tool = tools["read_skill"]
+        call = ToolCall(id="1", name="read_skill", arguments=arguments)
+        # It uses no verb of a flow.
+        result = await tool.run(tool.parse(arguments), Calling(call=call, flow=None))  # pyright: ignore[reportArgumentType]
+        return result.text if isinstance(result, Done) else result
+
+    assert await read(name="rates") == "Use table.csv, the closing rate."
+    assert await read(name="rates", file="table.csv") == "EUR,1.1\n"
+    for file in ("../../../secret.txt", "link.txt", "gone.txt", str(tmp_path / "secret.txt")):
+        assert isinstance(await read(name="rates", file=file), ToolError)
+    assert isinstance(await read(name="other"), ToolError)
+    (folder / "big.txt").write_text("x" * 300_000)
+    refused = await read(name="rates", file="big.txt")
+    assert isinstance(refused, ToolError) and refused.kind == "too-big"
+
+
+def test_without_skills_there_is_no_tool_for_them() -> None:
+    assert skill_tools([]) == []

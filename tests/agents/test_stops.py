@@ -1,0 +1,151 @@
+"""What an agent does when its model costs too much, its answer is lost, or somebody must be asked first."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from cellwright.agents.thinking import OverBudget, limits_after
+from cellwright.journal import Found, NotFound
+from cellwright.models.client import Models
+from cellwright.models.gateway.crash import GatewayCrash
+from cellwright.policy import Ledger, Limit, Money, No, Unpriced, UseId, UseNetwork, Yes, leave_uncounted, price
+from cellwright.testing import CallTool
+from cellwright.tools import Raise
+from cellwright.tools.tool import Tool, tool
+from tests.agents.workshop import ADA, DONE, a_role, an_assignment, finish, open_workshop
+from tests.models.houses import House
+
+TOKENS = Limit(measure="tokens", per="run", at_most=Decimal(1), where="mine.toml:1")
+LOST = GatewayCrash.ANSWERED_UNRECORDED
+
+
+async def test_a_reached_budget_pauses_asks_and_goes_on_when_it_is_raised(house: House, where: Path) -> None:
+    house.provider.script(DONE)
+    async with open_workshop(house, where) as shop:
+        run = await shop.start(an_assignment(limits=(TOKENS,)))
+        asked = (await shop.approval()).question
+        assert "Use more than 1 tokens per run (mine.toml:1)" in asked.describe()
+        assert house.provider.requests == ()
+        await shop.desk.answer(asked.id, Raise(more=Decimal(100_000)), ADA, asked.fingerprint)
+        assert (await shop.report(run)).outcome == "finished"
+        assert len(house.provider.charged) == 1
+
+
+async def test_a_budget_that_is_not_raised_ends_the_work_with_what_there_is(house: House, where: Path) -> None:
+    async with open_workshop(house, where) as shop:
+        run = await shop.start(an_assignment(limits=(TOKENS,)))
+        asked = (await shop.approval()).question
+        await shop.desk.answer(asked.id, No(feedback="Enough."), ADA, asked.fingerprint)
+        report = await shop.report(run)
+        assert (report.outcome, report.why) == (
+            "out-of-budget",
+            "Not more than 1 tokens per run. ada said no. Enough.",
+        )
+
+
+async def test_unattended_a_reached_budget_ends_the_work(house: House, where: Path) -> None:
+    async with open_workshop(house, where) as shop:
+        report = await shop.work(an_assignment(limits=(TOKENS,), is_attended=False))
+        assert report.outcome == "out-of-budget"
+        assert "1 tokens per run" in report.why
+
+
+def test_limits_go_on_as_the_person_said() -> None:
+    money = Limit(measure="money", per="run", at_most=Decimal(1), currency="USD")
+    stopped = OverBudget(limit=money, party="r", question="?", call="r/1", used=None)
+    stop = stopped.stop((money, TOKENS))
+    assert isinstance(stop, Unpriced) and stop.use == "r/1"
+    ledger = Ledger(limits=(money, TOKENS))
+    assert limits_after((money, TOKENS), ledger, "r", stopped) == (money, TOKENS)
+    assert limits_after((money, TOKENS), leave_uncounted(ledger, "r"), "r", stopped) == (TOKENS,)
+    priced = price(ledger, UseId("r/1"), Money(amount=Decimal(2)))
+    assert limits_after((money, TOKENS), priced, "r", stopped) == (TOKENS,)
+    raised = replace(ledger, limits=(replace(money, at_most=Decimal(5)), TOKENS))
+    assert limits_after((money, TOKENS), raised, "r", stopped) == raised.limits
+
+
+# ── an answer that was lost ──
+
+
+async def lose_the_first_answer(house: House) -> None:
+    """The gateway that is started here dies under the first call, after the provider was paid."""
+    async with Models.open(house.home, launch=house.launch(dies=LOST)):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("said", "outcome", "charges"), [("ask again, and perhaps pay twice", "finished", 2), ("stop here", "gave-up", 1)]
+)
+async def test_a_lost_answer_is_asked_about_before_it_may_be_paid_twice(
+    house: House, where: Path, said: str, outcome: str, charges: int
+) -> None:
+    house.provider.script(DONE, DONE)
+    await lose_the_first_answer(house)
+    async with open_workshop(house, where) as shop:
+        run = await shop.start()
+        asked = await shop.asked()
+        assert asked.question.topic == "model-answer-lost"
+        assert "may have been paid" in asked.question.text
+        await shop.journal.answer(asked.id, said, by="ada")
+        assert (await shop.report(run)).outcome == outcome
+        assert len(house.provider.charged) == charges
+
+
+@pytest.mark.parametrize(
+    ("policy", "is_attended", "outcome"),
+    [("again", True, "finished"), ("stop", True, "gave-up"), ("ask", False, "gave-up")],
+)
+async def test_what_happens_to_a_lost_answer_can_be_said_beforehand(
+    house: House, where: Path, policy: str, is_attended: bool, outcome: str
+) -> None:
+    house.provider.script(DONE, DONE)
+    await lose_the_first_answer(house)
+    async with open_workshop(house, where) as shop:
+        report = await shop.work(an_assignment(if_unknown=policy, is_attended=is_attended))
+        assert report.outcome == outcome
+
+
+# ── approvals ──
+
+
+def fetching() -> tuple[list[str], Tool]:
+    fetched: list[str] = []
+
+    async def find(_: object, __: object) -> Found | NotFound:
+        return NotFound()
+
+    @tool(action=lambda arguments: UseNetwork(host=arguments.host, port=443), changes=True, find=find)
+    async def fetch(host: str) -> str:
+        """Fetch a page."""
+        fetched.append(host)
+        return "a page"
+
+    return fetched, fetch
+
+
+async def test_an_action_that_needs_leave_waits_for_the_person_and_then_happens(house: House, where: Path) -> None:
+    fetched, fetch = fetching()
+    house.provider.script(CallTool("fetch", {"host": "example.com"}), DONE)
+    async with open_workshop(house, where, tools=[fetch, finish]) as shop:
+        run = await shop.start()
+        asked = (await shop.approval()).question
+        assert fetched == []
+        await shop.desk.answer(asked.id, Yes(reach="once"), ADA, asked.fingerprint)
+        assert (await shop.report(run)).outcome == "finished"
+        assert fetched == ["example.com"]
+
+
+async def test_a_no_is_told_to_the_model_with_the_persons_words(house: House, where: Path) -> None:
+    fetched, fetch = fetching()
+    house.provider.script(CallTool("fetch", {"host": "example.com"}), DONE)
+    async with open_workshop(house, where, tools=[fetch, finish], roles=[a_role()]) as shop:
+        run = await shop.start()
+        asked = (await shop.approval()).question
+        await shop.desk.answer(asked.id, No(feedback="Use the file we have."), ADA, asked.fingerprint)
+        report = await shop.report(run)
+        assert (report.outcome, report.failed_turns, fetched) == ("finished", 1, [])
+        assert "Use the file we have." in shop.sent_text(2)

@@ -1,0 +1,72 @@
+"""Action styles: what the role says counts, then what its model can do; and answers are read alike in all of them."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
+
+from cellwright.agents.role import StyleName
+from cellwright.agents.styles import Actions, Malformed, Style, Words, choose_style, offered, programmed, read_answer
+from cellwright.models import Ability
+from cellwright.tools.tool import Toolset, tool
+from tests.agents.workshop import a_role, finish
+
+
+@tool()
+async def look() -> str:
+    """Look."""
+    return "seen"
+
+
+@tool()
+async def run_program(code: str) -> str:
+    """Run a program over the tools."""
+    return code
+
+
+TOOLS = Toolset([look, run_program, finish])
+
+
+@pytest.mark.parametrize(
+    ("said", "abilities", "has_programs", "style"),
+    [
+        ("auto", ("tools", "reasoning"), True, "code"),
+        ("auto", ("tools", "reasoning"), False, "tools"),
+        ("auto", ("tools",), True, "tools"),
+        ("auto", ("schema",), True, "one-call"),
+        ("auto", (), True, "one-call"),
+        ("tools", (), True, "tools"),
+        ("one-call", ("tools", "reasoning"), True, "one-call"),
+        ("code", (), True, "code"),
+        ("code", (), False, "tools"),
+    ],
+)
+def test_the_style_follows_from_role_and_model(
+    said: StyleName, abilities: tuple[Ability, ...], has_programs: bool, style: Style
+) -> None:
+    assert choose_style(abilities, a_role(style=said), has_programs=has_programs) == style
+
+
+def test_in_code_mode_only_programs_and_the_end_are_called() -> None:
+    assert offered(TOOLS, "code").names == ("run_program", "finish")
+    assert programmed(TOOLS).names == ("look",)
+    assert offered(TOOLS, "tools").names == ("look", "finish")
+
+
+def test_answers_are_read_into_calls_with_ids_of_our_own() -> None:
+    call = ToolCallPart(tool_name="look", args="{}", tool_call_id="same")
+    reading = read_answer(ModelResponse(parts=[TextPart("Two looks."), call, call]), step=3, style="tools", tools=TOOLS)
+    assert isinstance(reading, Actions)
+    assert [each.id for each in reading.calls] == ["s3c1", "s3c2"]
+    assert (reading.said, reading.note) == ("Two looks.", "")
+
+
+def test_words_nothing_and_half_an_answer_are_told_apart() -> None:
+    def read(text: str, **more: object) -> object:
+        response = ModelResponse(parts=[TextPart(text)] if text else [], **more)  # pyright: ignore[reportArgumentType]
+        return read_answer(response, step=1, style="tools", tools=TOOLS)
+
+    assert read("It is so.") == Words(said="It is so.")
+    assert isinstance(read(""), Malformed)
+    cut = read("It is", finish_reason="length")
+    assert isinstance(cut, Malformed) and "cut off" in cut.feedback

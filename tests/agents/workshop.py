@@ -1,0 +1,171 @@
+"""A workshop for tests: a real journal, a real gateway, scripted models over the real wire, and agents at work."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import anyio
+from pydantic import TypeAdapter
+
+from cellwright.agents import AgentReport, Assignment, Prompt, Role, built_in_roles
+from cellwright.agents.artifacts import artifact_tools
+from cellwright.agents.journal_texts import JournalTexts
+from cellwright.agents.kept_contexts import list_contexts, read_context
+from cellwright.agents.loop import agent_workflow, assignment_json
+from cellwright.agents.studio import Studio
+from cellwright.agents.surroundings import NotebookSight, Sight
+from cellwright.journal import Flow, Journal, OpenQuestion, Workflow
+from cellwright.journal.crash import AtCrashPoint, carry_on
+from cellwright.kernel import OpenNotebook
+from cellwright.models.client import Models
+from cellwright.policy import BUILT_IN_RULES, Masker, Person, RuleText, Secret, read_rules
+from cellwright.testing import CallTool, Received
+from cellwright.tools import Desk, Guard, OnDesk
+from cellwright.tools.notebook_desk import NotebookDesk
+from cellwright.tools.notebook_tools import notebook_tools
+from cellwright.tools.tool import Done, Tool, ToolResult, tool
+from tests.models.houses import House
+
+ADA = Person(name="ada", door="web")
+SECRET = "tr0ub4dor&3-and-more"
+MASKER = Masker.of([Secret(name="PASSWORD", value=SECRET)], salt=b"s" * 16)
+KEY = b"k" * 32
+MODEL = "near:one"
+DONE = CallTool("finish", {"summary": "It is done.", "answer": "42"})
+
+
+def an_assignment(goal: str = "Find the answer.", **more: Any) -> Assignment:
+    given: dict[str, Any] = {"models": (MODEL,), "role": "helper"}
+    return Assignment(goal=goal, **(given | more))
+
+
+def a_role(**more: Any) -> Role:
+    """A role with every tool there is, calling them plainly."""
+    given: dict[str, Any] = {"name": "helper", "prompt": "You help.", "tools": ("*",), "style": "tools"}
+    return Role(description="Helps.", **(given | more))
+
+
+@tool()
+async def finish(summary: str, answer: str = "") -> ToolResult:
+    """Say that the goal is reached."""
+    return Done(text=summary, value={"summary": summary, "answer": answer}, ends=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workshop:
+    """Agents at work, and everything a test may look at."""
+
+    journal: Journal
+    models: Models
+    house: House
+    desk: Desk
+    texts: JournalTexts
+
+    async def start(self, assignment: Assignment | None = None, *, run: str = "r") -> str:
+        return await self.journal.run("agent", assignment_json(assignment or an_assignment()), run=run)
+
+    async def report(self, run: str = "r") -> AgentReport:
+        with anyio.fail_after(30):
+            return TypeAdapter(AgentReport).validate_python(await self.journal.result(run))
+
+    async def work(self, assignment: Assignment | None = None) -> AgentReport:
+        """From an assignment to its report."""
+        return await self.report(await self.start(assignment))
+
+    async def asked(self) -> OpenQuestion:
+        """The question somebody should answer."""
+        with anyio.fail_after(30):
+            while not (pending := await self.journal.records.questions.pending()):
+                await self.journal.log.growth.next().wait()
+        return pending[0]
+
+    async def approval(self) -> OnDesk:
+        """The question on the approvals desk."""
+        return await self.desk.show((await self.asked()).id)
+
+    async def context(self, step: int, run: str = "r") -> Prompt:
+        """What the model read in a step."""
+        facts = await list_contexts(self.journal.log.read_all, run)
+        return await read_context(self.texts, facts[f"{run}#{step}"].text)
+
+    def requests(self) -> Sequence[Received]:
+        """What the model was really asked."""
+        return self.house.provider.requests
+
+    def sent(self, number: int) -> list[dict[str, Any]]:
+        """The messages of one request, 1 is the first."""
+        return list(self.requests()[number - 1].body["messages"])
+
+    def sent_text(self, number: int) -> str:
+        """Everything one request says."""
+        return str(self.requests()[number - 1].body["messages"])
+
+    async def step_names(self, run: str = "r") -> list[str]:
+        return [step.name for step in (await self.journal.status(run)).steps]
+
+
+@asynccontextmanager
+async def open_workshop(
+    house: House,
+    where: str | Path,
+    *,
+    tools: Sequence[Tool] = (),
+    notebook: OpenNotebook | None = None,
+    roles: Sequence[Role] = (),
+    sights: Sequence[Sight] = (),
+    rules: str = "",
+    at_crash_point: AtCrashPoint = carry_on,
+    studio: dict[str, Any] | None = None,
+    workflows: Sequence[Workflow] = (),
+) -> AsyncGenerator[Workshop]:
+    """Agents with these tools, or with those of a notebook."""
+    texts = [RuleText.of("user", "mine.toml", rules), BUILT_IN_RULES]
+    project = house.home if notebook is None else notebook.path.parent
+    guard = Guard(rules=read_rules(texts, project=str(project)), masker=MASKER)
+    async with AsyncExitStack() as stack:
+        models = await stack.enter_async_context(Models.open(house.home, launch=house.launch()))
+        shelf: list[JournalTexts] = []
+        is_open = anyio.Event()
+        here, seen = list(tools) or [finish], list(sights)
+        if notebook is not None:
+            desk = await NotebookDesk.open(notebook, house.home / "desk.json")
+            here, seen = [*tools, *notebook_tools(desk)], [*seen, NotebookSight(desk)]
+
+        @asynccontextmanager
+        async def open_studio(_: Flow, __: Assignment) -> AsyncGenerator[Studio]:
+            # A run that was cut off is taken up before the journal is open for others.
+            await is_open.wait()
+            yield Studio(
+                models=models,
+                tools=[*here, *artifact_tools(shelf[0])],
+                guard=guard,
+                masker=MASKER,
+                kept=shelf[0],
+                person="ada",
+                roles=built_in_roles() | {role.name: role for role in roles or [a_role()]},
+                sights=seen,
+                **(studio or {}),
+            )
+
+        journal = await stack.enter_async_context(
+            Journal.open(
+                where,
+                version="1",
+                workflows=[agent_workflow(open_studio), *workflows],
+                chain_key=KEY,
+                at_crash_point=at_crash_point,
+            )
+        )
+        shelf.append(JournalTexts(journal.records))
+        is_open.set()
+        yield Workshop(
+            journal=journal,
+            models=models,
+            house=house,
+            desk=Desk(journal.records, masker=MASKER),
+            texts=shelf[0],
+        )
