@@ -1,0 +1,254 @@
+"""Mends that need no model, because there is only one thing they can be. In doubt there is none.
+
+Only cells that the agent itself wrote are changed, and never what was asked for: no data left out, no check weakened.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import PurePosixPath
+from typing import Final
+
+from cellwright.agents.code_changes import drop_import, imported_as, make_local, replace_literal
+from cellwright.agents.failures import Failure
+from cellwright.agents.recoveries import Deterministic, Scene, WantedCall
+from cellwright.ids import CellId
+from cellwright.notebook import Cell, Consequences, Document, EditCell, foresee, graph
+from cellwright.policy import UseNetwork
+
+INSTALL: Final = "install_package"
+"""The tool that installs a package after asking once; its argument is `requirement`."""
+RUN: Final = "run"
+_DISTRIBUTIONS: Final[Mapping[str, str]] = {
+    "Crypto": "pycryptodome",
+    "OpenSSL": "pyopenssl",
+    "PIL": "pillow",
+    "attr": "attrs",
+    "bs4": "beautifulsoup4",
+    "cv2": "opencv-python-headless",
+    "dateutil": "python-dateutil",
+    "docx": "python-docx",
+    "dotenv": "python-dotenv",
+    "fitz": "pymupdf",
+    "git": "gitpython",
+    "jwt": "pyjwt",
+    "magic": "python-magic",
+    "osgeo": "gdal",
+    "pptx": "python-pptx",
+    "serial": "pyserial",
+    "skimage": "scikit-image",
+    "sklearn": "scikit-learn",
+    "slugify": "python-slugify",
+    "umap": "umap-learn",
+    "usb": "pyusb",
+    "yaml": "pyyaml",
+}
+"""Modules that are called otherwise than what is installed."""
+
+
+def certain_mend(failure: Failure, scene: Scene) -> Deterministic | None:
+    """The one thing to do, or None where it is not certain."""
+    match failure.kind:
+        case "name-conflict":
+            return _one_name_one_cell(failure, scene)
+        case "missing-package":
+            return _install(failure, scene)
+        case "missing-file":
+            return _other_path(failure, scene)
+        case "missing-column":
+            return _other_column(failure, scene)
+        case "network-refused":
+            return _approve_host(failure, scene)
+        case "flaky":
+            return _run_again(failure, "It may only have been bad luck: once more, unchanged.")
+        case "kernel-lost" if failure.cell is None:
+            reason = "The kernel ended under no cell: start another and run what is stale."
+            return Deterministic(reason=reason, calls=(WantedCall(name=RUN, arguments={"cells": "stale"}),))
+        case _:
+            return None
+
+
+def distribution_of(module: str) -> str:
+    """What to install for a module."""
+    return _DISTRIBUTIONS.get(module, module.replace("_", "-"))
+
+
+def near_files(wanted: str, files: Iterable[str]) -> tuple[str, ...]:
+    """Files that are called the same but for letter case, blanks, `-` and `_`, wherever in the project they are.
+
+    One letter more or less is another file: `sales_2023.csv` is not `sales_2024.csv`.
+    """
+    name = _plain(PurePosixPath(wanted.replace("\\", "/")).name)
+    return tuple(file for file in files if name and _plain(PurePosixPath(file).name) == name)
+
+
+def near_columns(wanted: str, columns: Iterable[str]) -> tuple[str, ...]:
+    """Columns that are called the same but for letter case and blanks."""
+    same = "".join(wanted.split()).casefold()
+    return tuple(dict.fromkeys(column for column in columns if same and "".join(column.split()).casefold() == same))
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[\s_-]+", "", name).casefold()
+
+
+def _run_again(failure: Failure, reason: str) -> Deterministic | None:
+    if failure.cell is None:
+        return None
+    return Deterministic(reason=reason, calls=(WantedCall(name=RUN, arguments={"cells": [failure.cell]}),))
+
+
+# ── names ──
+
+
+def _one_name_one_cell(failure: Failure, scene: Scene) -> Deterministic | None:
+    """Names that the agent's cells define a second time: imports of the same are dropped, the others made local."""
+    document = scene.document
+    twice = {name: cells for name, cells in graph(document).defined_twice.items() if name in failure.subjects}
+    codes = {cell.id: cell.code for cell in document.cells}
+    told: list[str] = []
+    for name, cells in twice.items():
+        changed = _settled(name, cells, scene, codes)
+        if changed is None:
+            return None
+        told.append(changed)
+    edits = _edits(document, codes)
+    if not edits or not _are_settled(document, edits, twice):
+        return None
+    return Deterministic(reason=" ".join(told), edits=edits)
+
+
+def _settled(name: str, cells: Sequence[CellId], scene: Scene, codes: dict[CellId, str]) -> str | None:
+    """Changes `codes` so that one cell defines the name; says what was done, or None."""
+    mine = [cell for cell in cells if cell in scene.own_cells]
+    keeps = next((cell for cell in cells if cell not in scene.own_cells), cells[0])
+    to_change = [cell for cell in cells if cell != keeps]
+    if any(cell not in mine for cell in to_change):
+        return None
+    imports = {imported_as(codes[cell], name) for cell in cells}
+    if len(imports) == 1 and None not in imports:
+        dropped = {cell: drop_import(codes[cell], name) for cell in to_change}
+        if None in dropped.values():
+            return None
+        codes |= {cell: code for cell, code in dropped.items() if code is not None}
+        return f"{name!r} is imported once, in cell {keeps}; cell {', '.join(to_change)} uses that."
+    if keeps in mine or _is_read_by_own(name, cells, scene):
+        # Which of them the readers mean is not certain.
+        return None
+    local = {cell: make_local(codes[cell], name) for cell in to_change}
+    if None in local.values():
+        return None
+    codes |= {cell: code for cell, code in local.items() if code is not None}
+    return f"{name!r} belongs to cell {keeps}; in cell {', '.join(to_change)} it is now the local name '_{name}'."
+
+
+def _is_read_by_own(name: str, defining: Sequence[CellId], scene: Scene) -> bool:
+    nodes = graph(scene.document).nodes
+    return any(name in nodes[cell].refs for cell in scene.own_cells if cell in nodes and cell not in defining)
+
+
+def _edits(document: Document, codes: Mapping[CellId, str]) -> tuple[EditCell, ...]:
+    return tuple(
+        EditCell(cell=cell.id, base_version=cell.version, code=codes[cell.id])
+        for cell in document.cells
+        if codes[cell.id] != cell.code
+    )
+
+
+def _are_settled(document: Document, edits: Sequence[EditCell], names: Iterable[str]) -> bool:
+    before, after = foresee(document, []), foresee(document, edits)
+    return (
+        isinstance(before, Consequences)
+        and isinstance(after, Consequences)
+        and not any(name in after.defined_twice for name in names)
+        and len(after.cycles) <= len(before.cycles)
+        and len(after.problems) <= len(before.problems)
+        and not after.lost_names
+    )
+
+
+# ── what is not there ──
+
+
+def _install(failure: Failure, scene: Scene) -> Deterministic | None:
+    module = failure.subject
+    files = {PurePosixPath(file) for file in scene.files}
+    is_of_project = any(module in (file.stem, *file.parts[:-1]) for file in files)
+    if not module or "." in module or module in sys.stdlib_module_names or is_of_project:
+        # With a dot: the package is there, only not that part of it.
+        return None
+    requirement = distribution_of(module)
+    again = (WantedCall(name=RUN, arguments={"cells": [failure.cell]}),) if failure.cell is not None else ()
+    return Deterministic(
+        reason=f"The package {requirement!r} is missing: ask to install it, then run again.",
+        calls=(WantedCall(name=INSTALL, arguments={"requirement": requirement}), *again),
+    )
+
+
+def _other_path(failure: Failure, scene: Scene) -> Deterministic | None:
+    near = near_files(failure.subject, scene.files)
+    if len(failure.subjects) != 1 or len(near) != 1 or near[0] == failure.subject:
+        return None
+    reason = f"There is no {failure.subject!r}; the one file of that name is {near[0]!r}."
+    return _other_text(failure, scene, near[0], reason)
+
+
+def _other_column(failure: Failure, scene: Scene) -> Deterministic | None:
+    cell = _own_cell(failure, scene)
+    if cell is None or len(failure.subjects) != 1:
+        return None
+    wanted = failure.subject
+    known = _columns_in_reach(cell.id, scene) or {"": failure.evidence}
+    near = near_columns(wanted, (column for columns in known.values() for column in columns))
+    if len(near) != 1 or near[0] == wanted:
+        # The name as it stands is in another table: then the table is wrong, not the name.
+        return None
+    return _other_text(failure, scene, near[0], f"There is no column {wanted!r}; the one so called is {near[0]!r}.")
+
+
+def _columns_in_reach(cell: CellId, scene: Scene) -> dict[str, tuple[str, ...]]:
+    node = graph(scene.document).nodes.get(cell)
+    names = (node.refs | node.defs) if node is not None else frozenset[str]()
+    return {name: columns for name, columns in scene.columns.items() if name in names}
+
+
+def _other_text(failure: Failure, scene: Scene, new: str, reason: str) -> Deterministic | None:
+    """Another text for the one literal that names what is missing, in the cell that failed."""
+    cell = _own_cell(failure, scene)
+    code = replace_literal(cell.code, failure.subject, new, line=failure.line) if cell is not None else None
+    if cell is None or code is None:
+        return None
+    return Deterministic(reason=reason, edits=(EditCell(cell=cell.id, base_version=cell.version, code=code),))
+
+
+def _own_cell(failure: Failure, scene: Scene) -> Cell | None:
+    if failure.cell is None or failure.cell not in scene.own_cells:
+        return None
+    return scene.document.find(failure.cell)
+
+
+# ── network ──
+
+
+def _approve_host(failure: Failure, scene: Scene) -> Deterministic | None:
+    """Ask for the host. Where there is no network at all, or the host is not to be found, leave would not help."""
+    host = failure.subject
+    if not host or "is not approved for this notebook" not in failure.message:
+        return None
+    cell = scene.document.find(failure.cell) if failure.cell is not None else None
+    wanted = UseNetwork(host=host, port=_port(host, failure.message, cell.code if cell else ""), purpose="the notebook")
+    again = (WantedCall(name=RUN, arguments={"cells": [failure.cell]}),) if failure.cell is not None else ()
+    reason = f"The notebook's code wants to reach {host!r}: ask whether it may, then run again."
+    return Deterministic(reason=reason, wants=(wanted,), calls=again)
+
+
+def _port(host: str, message: str, code: str) -> int:
+    said = re.search(r"port (\d{1,5}) of host '", message) or re.search(r"port=(\d{1,5})\b", message)
+    written = re.search(rf"(https?)://{re.escape(host)}(?::(\d{{1,5}}))?(?![\w.])", code)
+    if said is not None:
+        return int(said[1])
+    if written is None:
+        return 443
+    return int(written[2]) if written[2] else {"http": 80, "https": 443}[written[1]]

@@ -1,0 +1,256 @@
+"""Readings of a question: listed, tried, compared; where they differ a person is asked, or the plainest is taken.
+
+On hard questions strong models err less in their code than in what they take the question to mean. Decisions here are
+pure; `compare_readings` is the one that asks the kernel.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from cellwright.agents.context import Part, Rank, Weight, fence
+from cellwright.agents.reading_answers import (
+    Answer,
+    Evaluate,
+    Unanswered,
+    compare_answers,
+    evaluate_answer,
+    shown,
+)
+from cellwright.agents.recoveries import AskPerson
+from cellwright.journal import Json
+from cellwright.models.calls import OutputSchema
+from cellwright.tools.tool import Done, ToolResult
+
+MOST: Final = 6
+"""So many readings are worth comparing."""
+SCRATCH: Final = "reading_scratch"
+"""The name of the cell in which a reading is tried; it is taken out again."""
+
+AmbiguityKind = Literal["unmatched-rows", "one-entity", "base-total", "rounding", "period", "other"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ambiguity:
+    """A way in which questions about data can be read twice."""
+
+    kind: AmbiguityKind
+    ask: str
+
+
+CHECKLIST: Final = (
+    Ambiguity(kind="unmatched-rows", ask="Rows of a join without a partner: left out, or kept with nothing?"),
+    Ambiguity(kind="one-entity", ask="What counts as one: a row, an id, a name, a visit? Are there duplicates?"),
+    Ambiguity(kind="base-total", ask="A share of which total: all rows, those with a value, those in the group?"),
+    Ambiguity(kind="rounding", ask="Rounded or exact, and rounded before or after summing?"),
+    Ambiguity(
+        kind="period", ask="Which year or period: calendar or fiscal, of the event or of the record, both ends in?"
+    ),
+    Ambiguity(kind="other", ask="Anything else in the question that two careful people could take differently."),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """One way to take a question."""
+
+    name: str
+    """Short, unique among the readings of a question."""
+    description: str
+    how: str
+    """Python over the notebook's variables that ends with the answer's expression."""
+    kind: AmbiguityKind = "other"
+
+
+# ── asking a model for them ──
+
+
+class ProposedReading(BaseModel):
+    """One way to take the question."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str = Field(min_length=1, max_length=60, description="Short, for example `unmatched customers left out`.")
+    kind: AmbiguityKind
+    description: str = Field(min_length=1, max_length=400, description="What is taken how, for the person.")
+    how: str = Field(
+        min_length=1, max_length=2_000, description="Python over the notebook's variables; ends with the expression."
+    )
+
+
+class _Proposal(BaseModel):
+    """All readings of the question under which its answer could differ, the plainest first."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    readings: list[ProposedReading] = Field(min_length=1, max_length=MOST)
+
+
+READINGS_SCHEMA: Final = OutputSchema(
+    name="readings", schema=_Proposal.model_json_schema(), description=_Proposal.__doc__ or ""
+)
+"""The shape of a model's proposal, for a structured call."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unreadable:
+    """A proposal that is none, and what to tell the model."""
+
+    feedback: str
+
+
+def request_parts(question: str, notebook: str, nonce: str) -> list[Part]:
+    """What a model reads to propose readings: the checklist, the question, and the notebook as data."""
+    asks = "\n".join(f"- {ambiguity.kind}: {ambiguity.ask}" for ambiguity in CHECKLIST)
+    words = (
+        "Before the question is answered: in which ways could two careful people read it, given this data? Go through "
+        f"the list; name only readings that could change the answer, the plainest first, at most {MOST}. One reading "
+        f"is enough where there is only one.\n{asks}\n"
+    )
+    return [
+        Part(name="readings", text=words, rank=Rank.ALWAYS, weight=Weight.NEEDED),
+        Part(name="question", text=f"The question:\n{question}\n", rank=Rank.ASSIGNMENT, weight=Weight.NEEDED),
+        Part(name="notebook", text=fence(notebook, nonce=nonce, source="notebook"), weight=Weight.STRONG),
+    ]
+
+
+def parse_readings(text: str) -> tuple[Reading, ...] | Unreadable:
+    """The readings of a model's answer; names that come twice are told apart."""
+    try:
+        proposal = _Proposal.model_validate_json(text)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        where = ".".join(str(step) for step in first["loc"]) or "the whole"
+        return Unreadable(feedback=f"Not the readings that were asked for: {where}: {first['msg']}.")
+    return readings_of([proposed.model_dump() for proposed in proposal.readings])
+
+
+def readings_of(proposed: Sequence[Mapping[str, Any]]) -> tuple[Reading, ...]:
+    """Readings from plain values; the same code twice is one reading, the same name twice gets a number."""
+    found: dict[str, Reading] = {}
+    for given in proposed:
+        reading = Reading(**given)
+        if any(other.how.split() == reading.how.split() for other in found.values()):
+            continue
+        name, number = reading.name, 2
+        while name in found:
+            name, number = f"{reading.name} ({number})", number + 1
+        found[name] = Reading(name=name, description=reading.description, how=reading.how, kind=reading.kind)
+    return tuple(found.values())
+
+
+# ── comparing ──
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tried:
+    """A reading and what it comes to."""
+
+    reading: Reading
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agreement:
+    """However it is read, the answer is the same."""
+
+    answer: Answer
+    tried: tuple[Tried, ...]
+    is_rounded: bool = False
+    """Some give it with fewer digits; `answer` has the most."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Differing:
+    """The answer depends on the reading."""
+
+    tried: tuple[Tried, ...]
+    """As they were listed, the plainest first; some may have no answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Uncompared:
+    """Fewer than two could be tried: nothing is known about whether they differ."""
+
+    tried: tuple[Tried, ...]
+
+
+Comparison = Agreement | Differing | Uncompared
+
+
+async def compare_readings(readings: Sequence[Reading], evaluate: Evaluate) -> Comparison:
+    """Try each reading in the kernel, one after the other, and compare what they come to."""
+    answers = {reading.name: await evaluate_answer(reading.how, evaluate) for reading in readings[:MOST]}
+    return compare(readings[:MOST], answers)
+
+
+def compare(readings: Sequence[Reading], answers: Mapping[str, Answer]) -> Comparison:
+    """Whether the answers say the same. One that could not be tried says nothing either way."""
+    nothing = Unanswered(why="It was not tried.")
+    tried = tuple(Tried(reading=reading, answer=answers.get(reading.name, nothing)) for reading in readings)
+    answered = [each.answer for each in tried if not isinstance(each.answer, Unanswered)]
+    if not answered or (len(answered) == 1 and len(tried) > 1):
+        return Uncompared(tried=tried)
+    found = {compare_answers(one, other) for one, other in combinations(answered, 2)}
+    if "different" in found:
+        return Differing(tried=tried)
+    return Agreement(answer=max(answered, key=_digits), tried=tried, is_rounded="rounded" in found)
+
+
+def _digits(answer: Answer) -> int:
+    return len(json.dumps(shown(answer)))
+
+
+# ── settling ──
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choose:
+    """Nobody can be asked: the plainest reading, and the others for the answer."""
+
+    plainest: Tried
+    others: tuple[Tried, ...]
+
+    def told(self) -> str:
+        """What the answer must say about it."""
+        others = "; ".join(f"{each.reading.description.rstrip('.')}: {shown(each.answer)}" for each in self.others)
+        first = f"{shown(self.plainest.answer)} ({self.plainest.reading.description.rstrip('.')})"
+        return f"{first}. Read otherwise: {others}." if others else f"{first}."
+
+
+def settle(differing: Differing, *, attended: bool) -> AskPerson | Choose:
+    """Ask with the values at hand, or take the plainest that has an answer and tell the others."""
+    if attended:
+        answered = [each for each in differing.tried if not isinstance(each.answer, Unanswered)]
+        lines = [f"- {each.reading.name}: {each.reading.description} → {shown(each.answer)}" for each in answered]
+        question = "The question can be read in several ways, and the answer depends on it:\n" + "\n".join(lines)
+        return AskPerson(
+            question=f"{question}\nWhich do you mean?", options=tuple(each.reading.name for each in answered)
+        )
+    [plainest, *_] = [each for each in differing.tried if not isinstance(each.answer, Unanswered)]
+    return Choose(plainest=plainest, others=tuple(each for each in differing.tried if each is not plainest))
+
+
+# ── trying in the notebook ──
+
+CallTool = Callable[[str, Mapping[str, Json]], Awaitable[ToolResult]]
+"""Calls one of the agent's own tools: judged, recorded and masked like any other call."""
+
+
+def in_scratch_cell(call: CallTool) -> Evaluate:
+    """Tries code in a cell of its own that is taken out again, so that the notebook is as it was."""
+
+    async def evaluate(code: str) -> ToolResult:
+        create: Json = {"op": "create", "name": SCRATCH, "code": code}
+        made = await call("apply", {"edits": [create], "run": "affected"})
+        if isinstance(made, Done):
+            await call("apply", {"edits": [{"op": "delete", "cell": SCRATCH, "base_version": 1}], "run": "none"})
+        return made
+
+    return evaluate
