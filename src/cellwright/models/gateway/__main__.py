@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final, TextIO
 
 import anyio
+import uvloop
 
 from cellwright.models.gateway.crash import AtGatewayCrash, carry_on
 from cellwright.models.gateway.gateway import Start, run_gateway
@@ -46,7 +47,7 @@ def main(at_crash: AtGatewayCrash = carry_on) -> None:
         try:
             anyio.run(
                 lambda: run_gateway(start, listener, on_ready=_say_ready, mask_log=log.use, at_crash=at_crash),
-                backend_options={"use_uvloop": True},
+                backend_options={"loop_factory": uvloop.new_event_loop},
             )
         finally:
             # While the directory is still ours: after that it may be another gateway's socket.
