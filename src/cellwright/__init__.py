@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from cellwright.app import open_notebook
+    from cellwright.kernel.cell_functions import tool
 
-__all__ = ["open_notebook"]
+__all__ = ["open_notebook", "tool"]
 
-_HOMES = {"open_notebook": "cellwright.app"}
+# `tool` comes from where a notebook in a cage has it: without the host's rooms.
+_HOMES = {"open_notebook": "cellwright.app", "tool": "cellwright_guest.tool"}
 
 
 def __getattr__(name: str) -> object:

@@ -40,7 +40,8 @@ from marimo._runtime.kernel_lifecycle import KernelArgs, create_kernel
 from marimo._session.model import SessionMode
 from marimo._types.ids import CellId_t
 
-from cellwright_guest import patches, previews, programs, progress, wire
+from cellwright_guest import functions, patches, previews, programs, progress, tool, values, wire
+from cellwright_guest.additions import Additions
 from cellwright_guest.reports import Reporter
 from cellwright_guest.streams import Console, DescriptorCapture, GuestStream, Lane, NoKeyboard, PrintedError, PrintedOut
 
@@ -59,6 +60,7 @@ class Driver:
         self._own_commands = _OwnCommands()
         self._problem = ""
         self._seeded_in = 0
+        self._additions = Additions()
         self.patches = patches.apply()
         register_formatters()
         progress.follow(self._reporter.progress)
@@ -132,6 +134,14 @@ class Driver:
                     self._look(look)
                 case wire.RunProgram() as program:
                     self._lane.send(programs.run_program(program))
+                case wire.ListFunctions() as asked:
+                    self._lane.send(functions.list_functions(asked, self._kernel))
+                case wire.CallFunction() as call:
+                    self._lane.send(functions.call_function(call, self._place()))
+                case wire.TakeValues() as take:
+                    self._take(take)
+                case wire.AddFiles() as addition:
+                    self._lane.send(self._additions.take(addition))
                 case wire.Watch(marimo=is_watched):
                     self._watch(is_watched=is_watched)
 
@@ -140,6 +150,7 @@ class Driver:
     def _bind(self, bind: wire.Bind) -> None:
         """Become this notebook: paths, threads, bounds. Everything that could not be known before the fork."""
         tempfile.tempdir = None
+        tool.offer()
         self._reseed()
         _restore_threads(bind.threads)
         directory = str(PurePosixPath(bind.filename).parent)
@@ -211,6 +222,16 @@ class Driver:
         held = [(name, variables[name]) for name in names if name in variables]
         shown = previews.preview_all(held, tokens_each=look.tokens, seconds=5.0)
         self._lane.send(wire.Looked(request=look.request, variables=shown))
+
+    def _take(self, take: wire.TakeValues) -> None:
+        held = [(name, self._kernel.globals[name]) for name in take.names if name in self._kernel.globals]
+        found = [values.value_of(name, value, tokens=take.tokens, json_bytes=take.json_bytes) for name, value in held]
+        self._lane.send(wire.Taken(request=take.request, values=found))
+
+    def _place(self) -> functions.Place:
+        return functions.Place(
+            kernel=self._kernel, context=self._context, loop=self._loop, captured=self._reporter.captured
+        )
 
     def _watch(self, *, is_watched: bool) -> None:
         self._lane.is_watched = is_watched

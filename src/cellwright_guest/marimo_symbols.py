@@ -115,6 +115,7 @@ _KERNEL: Final = (
         attributes=(
             *("graph", "errors", "globals", "argv", "app_metadata", "cell_metadata", "reactive_execution_mode"),
             *("_hooks", "_run_cells", "_configure_cells", "_delete_variables", "handle_message"),
+            "state_updates",
         ),
     ),
     Symbol(
@@ -127,6 +128,7 @@ _KERNEL: Final = (
     Symbol(module=_RUNTIME, name="Kernel._delete_variables", parameters=("variables", "exclude_defs")),
     Symbol(module=_RUNTIME, name="Kernel.handle_message", parameters=("request",)),
     Symbol(module=_RUNTIME, name="Kernel.set_ui_element_value", parameters=("request", "notify_frontend")),
+    Symbol(module=_RUNTIME, name="Kernel._find_cells_for_state", parameters=("state", "setter_cell_id")),
     Symbol(module=_RUNTIME, name="CellMetadata", fields=("config",)),
     Symbol(module="marimo._runtime", name="kernel_lifecycle"),
     Symbol(module="marimo._runtime", name="handlers"),
@@ -149,10 +151,13 @@ _KERNEL: Final = (
     Symbol(module="marimo._runtime.context.types", name="get_context", parameters=()),
     Symbol(module="marimo._runtime.context.types", name="get_global_context", parameters=()),
     Symbol(
+        module="marimo._runtime.context.types", name="ExecutionContext", fields=("cell_id", "setting_element_value")
+    ),
+    Symbol(
         module="marimo._runtime.context.kernel_context",
         name="KernelRuntimeContext",
         fields=("stream", "filename", "app_config", "state_registry", "cell_lifecycle_registry"),
-        attributes=("is_embedded",),
+        attributes=("is_embedded", "with_cell_id", "execution_context"),
     ),
     Symbol(
         module="marimo._runtime.cell_lifecycle_registry",
@@ -319,6 +324,8 @@ _TELLING: Final = (
         attributes=("title", "total", "current", "update_progress"),
     ),
     Symbol(module="marimo._plugins.ui._core.ui_element", name="UIElement", attributes=("_id", "value")),
+    Symbol(module="marimo._plugins.ui._core.ui_element", name="UIElement._update_value", parameters=("value",)),
+    Symbol(module="marimo._plugins.ui", name="dropdown"),
 )
 
 SYMBOLS: Final = _KERNEL + _CELLS + _DATAFLOW + _RUNS + _TELLING

@@ -77,6 +77,26 @@ class CellReport(msgspec.Struct, frozen=True, kw_only=True):
     variables: list[Variable] = []
 
 
+class Value(msgspec.Struct, frozen=True, kw_only=True):
+    """A value for a caller: a look at it, and the whole as JSON if it is plain and small."""
+
+    variable: Variable
+    json: bytes = b""
+    """Empty: it is no JSON, or too much of it."""
+
+
+class FunctionSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """One function marked with `@cellwright.tool`."""
+
+    name: str
+    cell: str
+    description: str = ""
+    parameters: bytes = b""
+    """JSON schema of its arguments."""
+    problem: str = ""
+    """Why it cannot be called."""
+
+
 # ── host → guest ──
 
 
@@ -146,13 +166,47 @@ class RunProgram(_Message, frozen=True, kw_only=True):
     output_bytes: int = 1 << 16
 
 
+class ListFunctions(_Message, frozen=True, kw_only=True):
+    """Which functions are marked with `@cellwright.tool`."""
+
+    request: int
+
+
+class CallFunction(_Message, frozen=True, kw_only=True):
+    """Call a marked function; no cell runs and no name changes."""
+
+    request: int
+    name: str
+    arguments: bytes
+    """A JSON object."""
+    tokens: int = 500
+    json_bytes: int = 1 << 18
+
+
+class TakeValues(_Message, frozen=True, kw_only=True):
+    """Named variables whole, as far as JSON can say them."""
+
+    request: int
+    names: list[str]
+    tokens: int = 500
+    json_bytes: int = 1 << 18
+
+
+class AddFiles(_Message, frozen=True, kw_only=True):
+    """Files of packages that the kernel did not have when it started."""
+
+    request: int
+    files: dict[str, bytes]
+    """Path inside the folder of packages → content."""
+
+
 class Watch(_Message, frozen=True, kw_only=True):
     """Turn marimo's own notification lane on or off."""
 
     marimo: bool
 
 
-FromHost = Bind | Apply | SetUi | Look | RunProgram | Watch
+FromHost = Bind | Apply | SetUi | Look | RunProgram | ListFunctions | CallFunction | TakeValues | AddFiles | Watch
 
 
 # ── guest → host ──
@@ -229,7 +283,58 @@ class ProgramEnded(_Message, frozen=True, kw_only=True):
     """Why it never ran."""
 
 
-FromGuest = Ready | CellStarted | Console | Progress | CellFinished | Finished | Looked | ProgramEnded
+class Functions(_Message, frozen=True, kw_only=True):
+    """Answer to `ListFunctions`."""
+
+    request: int
+    functions: list[FunctionSpec] = []
+
+
+class FunctionEnded(_Message, frozen=True, kw_only=True):
+    """Answer to `CallFunction`: a value, an error, or why it was not called."""
+
+    request: int
+    cell: str = ""
+    """Where the function is defined."""
+    value: Value | None = None
+    error: CellError | None = None
+    refused: str = ""
+    console: str = ""
+    rebound: list[str] = []
+    """Names of the notebook it had bound; they are as before."""
+    stale: list[str] = []
+
+
+class Taken(_Message, frozen=True, kw_only=True):
+    """Answer to `TakeValues`; a name without a value is left out."""
+
+    request: int
+    values: list[Value] = []
+
+
+class FilesAdded(_Message, frozen=True, kw_only=True):
+    """Answer to `AddFiles`."""
+
+    request: int
+    error: str = ""
+
+
+Aside = Functions | FunctionEnded | Taken | FilesAdded
+"""Answers to questions that run no cells."""
+FromGuest = (
+    Ready
+    | CellStarted
+    | Console
+    | Progress
+    | CellFinished
+    | Finished
+    | Looked
+    | ProgramEnded
+    | Functions
+    | FunctionEnded
+    | Taken
+    | FilesAdded
+)
 
 _encoder = msgspec.msgpack.Encoder()
 

@@ -407,3 +407,12 @@ async def test_a_kernel_that_cannot_even_start_says_why_at_the_first_call(opened
     assert observation.kernel_end is not None
     assert "never ready" in observation.kernel_end.reason
     assert "memory" in observation.kernel_end.reason
+
+
+async def test_a_notebook_closed_as_soon_as_it_is_open_has_nothing_to_keep(
+    opened: Opener, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with opened("x = 1") as notebook:
+        pass
+    assert [report.refused for report in notebook.kept] == [()]
+    assert caplog.records == []

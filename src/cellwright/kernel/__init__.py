@@ -6,7 +6,17 @@ Never:  model calls, approvals, credentials, HTTP, unpickling anything.
 """
 
 from cellwright.kernel.call import Call, RunWhat
+from cellwright.kernel.cell_functions import (
+    BadCall,
+    CallFailed,
+    CallOutcome,
+    CallStopped,
+    CellFunction,
+    Returned,
+    Value,
+)
 from cellwright.kernel.environments import Environment, UvSettings
+from cellwright.kernel.notebook_function import NotebookAnswer, call_notebook
 from cellwright.kernel.observation import (
     CellFault,
     CellFinished,
@@ -22,15 +32,21 @@ from cellwright.kernel.observation import (
     VariablePreview,
 )
 from cellwright.kernel.open_notebook import EditorLane, OpenNotebook
+from cellwright.kernel.packages import Installed, MissingPackage, missing_packages
 from cellwright.kernel.pool import KernelPool
 from cellwright.kernel.programs import ProgramEnd
 from cellwright.kernel.workplace import Terrain
 from cellwright.kernel.zygote import Zygote
 
 __all__ = [
+    "BadCall",
     "Call",
+    "CallFailed",
+    "CallOutcome",
+    "CallStopped",
     "CellFault",
     "CellFinished",
+    "CellFunction",
     "CellOutcome",
     "CellOutput",
     "CellProgress",
@@ -39,15 +55,22 @@ __all__ = [
     "EditorLane",
     "Environment",
     "Event",
+    "Installed",
     "KernelEnd",
     "KernelEnded",
     "KernelPool",
+    "MissingPackage",
+    "NotebookAnswer",
     "Observation",
     "OpenNotebook",
     "ProgramEnd",
+    "Returned",
     "RunWhat",
     "Terrain",
     "UvSettings",
+    "Value",
     "VariablePreview",
     "Zygote",
+    "call_notebook",
+    "missing_packages",
 ]

@@ -117,6 +117,8 @@ class Kernel:
     async def stop(self) -> None:
         """End the kernel and all it started; its init lives on, to hand over the changed files."""
         if self.end is None:
+            # One killed while it starts would look like one that could not start.
+            await self._is_ready.wait()
             await self.condemn("it was stopped")
             with anyio.move_on_after(_CONDEMN_SECONDS):
                 await self.control.wait_kernel()

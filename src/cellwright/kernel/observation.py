@@ -180,7 +180,7 @@ def outcome_of(report: wire.CellReport, *, name: str, console: str) -> CellOutco
         name=name,
         status=report.status,
         ms=round(report.ms, 3),
-        error=_fault(report.error),
+        error=fault_of(report.error),
         console=console,
         output=_output(report.output),
         variables=tuple(preview_of(variable) for variable in report.variables[:500]),
@@ -200,7 +200,8 @@ def preview_of(variable: wire.Variable) -> VariablePreview:
     )
 
 
-def _fault(error: wire.CellError | None) -> CellFault | None:
+def fault_of(error: wire.CellError | None) -> CellFault | None:
+    """A guest's error as our own value."""
     if error is None:
         return None
     return CellFault(

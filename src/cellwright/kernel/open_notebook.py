@@ -10,7 +10,8 @@ import logging
 import socket
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,6 +34,7 @@ from cellwright.kernel.cell_functions import (
     functions_of,
     values_of,
 )
+from cellwright.kernel.joining import joining
 from cellwright.kernel.kernel import Kernel
 from cellwright.kernel.link import LinkClosed, MarimoNotification
 from cellwright.kernel.observation import (
@@ -45,6 +47,7 @@ from cellwright.kernel.observation import (
     outcome_of,
     preview_of,
 )
+from cellwright.kernel.packages import Installed, added_between, missing_package, with_package
 from cellwright.kernel.programs import GRACE_SECONDS, INSIDE, ProgramEnd, program_end
 from cellwright.kernel.workplace import Workplace
 from cellwright.notebook import (
@@ -58,7 +61,6 @@ from cellwright.notebook import (
     SaveConflict,
     apply_edits,
     foresee,
-    graph,
     save,
     summary,
 )
@@ -68,6 +70,7 @@ from cellwright.sandbox import FileChange, FilesMode, KeepReport, Limits, Tier
 from cellwright_guest import wire
 
 if TYPE_CHECKING:
+    from cellwright.kernel.environments import Environment
     from cellwright.sandbox import Egress
 
 logger = logging.getLogger(__name__)
@@ -106,6 +109,8 @@ class OpenNotebook:
         self._requests = 0
         self._looks: dict[int, tuple[anyio.Event, list[VariablePreview]]] = {}
         self._programs: dict[int, tuple[anyio.Event, list[wire.ProgramEnded]]] = {}
+        self._joined: dict[str, str] = {}
+        """Distributions the kernel was given while it ran."""
         self._asking: Asking | None = None
         """The question that runs no cells, while it is asked."""
         self._observers: list[MemoryObjectSendStream[Event]] = []
@@ -219,9 +224,8 @@ class OpenNotebook:
             ),
             seconds,
         )
-        cell = next((cell for cell, node in graph(self.document).nodes.items() if name in node.defs), None)
         end = self._kernel.end if self._kernel is not None else None
-        return call_outcome(asked, cell=cell, seconds=seconds, end=end.reason if end is not None else "it is gone")
+        return call_outcome(asked, seconds=seconds, end=end.reason if end is not None else "it is gone")
 
     async def values(self, names: Sequence[str], *, tokens: int = 500) -> dict[str, Value]:
         """These variables whole, as far as JSON can say them; of a `mo.ui` element, its value."""
@@ -242,9 +246,10 @@ class OpenNotebook:
             kernel = await self._live_kernel()
             asking = self._asking = Asking(self._next_request(), anyio.Event())
             kernel.link.begin_request()
+            wall = self._workplace.limits.wall_seconds
             try:
                 await kernel.link.send(make(asking.request))
-                await asking.wait(kernel, self._kernel_over, min(seconds, self._workplace.limits.wall_seconds))
+                await asking.wait(kernel, self._kernel_over, min(seconds, wall or seconds))
             except LinkClosed:
                 await self._kernel_over.wait()
             finally:
@@ -268,6 +273,66 @@ class OpenNotebook:
             self._replay.clear()
             self.outcomes.clear()
             await self._live_kernel()
+
+    async def install(self, requirement: str, *, seconds: float | None = None) -> Installed:
+        """Add a package to the notebook's header and environment; what failed for want of a module runs again.
+
+        Whoever calls this was allowed to. The kernel goes on with its state where what it has stays as it is; else a
+        new one runs what had run. Raises `UserError` or `Unavailable` when it cannot be had: then nothing has changed.
+        """
+        before = self.document
+        wanted = await anyio.to_thread.run_sync(with_package, before, requirement)
+        environment = await self._workplace.build(wanted)
+        joined = await self._join(environment) if environment is not None else None
+        if wanted is before and joined == {}:
+            return Installed(requirement=requirement, added=(), way="already there", observation=Observation())
+        again = self._to_run_again(with_ran=joined is None)
+        async with self._turn:
+            if self.document.header != before.header:
+                # Somebody changed it meanwhile: theirs stays, with ours added.
+                wanted = await anyio.to_thread.run_sync(with_package, self.document, requirement)
+            old, self.document = self.document, replace(self.document, header=wanted.header)
+            if joined is None:
+                await self._renew(old.header, again)
+        observation = await self.run(again, seconds=seconds) if again else Observation()
+        way = "replayed" if joined is None else "continued"
+        added = added_between(before, wanted)
+        return Installed(requirement=requirement, added=added, way=way, observation=observation)
+
+    async def _join(self, environment: Environment) -> dict[str, str] | None:
+        """Hand the kernel that runs what it lacks, and say what; None if it must be another kernel."""
+        if self._kernel is None or self._kernel.is_over or self._replay:
+            return None
+        running = self._joined | await anyio.to_thread.run_sync(self._workplace.distributions)
+        new = await anyio.to_thread.run_sync(joining, environment, running)
+        if new is None:
+            return None
+        for portion in new.portions():
+            asked = await self._ask_aside(partial(_add_files, portion), _LOOK_SECONDS)
+            if not isinstance(asked.answer, wire.FilesAdded) or asked.answer.error:
+                return None
+        self._joined |= new.distributions
+        return new.distributions
+
+    async def _renew(self, old_header: str, again: Sequence[CellId]) -> None:
+        """Another kernel for the new header; where none starts, the next call goes on with the old one."""
+        await self._retire_kernel()
+        self._replay.clear()
+        try:
+            await self._live_kernel()
+        except Unavailable:
+            self.document, self._replay = replace(self.document, header=old_header), set(again)
+            raise
+
+    def _to_run_again(self, *, with_ran: bool) -> list[CellId]:
+        """What could not run for want of a module, and what had run; what depends on those follows."""
+        known = [(cell.id, self.outcomes.get(cell.id)) for cell in self.document.cells]
+        return [
+            cell
+            for cell, outcome in known
+            if outcome is not None
+            and ((with_ran and outcome.status == "ok") or missing_package(outcome.error) is not None)
+        ]
 
     # ── document ──
 
@@ -481,6 +546,7 @@ class OpenNotebook:
             await self._retire_kernel()
         self._kernel = await self._workplace.start_kernel(self.document)
         self._known = {}
+        self._joined = {}
         self._kernel_over = anyio.Event()
         self._tasks.start_soon(self._listen, self._kernel, self._kernel_over)
         if self._workplace.egress is not None and (outlet := self._kernel.take_outlet()) is not None:
@@ -516,10 +582,10 @@ class OpenNotebook:
                 ended.append(message)
                 arrived.set()
             return
-        if isinstance(message, wire.Functions | wire.FunctionEnded | wire.Taken):
+        if isinstance(message, wire.Aside):
             if self._asking is not None and message.request == self._asking.request:
                 self._asking.hear(message)
-                if isinstance(message, wire.FunctionEnded):
+                if isinstance(message, wire.FunctionEnded) and not message.refused:
                     self._stale = frozenset(CellId(cell) for cell in message.stale)
             return
         if isinstance(message, wire.Ready):
@@ -596,6 +662,10 @@ class OpenNotebook:
 async def _cancel_after(event: anyio.Event, scope: anyio.CancelScope) -> None:
     await event.wait()
     scope.cancel()
+
+
+def _add_files(files: dict[str, bytes], number: int) -> wire.AddFiles:
+    return wire.AddFiles(request=number, files=files)
 
 
 def _knows(known: Cell | None, cell: Cell) -> bool:

@@ -110,10 +110,11 @@ def _dependencies(value: object) -> tuple[str, ...]:
         raise UserError(
             f"The notebook's header lists {len(items)} dependencies.", hint=f"{DEPENDENCIES_LIMIT} are allowed."
         )
-    return tuple(sorted({_normal_requirement(cast("str", item)) for item in items}))
+    return tuple(sorted({normal_requirement(cast("str", item)) for item in items}))
 
 
-def _normal_requirement(text: str) -> str:
+def normal_requirement(text: str) -> str:
+    """A dependency in the one spelling; a URL, a path or an option is a `UserError`."""
     requirement = _parse_requirement(text)
     if requirement.url is not None:
         raise UserError(
@@ -161,7 +162,7 @@ def requirements_for(header: ScriptHeader) -> tuple[str, ...]:
             hint="Change `requires-python` in the notebook's header, or install Cellwright with that Python.",
         )
     ours = {name: importlib.metadata.version(name) for name in _OUR_PACKAGES}
-    asked = [Requirement(_normal_requirement(text)) for text in header.dependencies]
+    asked = [Requirement(normal_requirement(text)) for text in header.dependencies]
     asked = [requirement for requirement in asked if _applies(requirement)]
     for requirement in asked:
         version = ours.get(canonicalize_name(requirement.name))

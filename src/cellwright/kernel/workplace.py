@@ -14,6 +14,7 @@ import anyio.to_thread
 
 from cellwright.errors import RefusedByPolicy
 from cellwright.kernel.environments import Environment, UvSettings, environment_for, hold
+from cellwright.kernel.joining import distributions_in
 from cellwright.kernel.kernel import Kernel
 from cellwright.kernel.script_header import header_of
 from cellwright.kernel.zygote import Zygote, package_paths
@@ -90,6 +91,21 @@ class Workplace:
         spec = self._spec(str(inside.parent))
         return await Kernel.start(await self._zygote(), spec, bind, command=self._command())
 
+    async def build(self, document: Document) -> Environment | None:
+        """The environment this notebook asks for, ready for its next kernel. The running one keeps its own."""
+        header = header_of(document.header)
+        if header is None:
+            return None
+        terrain = self._terrain
+        if terrain.environments is None:
+            raise RefusedByPolicy("This notebook asks for its own packages, and building environments is off here.")
+        return await environment_for(header, cache=terrain.environments, uv=terrain.uv, on_progress=terrain.on_progress)
+
+    def distributions(self) -> dict[str, str]:
+        """What its running kernel was started with, name → version. Blocking."""
+        own = self.environment
+        return distributions_in([own.site_packages] if own is not None else [Path(path) for path in package_paths()])
+
     async def settle_files(self, kernel: Kernel) -> KeepReport | None:
         """Carry the changed files over, when that was agreed."""
         return await kernel.keep(self._terrain.project) if self._terrain.files == "keep" else None
@@ -122,16 +138,10 @@ class Workplace:
         )
 
     async def _environment(self, document: Document) -> Environment | None:
-        header = header_of(document.header)
-        if header is None:
-            return None
-        if self._terrain.environments is None:
-            raise RefusedByPolicy("This notebook asks for its own packages, and building environments is off here.")
-        environment = await environment_for(
-            header, cache=self._terrain.environments, uv=self._terrain.uv, on_progress=self._terrain.on_progress
-        )
-        self._holding.close()
-        self._holding.enter_context(hold(environment))
+        environment = await self.build(document)
+        if environment is not None:
+            self._holding.close()
+            self._holding.enter_context(hold(environment))
         return environment
 
     def _command(self) -> list[str] | None:

@@ -1,0 +1,246 @@
+"""Marked functions of the notebook: what there is, and one called without the notebook noticing.
+
+A call runs in the kernel and sees its variables; no cell runs, no name is defined or bound anew. What a function does
+to an object it was given, a list appended to for instance, stays done.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import inspect
+import io
+import signal
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from marimo._runtime.context.kernel_context import KernelRuntimeContext
+from marimo._types.ids import CellId_t
+
+from cellwright_guest import faults, wire
+from cellwright_guest.previews import identity, within
+from cellwright_guest.signatures import BadArguments, fit, schema_of, slots_of
+from cellwright_guest.streams import DescriptorCapture
+from cellwright_guest.tool import MARK
+from cellwright_guest.values import value_of
+
+if TYPE_CHECKING:
+    from marimo._runtime.runtime import Kernel
+
+MOST_FUNCTIONS: Final = 200
+_DESCRIPTION: Final = 4_000
+_SCHEMA_BYTES: Final = 1 << 15
+_SECONDS: Final = 1.0
+_CONSOLE: Final = 20_000
+_INTERRUPTED: Final = wire.CellError(type="Interrupted", message="The call was interrupted before it finished.")
+_NOTHING: Final = object()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """The kernel that functions are called in."""
+
+    kernel: Kernel
+    context: KernelRuntimeContext
+    loop: asyncio.AbstractEventLoop
+    captured: DescriptorCapture | None
+
+
+def list_functions(asked: wire.ListFunctions, kernel: Kernel) -> wire.Functions:
+    """Every marked function that a cell defines, by the name it is defined under."""
+    found = [_told(name, function, kernel) for name, function in _marked(kernel)]
+    return wire.Functions(request=asked.request, functions=found[:MOST_FUNCTIONS])
+
+
+def call_function(asked: wire.CallFunction, place: Place) -> wire.FunctionEnded:
+    """Call one. Whatever it does, its answer is a value; only the host's kill handle ends it otherwise."""
+    known = dict(_marked(place.kernel))
+    function = known.get(asked.name)
+    if function is None:
+        there = ", ".join(sorted(known)[:50]) or "none; run the cell that defines it first"
+        return _refused(asked, f"No function {asked.name[:80]!r} is marked with @cellwright.tool. There is: {there}.")
+    return _Calling(asked, place, _cell_of(asked.name, place.kernel)).outcome(function)
+
+
+def _marked(kernel: Kernel) -> Iterator[tuple[str, Callable[..., Any]]]:
+    for name in sorted(kernel.graph.definitions):
+        value: Any = kernel.globals.get(name)
+        # Asked of the instance's own dictionary: no code of the value's runs for it.
+        if not isinstance(value, type) and identity.instance_attributes(value).get(MARK) is True and callable(value):
+            yield name, value
+
+
+def _cell_of(name: str, kernel: Kernel) -> CellId_t:
+    return min(kernel.graph.definitions[name])
+
+
+def _told(name: str, function: Callable[..., Any], kernel: Kernel) -> wire.FunctionSpec:
+    cell = _cell_of(name, kernel)
+
+    def told() -> wire.FunctionSpec:
+        parameters = msgspec.json.encode(schema_of(slots_of(function)))
+        if len(parameters) > _SCHEMA_BYTES:
+            raise ValueError("its parameters take too much to describe")
+        description = (inspect.getdoc(function) or "")[:_DESCRIPTION]
+        return wire.FunctionSpec(name=name, cell=cell, description=_encodable(description), parameters=parameters)
+
+    def problem(error: BaseException) -> wire.FunctionSpec:
+        why = f"{type(error).__name__}: {error}"[:300]
+        return wire.FunctionSpec(name=name, cell=cell, problem=_encodable(why))
+
+    return within(_SECONDS, told, problem)
+
+
+def _refused(asked: wire.CallFunction, message: str) -> wire.FunctionEnded:
+    return wire.FunctionEnded(request=asked.request, refused=_encodable(message[:2_000]))
+
+
+# ── one call ──
+
+
+class _NotFit(Exception):
+    """The arguments are not for this function. Private, so that no function can raise it."""
+
+
+class _Calling:
+    """One call and what it leaves behind."""
+
+    def __init__(self, asked: wire.CallFunction, place: Place, cell: CellId_t) -> None:
+        self._asked = asked
+        self._place = place
+        self._cell = cell
+        self._printed = _Printed()
+        self._task: asyncio.Future[Any] | None = None
+        self._interrupts = 0
+        self._is_over = False
+
+    def outcome(self, function: Callable[..., Any]) -> wire.FunctionEnded:
+        kernel = self._place.kernel
+        before, states = dict(kernel.globals), set(kernel.state_updates)
+        value, error, refused = None, None, ""
+        handler = signal.getsignal(signal.SIGINT)
+        try:
+            signal.signal(signal.SIGINT, self._on_interrupt)
+            value = self._result(function)
+            self._is_over = True
+        except _NotFit as misfit:
+            refused = _encodable(f"{self._asked.name}: {misfit}"[:2_000])
+        except KeyboardInterrupt:
+            error = _INTERRUPTED
+        except BaseException as raised:  # noqa: BLE001  # SystemExit and mo.stop() too: it is one call, not the kernel
+            error = self._error(raised)
+        finally:
+            self._is_over = True
+            signal.signal(signal.SIGINT, handler)
+        rebound = _put_back(kernel.globals, before)
+        return wire.FunctionEnded(
+            request=self._asked.request,
+            cell=self._cell,
+            value=value,
+            error=error,
+            refused=refused,
+            console=self._said(),
+            rebound=rebound,
+            stale=self._stale_after(states),
+        )
+
+    def _result(self, function: Callable[..., Any]) -> wire.Value:
+        printed = self._printed
+        with (
+            self._place.context.with_cell_id(self._cell),
+            contextlib.redirect_stdout(printed),
+            contextlib.redirect_stderr(printed),
+        ):
+            positional, keyed = self._arguments(function)
+            made = function(*positional, **keyed)
+            if inspect.isawaitable(made):
+                self._task = asyncio.ensure_future(made, loop=self._place.loop)
+                made = self._place.loop.run_until_complete(self._task)
+            return value_of("result", made, tokens=self._asked.tokens, json_bytes=self._asked.json_bytes)
+
+    def _arguments(self, function: Callable[..., Any]) -> tuple[list[Any], dict[str, Any]]:
+        try:
+            return fit(slots_of(function), msgspec.json.decode(self._asked.arguments, type=dict[str, Any]))
+        except (BadArguments, msgspec.MsgspecError) as error:
+            raise _NotFit(str(error)) from error
+
+    def _on_interrupt(self, _: int, __: FrameType | None) -> None:
+        """As `asyncio.Runner` does: a coroutine is cancelled first, then whatever runs is broken off."""
+        if self._is_over:
+            return
+        self._interrupts += 1
+        if self._interrupts == 1 and self._task is not None and not self._task.done():
+            self._task.cancel()
+            self._place.loop.call_soon_threadsafe(lambda: None)
+            return
+        raise KeyboardInterrupt
+
+    def _error(self, raised: BaseException) -> wire.CellError:
+        if isinstance(raised, asyncio.CancelledError) and self._interrupts:
+            return _INTERRUPTED
+        return faults.raised(raised, cell=self._cell)
+
+    def _said(self) -> str:
+        if self._place.captured is not None:
+            self._place.captured.drain(self._printed.take, _CONSOLE)
+        return _encodable(self._printed.text())
+
+    def _stale_after(self, states: set[Any]) -> list[str]:
+        """A state that was set makes the cells that read it stale; they do not run by themselves."""
+        kernel = self._place.kernel
+        stale: set[CellId_t] = set()
+        for state in [state for state in kernel.state_updates if state not in states]:
+            stale |= kernel._find_cells_for_state(state, kernel.state_updates.pop(state))
+        if stale:
+            kernel.graph.set_stale(stale, prune_imports=True)
+        return [str(cell_id) for cell_id, cell in kernel.graph.cells.items() if cell.stale]
+
+
+def _put_back(variables: dict[str, Any], before: dict[str, Any]) -> list[str]:
+    """Bind every name again as it was; says which were not."""
+    names = [name for name in variables if variables[name] is not before.get(name, _NOTHING)]
+    names += [name for name in before if name not in variables]
+    for name in names:
+        if name in before:
+            variables[name] = before[name]
+        else:
+            del variables[name]
+    return [_encodable(name[:100]) for name in names[:20] if type(name) is str]
+
+
+class _Printed(io.TextIOBase):
+    """What a call prints; the beginning of it, if it is long."""
+
+    def __init__(self) -> None:
+        self._parts: list[str] = []
+        self._left = _CONSOLE
+        self._dropped = 0
+
+    def write(self, text: str) -> int:
+        """Keep it while there is room."""
+        self.take(text)
+        return len(text)
+
+    def take(self, text: str) -> None:
+        """The same for what came through a descriptor."""
+        kept = text[: self._left]
+        self._left -= len(kept)
+        self._dropped += len(text) - len(kept)
+        if kept:
+            self._parts.append(kept)
+
+    def writable(self) -> bool:
+        """Always."""
+        return True
+
+    def text(self) -> str:
+        """All that was kept."""
+        more = f"\n… {self._dropped:,} more characters were printed and dropped …\n" if self._dropped else ""
+        return "".join(self._parts) + more
+
+
+def _encodable(text: str) -> str:
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
