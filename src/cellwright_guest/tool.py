@@ -23,6 +23,18 @@ def tool(function: Function) -> Function:
     return function
 
 
+_host: dict[str, ModuleType] = {}
+
+
+def note_host() -> None:
+    """In a zygote: which modules are the host's. A kernel that looked through all would copy a page for each name."""
+    _host.update({
+        name: module
+        for name, module in sys.modules.items()
+        if name == _PACKAGE or name.startswith(f"{_PACKAGE}.")
+    })  # fmt: skip
+
+
 def offer() -> None:
     """From here on, `import cellwright` in this process gives a notebook what is meant for it, and nothing of the host.
 
@@ -31,6 +43,9 @@ def offer() -> None:
     module = ModuleType(_PACKAGE, "What a notebook may use of Cellwright.")
     module.__spec__ = ModuleSpec(_PACKAGE, None)
     module.__dict__.update(tool=tool, __all__=["tool"])
-    for name in [name for name in sys.modules if name == _PACKAGE or name.startswith(f"{_PACKAGE}.")]:
-        del sys.modules[name]
+    if not _host:
+        note_host()
+    for name in _host:
+        # Kept in our own list: taking a module apart would touch more than leaving it.
+        sys.modules.pop(name, None)
     sys.modules[_PACKAGE] = module

@@ -52,8 +52,7 @@ def main(descriptor: int) -> NoReturn:
     signal.signal(signal.SIGCHLD, _wake)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.set_wakeup_fd(child_signal.fileno(), warn_on_full_buffer=False)
-    gc.collect()
-    gc.freeze()
+    _settle()
     zygote = Zygote(starter, driver)
     threads = len(os.listdir("/proc/self/task"))  # noqa: PTH208
     zygote.say({"op": "ready", "pid": os.getpid(), "threads": threads, "patches": patched})
@@ -90,10 +89,18 @@ def _warm_one_more(later: list[str], zygote: Zygote) -> None:
     if not later:
         from cellwright.sandbox import huge_pages
 
-        gc.collect()
-        gc.freeze()
+        _settle()
         huge_pages.gather()
         zygote.say({"op": "warm"})
+
+
+def _settle() -> None:
+    """What stays as it is from here on lies still: a kernel that need not touch it need not copy it."""
+    from cellwright_guest import tool
+
+    tool.note_host()
+    gc.collect()
+    gc.freeze()
 
 
 def _nothing() -> None:
