@@ -1,7 +1,7 @@
 """A worker for tests that kill: does one assignment with tools that leave their traces in files, or in a notebook.
 
-`HOME WHERE FOLDER CRASH-POINT VISIT TOOLS`: dies at the visit to that point (`-`: never); `TOOLS` is `files` or the
-path of a notebook. What came of the assignment stands in `report.json`.
+`HOME WHERE FOLDER CRASH-POINT VISIT TOOLS`: dies at the visit to that point (`-`: never); `TOOLS` is `files`,
+`programs` (the same in code mode) or the path of a notebook. What came of the assignment stands in `report.json`.
 """
 
 from __future__ import annotations
@@ -15,14 +15,17 @@ from typing import Any, cast
 
 import anyio
 
+from cellwright.agents.programs import programs
 from cellwright.app import open_notebook
 from cellwright.journal import CrashPoint, Finding, Found, NotFound, crash_at
 from cellwright.journal.crash import AtCrashPoint, carry_on
-from cellwright.kernel import OpenNotebook
+from cellwright.kernel import KernelPool, OpenNotebook
+from cellwright.sandbox import probe
+from cellwright.sandbox.actions import ActionWorker
 from cellwright.settings import Settings
 from cellwright.testing import ProviderServer
 from cellwright.tools.tool import Calling, Tool, tool
-from tests.agents.workshop import an_assignment, finish, open_workshop
+from tests.agents.workshop import a_role, an_assignment, finish, open_workshop
 from tests.models.houses import House, Warm
 
 
@@ -55,15 +58,24 @@ async def main(home: str, where: str, folder: str, point: str, visit: str, tools
     at = carry_on if point == "-" else crash_at(CrashPoint(point), int(visit))
     # The provider and the gateway live elsewhere, and outlive this process.
     house = House(home=Path(home), provider=cast("ProviderServer", None), warm=Warm(socket="/nowhere"))
-    async with _notebook(tools, Path(folder)) as notebook:
+    async with _notebook(tools, Path(folder)) as notebook, _programs(tools, Path(folder)) as studio:
         here = file_tools(Path(folder)) if notebook is None else []
-        await _work(house, where, Path(folder), here, notebook, at)
+        await _work(house, where, Path(folder), here, notebook, at, studio)
 
 
 async def _work(
-    house: House, where: str, folder: Path, tools: list[Tool], notebook: OpenNotebook | None, at: AtCrashPoint
+    house: House,
+    where: str,
+    folder: Path,
+    tools: list[Tool],
+    notebook: OpenNotebook | None,
+    at: AtCrashPoint,
+    studio: dict[str, Any],
 ) -> None:
-    async with open_workshop(house, where, tools=tools, notebook=notebook, at_crash_point=at) as shop:
+    roles = [a_role(style="code" if studio else "tools")]
+    async with open_workshop(
+        house, where, tools=tools, notebook=notebook, at_crash_point=at, roles=roles, studio=studio
+    ) as shop:
         report = await shop.work(an_assignment())
         await anyio.Path(folder / "report.json").write_text(json.dumps(asdict(report)))
 
@@ -71,11 +83,22 @@ async def _work(
 @asynccontextmanager
 async def _notebook(path: str, folder: Path) -> AsyncGenerator[OpenNotebook | None]:
     async with AsyncExitStack() as stack:
-        if path == "files":
+        if path in {"files", "programs"}:
             yield None
         else:
             settings = Settings(home=folder / "state", cache=folder / "cache")
             yield await stack.enter_async_context(open_notebook(path, settings=settings))
+
+
+@asynccontextmanager
+async def _programs(wanted: str, folder: Path) -> AsyncGenerator[dict[str, Any]]:
+    async with AsyncExitStack() as stack:
+        if wanted != "programs":
+            yield {}
+            return
+        pool = await stack.enter_async_context(KernelPool.open(folder / "zygote"))
+        opening = ActionWorker.open(await pool.zygote(), tier=probe().tier)
+        yield {"program": programs(await stack.enter_async_context(opening))}
 
 
 def start(arguments: Sequence[str]) -> None:

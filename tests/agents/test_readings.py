@@ -10,7 +10,7 @@ from typing import Any
 
 import anyio
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 from pydantic_ai.tools import ToolDefinition
@@ -332,6 +332,7 @@ def test_the_tool_tells_the_checklist() -> None:
 
 
 @given(st.text(max_size=100))
+@example("*0")
 def test_whatever_comes_back_is_read_without_failing(text: str) -> None:
     for result in (Done(text=text), Done(text=f"cellwright-answer: {text}"), Refusal(feedback=text)):
         read_answer(result)

@@ -18,6 +18,7 @@ from cellwright.agents.kept_contexts import list_contexts, read_context
 from cellwright.agents.loop import agent_workflow, assignment_json
 from cellwright.agents.studio import Studio
 from cellwright.agents.surroundings import NotebookSight, Sight
+from cellwright.agents.surveying import notebook_survey
 from cellwright.journal import Flow, Journal, OpenQuestion, Workflow
 from cellwright.journal.crash import AtCrashPoint, carry_on
 from cellwright.kernel import OpenNotebook
@@ -27,6 +28,7 @@ from cellwright.testing import CallTool, Received
 from cellwright.tools import Desk, Guard, OnDesk
 from cellwright.tools.notebook_desk import NotebookDesk
 from cellwright.tools.notebook_tools import notebook_tools
+from cellwright.tools.project_files import ProjectFiles
 from cellwright.tools.tool import Done, Tool, ToolResult, tool
 from tests.models.houses import House
 
@@ -131,9 +133,11 @@ async def open_workshop(
         shelf: list[JournalTexts] = []
         is_open = anyio.Event()
         here, seen = list(tools) or [finish], list(sights)
+        more: dict[str, Any] = dict(studio or {})
         if notebook is not None:
             desk = await NotebookDesk.open(notebook, house.home / "desk.json")
             here, seen = [*tools, *notebook_tools(desk)], [*seen, NotebookSight(desk)]
+            more = {"survey": notebook_survey(desk, ProjectFiles(project))} | more
 
         @asynccontextmanager
         async def open_studio(_: Flow, __: Assignment) -> AsyncGenerator[Studio]:
@@ -148,7 +152,7 @@ async def open_workshop(
                 person="ada",
                 roles=built_in_roles() | {role.name: role for role in roles or [a_role()]},
                 sights=seen,
-                **(studio or {}),
+                **more,
             )
 
         journal = await stack.enter_async_context(

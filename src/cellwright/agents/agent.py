@@ -8,9 +8,10 @@ from typing import Any, Final, assert_never
 
 from cellwright.agents.assignment import AgentReport, Assignment, Outcome
 from cellwright.agents.composing import Brief, Moment, compose, is_compacted
-from cellwright.agents.context import Prompt
+from cellwright.agents.context import Prompt, fence
 from cellwright.agents.history import Became, Did, Heard, Turn, times_repeated
 from cellwright.agents.kept_contexts import Known, context_fact, encode, known_after
+from cellwright.agents.mending_step import Made, Mended, Mender
 from cellwright.agents.steering import Orders, listen
 from cellwright.agents.studio import Studio
 from cellwright.agents.styles import FINISH, Actions, Malformed, Words, arguments_text, offered, read_answer
@@ -78,7 +79,7 @@ class Agent:
         self._assignment = assignment
         self._studio = studio
         self._brief = brief
-        self._caller: Guarded = studio.caller(brief.role, flow.id)
+        self._caller: Guarded = studio.caller(brief.role, flow.id, is_attended=assignment.is_attended)
         self._toolset = self._caller.toolset
         self._offered = offered(self._toolset, brief.style)
         self._thinker = Thinker(
@@ -95,6 +96,14 @@ class Agent:
         self._news = ""
         self._known: Known = {}
         self._used = _Used(limits=assignment.limits)
+        self._mended = Mended()
+        self._mender = Mender(
+            flow=flow,
+            caller=self._caller,
+            survey=studio.survey,
+            put_into_effect=studio.put_into_effect,
+            is_attended=assignment.is_attended,
+        )
 
     @property
     def _step(self) -> int:
@@ -146,9 +155,16 @@ class Agent:
     def compose(self, seen: Sequence[Seen]) -> Prompt:
         """What the model reads now."""
         before = Turn(number=self._step, heard=self._heard, news=self._news)
-        advice = self._studio.advise(self._turns) if self._studio.advise is not None else ""
+        advice = self._advice()
         moment = Moment(step=self._step, before=before, seen=seen, advice=advice)
         return compose(self._brief, self._toolset, self._thinker.tools, self._turns, moment)
+
+    def _advice(self) -> str:
+        """What to consider about failures that were not mended, with what that needs; what is data, fenced."""
+        mended = self._mended
+        advised = [self._studio.advise(turns) for turns in _to_advise_on(self._turns, mended)]
+        material = [fence(each.text, nonce=self._brief.nonce, source=each.name) for each in mended.material]
+        return "\n".join(dict.fromkeys(filter(None, [*advised, *mended.words, *material])))
 
     async def think(self, prompt: Prompt) -> Answer | Ended:
         """The model's answer, asked for until there is one or somebody says to stop."""
@@ -223,6 +239,7 @@ class Agent:
     async def act(self, answer: Answer) -> Ended | None:
         """Do what the model wants, and remember what came of it."""
         style = self._brief.style
+        self._mended = Mended()
         reading = read_answer(read_response(answer), step=self._step, style=style, tools=self._offered)
         match reading:
             case Actions():
@@ -241,9 +258,16 @@ class Agent:
         for result in results:
             if isinstance(result, Done) and isinstance(result.value, dict) and "artifact" in result.value:
                 self._used.artifacts[str(result.value["artifact"])] = None
-        self._add(said=actions.said, did=did, feedback=actions.note)
         ending = next((result for result in results if isinstance(result, Done) and result.ends), None)
-        return None if ending is None else _finished(ending)
+        if ending is not None:
+            self._add(said=actions.said, did=did, feedback=actions.note)
+            return _finished(ending)
+        mended = self._mended = await self._mender.mend(self._step, actions.calls, results)
+        more = tuple(_did_for_it(each) for each in mended.made)
+        self._add(said=actions.said, did=(*did, *more), feedback=f"{actions.note} {mended.feedback}".strip())
+        if mended.gives_up:
+            return Ended(outcome="gave-up", why=mended.gives_up)
+        return Ended(outcome="stopped", why=mended.stops) if mended.stops else None
 
     async def _call(self, calls: Sequence[ToolCall]) -> list[ToolResult]:
         """The calls in order. Finishing counts only if what was called with it worked."""
@@ -289,6 +313,27 @@ class Agent:
         )
 
 
+# ── advice ──
+
+
+def _to_advise_on(turns: list[Turn], mended: Mended) -> list[list[Turn]]:
+    """The turns as whoever advises should see them: without failures that are dealt with.
+
+    A mend that did not help comes after what it was for: the next thing to do is another.
+    """
+    if not turns or not (mended.settled or mended.made):
+        return [turns]
+    *before, last = turns
+    made = {each.call.id for each in mended.made}
+    own = tuple(did for did in last.did if did.id not in made)
+    left = tuple(did for did in own if did.id not in mended.settled)
+    seen = [[*before, replace(last, did=left)]]
+    if made:
+        tried = tuple(did for did in last.did if did.id in made)
+        seen.append([*before, replace(last, did=own), replace(last, did=tried)])
+    return seen
+
+
 # ── reading results ──
 
 
@@ -301,6 +346,12 @@ def _did(call: ToolCall, result: ToolResult) -> Did:
         became=_became(result),
         is_untrusted=isinstance(result, Done) and result.is_untrusted,
     )
+
+
+def _did_for_it(made: Made) -> Did:
+    """A mend, told as what it was: why, and what came of it; all of it data, since names in it come from there."""
+    did = _did(made.call, made.result)
+    return replace(did, text=f"{made.reason}\n{did.text}", is_untrusted=True)
 
 
 def _became(result: ToolResult) -> Became:

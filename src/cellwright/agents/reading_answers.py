@@ -100,9 +100,17 @@ async def evaluate_answer(how: str, evaluate: Evaluate) -> Answer:
 def answer_code(how: str) -> str | None:
     """A cell that prints the value in a form programs can read, and defines nothing; None if it cannot be one."""
     try:
-        *before, last = ast.parse(how).body
+        code = _answer_code(how)
+        # What the grammar allows the compiler may still refuse: `return *x`.
+        if code is not None:
+            compile(code, "reading", "exec", dont_inherit=True)
+        return code
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         return None
+
+
+def _answer_code(how: str) -> str | None:
+    *before, last = ast.parse(how).body
     if not isinstance(last, ast.Expr):
         return None
     body = [*(ast.unparse(statement) for statement in before), f"return {ast.unparse(last.value)}"]

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from cellwright.agents.history import Turn
+from cellwright.agents.mending import advise
+from cellwright.agents.readings_tool import readings_tool
+from cellwright.agents.recoveries import Scene
 from cellwright.agents.role import Role, built_in_roles
 from cellwright.agents.skills import Skill
-from cellwright.agents.styles import PROGRAM
+from cellwright.agents.styles import PROGRAM, READINGS
 from cellwright.agents.surroundings import Sight
 from cellwright.models.calls import Call, Outcome
 from cellwright.models.reports import ModelsReport
-from cellwright.policy import Actor, Masker
+from cellwright.policy import Action, Actor, Masker
 from cellwright.tools.calling import Guarded, standard
 from cellwright.tools.guard import Guard
 from cellwright.tools.kept_texts import KeptTexts
@@ -34,6 +37,10 @@ class Models(Protocol):
 
 Advise = Callable[[Sequence[Turn]], str]
 """From what was done to what should be considered next; empty: nothing. Pure: a replay must say the same."""
+Survey = Callable[[Sequence[str]], Awaitable[Scene]]
+"""The notebook around a failure; it gets the keys of the calls with which the agent changed it."""
+PutIntoEffect = Callable[[Action], Awaitable[None]]
+"""Makes leave for the notebook's code count in this process: a host it may reach. Doing it again changes nothing."""
 MakeProgram = Callable[[Guarded], Tool]
 """The tool that runs programs over a caller's tools."""
 
@@ -56,7 +63,10 @@ class Studio:
     sights: Sequence[Sight] = ()
     limits_text: str = ""
     """What the notebook's code may use, in words."""
-    advise: Advise | None = None
+    advise: Advise = advise
+    survey: Survey | None = None
+    """Where failures are mended; without it only with words."""
+    put_into_effect: PutIntoEffect | None = None
     program: MakeProgram | None = None
 
     def toolset(self, role: Role) -> Toolset:
@@ -66,16 +76,28 @@ class Studio:
             return all_tools
         return all_tools.only([name for name in all_tools.names if name in role.tools])
 
-    def caller(self, role: Role, agent: str) -> Guarded:
-        """Who makes this agent's calls: judged, recorded, masked, bounded. With programs, a tool for those as well."""
-        who = self.actor(role, agent)
-        toolset = self.toolset(role)
-        caller = standard(toolset, guard=self.guard, masker=self.masker, who=who, kept=self.kept)
-        if self.program is None or PROGRAM in toolset:
+    def caller(self, role: Role, agent: str, *, is_attended: bool = True) -> Guarded:
+        """Who makes this agent's calls: judged, recorded, masked, bounded.
+
+        A role that has them gets the tools that are made of others: comparing readings, and programs.
+        """
+        caller = self._over(self.toolset(role), role, agent)
+        if READINGS not in caller.toolset and _has_readings(role, caller.toolset):
+            readings = readings_tool(caller, attended=is_attended)
+            caller = self._over(Toolset([*caller.toolset, readings]), role, agent)
+        if self.program is None or PROGRAM in caller.toolset:
             return caller
-        extended = Toolset([*toolset, self.program(caller)])
-        return standard(extended, guard=self.guard, masker=self.masker, who=who, kept=self.kept)
+        return self._over(Toolset([*caller.toolset, self.program(caller)]), role, agent)
+
+    def _over(self, toolset: Toolset, role: Role, agent: str) -> Guarded:
+        who = self.actor(role, agent)
+        return standard(toolset, guard=self.guard, masker=self.masker, who=who, kept=self.kept)
 
     def actor(self, role: Role, agent: str) -> Actor:
         """Who acts, for the audit trail."""
         return Actor(person=self.person, agent=agent, role=role.name)
+
+
+def _has_readings(role: Role, toolset: Toolset) -> bool:
+    """Readings are tried in cells, and asked about."""
+    return bool({"*", READINGS} & set(role.tools)) and "apply" in toolset and "ask_person" in toolset

@@ -21,7 +21,8 @@ Style = Literal["tools", "one-call", "code"]
 PROGRAM: Final = "run_program"
 """The tool that runs a program over the others."""
 FINISH: Final = "finish"
-_ALWAYS_CALLED: Final = frozenset({PROGRAM, FINISH, "ask_person"})
+READINGS: Final = "compare_readings"
+_ALWAYS_CALLED: Final = frozenset({PROGRAM, FINISH, READINGS, "ask_person"})
 """What is called, not programmed, in code mode: it waits for a person or ends the work."""
 _CUT_OFF: Final = "Your answer was cut off at the longest there may be. Say less, or do it in several steps."
 

@@ -1,0 +1,344 @@
+"""Mending in the loop: what failed in a turn is decided on in one step, and what is certain is done without a model.
+
+The notebook is looked at inside the step; what follows from it (leave, calls, a question) are steps of their own, so a
+replay does the same.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, Final, assert_never
+
+from pydantic import Field
+
+from cellwright.agents.failures import Failure, Passed, attempts
+from cellwright.agents.focus import focus
+from cellwright.agents.mending import mend
+from cellwright.agents.reading_answers import Listed, evaluate_answer
+from cellwright.agents.readings import in_scratch_cell
+from cellwright.agents.recoveries import (
+    AskPerson,
+    ChangeStrategy,
+    Deterministic,
+    Focused,
+    GiveUp,
+    Material,
+    Recovery,
+    Scene,
+)
+from cellwright.agents.studio import PutIntoEffect, Survey
+from cellwright.agents.styles import PROGRAM
+from cellwright.errors import Defect
+from cellwright.journal import Flow, Json, Question
+from cellwright.notebook import Edit, EditCell, graph
+from cellwright.policy import action_json, parse_action
+from cellwright.tools.calling import Guarded
+from cellwright.tools.guard import Refused
+from cellwright.tools.notebook_tools import ASKED
+from cellwright.tools.tool import Done, Refusal, ToolCall, ToolResult
+
+APPLY: Final = "apply"
+_TABLES: Final = 6
+_MATERIAL: Final = 12
+
+_Kept = Annotated[Failure | Passed, Field(union_mode="left_to_right")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Call:
+    name: str
+    arguments: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Certain:
+    """What is done without a model."""
+
+    about: int
+    """Which of the turn's calls."""
+    reason: str
+    calls: tuple[_Call, ...]
+    wants: tuple[Any, ...]
+    """Actions, as JSON."""
+    otherwise: str
+    """What to say if it may not be done."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asks:
+    about: int
+    question: str
+    options: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Decided:
+    """What a step keeps."""
+
+    attempts: tuple[_Kept, ...] = ()
+    certain: tuple[_Certain, ...] = ()
+    asks: tuple[_Asks, ...] = ()
+    open: tuple[int, ...] = ()
+    """Calls whose failures are a model's work."""
+    spoken: tuple[int, ...] = ()
+    """Calls about which `words` says what there is to say."""
+    words: tuple[str, ...] = ()
+    material: tuple[Material, ...] = ()
+    gives_up: str = ""
+    tables: tuple[str, ...] = ()
+    """Whose exact columns would help."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Made:
+    """A call that was made for the agent."""
+
+    call: ToolCall
+    result: ToolResult
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mended:
+    """What was done about a turn's failures."""
+
+    made: tuple[Made, ...] = ()
+    settled: frozenset[str] = frozenset()
+    """Calls of the turn whose failures need no advice any more."""
+    feedback: str = ""
+    words: tuple[str, ...] = ()
+    """Ours; what there is to say besides advice."""
+    material: tuple[Material, ...] = ()
+    """Data a model needs to mend the rest; to be fenced."""
+    gives_up: str = ""
+    stops: str = ""
+    """A person wants it to stop here."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Mender:
+    """Mends what fails in one agent's turns. All it remembers follows from recorded steps."""
+
+    flow: Flow
+    caller: Guarded
+    survey: Survey | None
+    put_into_effect: PutIntoEffect | None
+    is_attended: bool
+    _history: list[Failure | Passed] = field(default_factory=list[Failure | Passed])
+    _keys: list[str] = field(default_factory=list[str])
+
+    async def mend(self, step: int, calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> Mended:
+        """Do what is certain, ask where only a person can say; the rest is for the model."""
+        self._keys += [f"{self.flow.id}/{each}" for call, result in zip(calls, results, strict=True)
+                       for each in _ids(call, result)]  # fmt: skip
+        now = [attempt for result in results for attempt in attempts(result)]
+        if not any(isinstance(attempt, Failure) for attempt in now) and not self._may_flicker(now):
+            self._history += now
+            return Mended()
+        numbers = itertools.count(1)
+        decided = await self._decide(f"mend {step}", results, {})
+        if decided.tables:
+            columns = await self._columns(decided.tables, step, numbers)
+            decided = await self._decide(f"mend {step} with columns", results, columns)
+        self._history += decided.attempts
+        return await self._carry_out(decided, step, numbers, [call.id for call in calls])
+
+    def _may_flicker(self, now: Sequence[Failure | Passed]) -> bool:
+        failed = {attempt.cell for attempt in self._history if isinstance(attempt, Failure)}
+        return any(attempt.cell in failed for attempt in now)
+
+    # ── deciding ──
+
+    async def _decide(
+        self, name: str, results: Sequence[ToolResult], columns: Mapping[str, tuple[str, ...]]
+    ) -> _Decided:
+        async def look_and_decide() -> _Decided:
+            scene = Scene() if self.survey is None else await self.survey(self._keys)
+            scene = replace(scene, columns=dict(columns), is_attended=self.is_attended)
+            return self._decided(results, scene)
+
+        return await self.flow.step(name, look_and_decide, returns=_Decided)
+
+    def _decided(self, results: Sequence[ToolResult], scene: Scene) -> _Decided:
+        known = () if self.survey is None else (scene.document,)
+        found: dict[tuple[Any, ...], Failure | Passed] = {}
+        decided = _Decided()
+        for about, result in enumerate(results):
+            now = attempts(result, document=known[0] if known else None)
+            failed = [attempt for attempt in now if isinstance(attempt, Failure)]
+            for each in mend(result, self._history, scene):
+                # What failed before and passes now is no failure of this call: there is only something to say.
+                is_now = any(failure.essence == each.failure.essence for failure in failed)
+                recovery = each.recovery if is_now else focus(each.failure, scene)
+                decided = self._with(decided, about, each.failure, recovery, scene, is_now=is_now)
+            # The same several times in one turn is one attempt.
+            found |= {_once(attempt): attempt for attempt in now}
+        return replace(decided, attempts=tuple(found.values()))
+
+    def _with(
+        self, decided: _Decided, about: int, failure: Failure, recovery: Recovery, scene: Scene, *, is_now: bool
+    ) -> _Decided:
+        if isinstance(recovery, Deterministic) and not self._can(recovery):
+            recovery, is_now = focus(failure, scene), False
+        match recovery:
+            case Deterministic():
+                planned = _Certain(
+                    about=about,
+                    reason=recovery.reason,
+                    calls=_calls(recovery),
+                    wants=tuple(action_json(action) for action in recovery.wants),
+                    otherwise=focus(failure, scene).words,
+                )
+                is_known = any(planned.calls == other.calls for other in decided.certain)
+                return decided if is_known else replace(decided, certain=(*decided.certain, planned))
+            case Focused(words=words, material=material) if is_now:
+                return replace(
+                    decided,
+                    open=(*decided.open, about),
+                    material=(*decided.material, *material)[:_MATERIAL],
+                    tables=_tables(failure, scene) or decided.tables,
+                )
+            case Focused(words=words):
+                return replace(decided, words=(*decided.words, words), spoken=(*decided.spoken, about))
+            case ChangeStrategy():
+                return replace(decided, open=(*decided.open, about))
+            case AskPerson(question=question, options=options):
+                asks = _Asks(about=about, question=question, options=options)
+                return replace(decided, asks=(*decided.asks, asks))
+            case GiveUp(why=why):
+                return replace(decided, gives_up=decided.gives_up or why)
+            case _:
+                assert_never(recovery)
+
+    def _can(self, recovery: Deterministic) -> bool:
+        """Whether the agent has the tools for it, and leave would change something."""
+        has_tools = all(call.name in self.caller.toolset for call in _calls(recovery))
+        return has_tools and (not recovery.wants or self.put_into_effect is not None)
+
+    async def _columns(
+        self, tables: Sequence[str], step: int, numbers: itertools.count[int]
+    ) -> dict[str, tuple[str, ...]]:
+        """The exact column names, asked of the kernel through the agent's own calls."""
+
+        async def call(name: str, arguments: Mapping[str, Json]) -> ToolResult:
+            return await self._call(ToolCall(id=f"s{step}m{next(numbers)}", name=name, arguments=dict(arguments)))
+
+        columns: dict[str, tuple[str, ...]] = {}
+        for table in tables[:_TABLES]:
+            code = f"[str(_column) for _column in {table}.columns]"
+            answer = await evaluate_answer(code, in_scratch_cell(call))
+            if isinstance(answer, Listed) and answer.is_whole:
+                columns[table] = answer.texts()
+        return columns
+
+    # ── doing ──
+
+    async def _carry_out(
+        self, decided: _Decided, step: int, numbers: itertools.count[int], ids: Sequence[str]
+    ) -> Mended:
+        if decided.gives_up:
+            return Mended(gives_up=decided.gives_up)
+        made: list[Made] = []
+        words = list(decided.words)
+        for certain in decided.certain:
+            done = await self._do(certain, step, numbers)
+            made += done
+            words += [] if done else [f"It may not be done. {certain.otherwise}"]
+        self._history += [attempt for each in made for attempt in attempts(each.result)]
+        told = [f"Done for you, because it was certain: {', '.join(each.call.id for each in made)}."] if made else []
+        stops = ""
+        for asks in decided.asks:
+            answer = await self._ask(asks)
+            stops = stops or ("The person said so after a failure." if answer == asks.options[-1] else "")
+            told.append(f"The person was asked what to do about this failure, and answered: {answer}")
+        settled = {each.about for each in (*decided.certain, *decided.asks)} | set(decided.spoken)
+        return Mended(
+            made=tuple(made),
+            settled=frozenset(ids[about] for about in settled - set(decided.open)),
+            feedback=" ".join(told),
+            words=tuple(words),
+            material=decided.material,
+            stops=stops,
+        )
+
+    async def _do(self, certain: _Certain, step: int, numbers: itertools.count[int]) -> list[Made]:
+        """The calls in order, until one does not work; none without leave."""
+        if not await self._has_leave(certain):
+            return []
+        made: list[Made] = []
+        for wanted in certain.calls:
+            call = ToolCall(id=f"s{step}m{next(numbers)}", name=wanted.name, arguments=wanted.arguments)
+            result = await self._call(call)
+            made.append(Made(call=call, result=result, reason=certain.reason))
+            if isinstance(result, Refusal) or not _worked(result):
+                break
+        return made
+
+    async def _has_leave(self, certain: _Certain) -> bool:
+        for wanted in certain.wants:
+            action = parse_action(wanted)
+            permit = await self.caller.guard.permit(self.flow, action, self.caller.who)
+            if isinstance(permit, Refused):
+                return False
+            if self.put_into_effect is not None:
+                # Not in a step: what it changes is this process, so a replay must do it again.
+                await self.put_into_effect(action)
+            await self.caller.guard.record_result(self.flow, permit, "done")
+        return True
+
+    async def _call(self, call: ToolCall) -> ToolResult:
+        self._keys.append(f"{self.flow.id}/{call.id}")
+        return await self.caller.call(self.flow, call)
+
+    async def _ask(self, asks: _Asks) -> str:
+        said: Any = await self.flow.ask(Question(topic=ASKED, text=asks.question, choices=asks.options))
+        return str(said.get("choice", said) if isinstance(said, dict) else said)
+
+
+def _once(attempt: Failure | Passed) -> tuple[Any, ...]:
+    return (attempt.cell, *attempt.essence) if isinstance(attempt, Failure) else (attempt.cell,)
+
+
+def _ids(call: ToolCall, result: ToolResult) -> list[str]:
+    """The call, and those a program made."""
+    match result:
+        case Done(value={"calls": list(inner)}) if call.name == PROGRAM:
+            found: list[Any] = inner  # pyright: ignore[reportUnknownVariableType]  # JSON
+            return [call.id, *(str(each["id"]) for each in found)]
+        case _:
+            return [call.id]
+
+
+def _calls(recovery: Deterministic) -> tuple[_Call, ...]:
+    edits = [_edit(edit) for edit in recovery.edits]
+    first = (_Call(name=APPLY, arguments={"edits": edits}),) if edits else ()
+    return (*first, *(_Call(name=call.name, arguments=dict(call.arguments)) for call in recovery.calls))
+
+
+def _edit(edit: Edit) -> dict[str, Any]:
+    if not isinstance(edit, EditCell):
+        raise Defect(f"A certain mend only changes code, not {type(edit).__name__}.")
+    return {"op": "edit", "cell": edit.cell, "base_version": edit.base_version, "code": edit.code}
+
+
+def _tables(failure: Failure, scene: Scene) -> tuple[str, ...]:
+    """Tables that the agent's own failed cell reads and whose exact columns are not known yet."""
+    if failure.kind != "missing-column" or failure.cell is None or scene.columns:
+        return ()
+    if failure.cell not in scene.own_cells:
+        return ()
+    node = graph(scene.document).nodes.get(failure.cell)
+    read = node.refs if node is not None else frozenset[str]()
+    return tuple(sorted(each.name for each in scene.previews if each.kind == "dataframe" and each.name in read))
+
+
+def _worked(result: ToolResult) -> bool:
+    match result:
+        case Done(value={"ok": False}):
+            return False
+        case Done():
+            return True
+        case _:
+            return False

@@ -1,0 +1,345 @@
+"""Code mode: a program over an agent's own tools, as one tool. Its calls are judged and recorded like any others.
+
+Where the program stands is kept at every pause. Killed in the middle, it goes on from there in a new worker, and the
+calls that were answered are not made again.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Final, Literal, assert_never
+
+from pydantic import Field, TypeAdapter
+
+from cellwright.agents.studio import MakeProgram
+from cellwright.agents.styles import PROGRAM, programmed
+from cellwright.errors import UserError
+from cellwright.journal import Flow, Json
+from cellwright.notebook import clip
+from cellwright.sandbox.actions import (
+    ActionWorker,
+    Failed,
+    Failure,
+    Finished,
+    Lost,
+    Paused,
+    ProgramLimits,
+    ProgramRun,
+    Step,
+    ToolSignature,
+)
+from cellwright.sandbox.actions.steps import FailureKind
+from cellwright.tools.calling import Guarded
+from cellwright.tools.tool import (
+    Calling,
+    Done,
+    ErrorKind,
+    Refusal,
+    Tool,
+    ToolCall,
+    ToolError,
+    ToolResult,
+    Toolset,
+    result_text,
+    tool,
+)
+
+LIMITS: Final = ProgramLimits(state_bytes=4 << 20)
+"""Every pause is written into the journal, so its state is smaller than the interpreter's own limit."""
+_WORKERS: Final = 3
+"""So many may be lost under one piece of a program."""
+_NAMED_CALLS: Final = 30
+_FAILED_TOKENS: Final = 600
+_RAISED: Final[dict[ErrorKind, str]] = {
+    "bad-arguments": "ValueError",
+    "not-found": "LookupError",
+    "timed-out": "TimeoutError",
+}
+
+
+def programs(worker: ActionWorker, *, limits: ProgramLimits = LIMITS) -> MakeProgram:
+    """For `Studio.program`: agents write programs, and this worker runs them."""
+
+    def make(caller: Guarded) -> Tool:
+        return program_tool(worker, caller, limits=limits)
+
+    return make
+
+
+def program_tool(worker: ActionWorker, caller: Guarded, *, limits: ProgramLimits = LIMITS) -> Tool:
+    """The tool `run_program` over all of the caller's tools but those that ask a person or end the work."""
+    signatures = tuple(_signatures(programmed(caller.toolset)))
+
+    @tool(name=PROGRAM, own_steps=True)
+    async def run_program(
+        calling: Calling,
+        code: Annotated[str, Field(description="Python. The value of its last expression comes back.", min_length=1)],
+    ) -> ToolResult:
+        """Run a small Python program that awaits your functions: loops, conditions, several calls at once.
+
+        `await asyncio.gather(...)` makes calls next to each other. A call that fails raises; catch it if you can go on.
+        There are no files, no network and few modules here: the functions are the only way out. You get back the
+        last expression's value and what was printed, so return or print only what you need.
+        """
+        program = _Program(worker=worker, caller=caller, signatures=signatures, limits=limits, calling=calling)
+        return await program.run(code)
+
+    return run_program
+
+
+def _signatures(toolset: Toolset) -> list[ToolSignature]:
+    found: list[ToolSignature] = []
+    for each in toolset:
+        try:
+            found.append(ToolSignature(name=each.name, description=each.description, parameters=each.parameters))
+        except UserError:
+            # One whose name is no function's can still be called, only not by programs.
+            continue
+    return found
+
+
+# ── where it stands, as the journal keeps it ──
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """A call a paused program waits for."""
+
+    id: int
+    name: str
+    arguments: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Waits:
+    kind: Literal["waits"] = "waits"
+    calls: tuple[_Asked, ...]
+    state: str
+    """In base64; only ever opened in a cage."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ended:
+    kind: Literal["ended"] = "ended"
+    value: Any
+    output: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Broke:
+    kind: Literal["broke"] = "broke"
+    why: FailureKind
+    type: str
+    message: str
+    line: int | None
+    hint: str
+    output: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Gone:
+    """No worker lived long enough to run it."""
+
+    kind: Literal["gone"] = "gone"
+    reason: str
+
+
+_Stands = _Waits | _Ended | _Broke | _Gone
+_STANDS: Final[TypeAdapter[_Stands]] = TypeAdapter(Annotated[_Stands, Field(discriminator="kind")])
+
+
+def _kept(step: Step) -> _Stands:
+    match step:
+        case Paused(calls=calls, state=state):
+            asked = tuple(_Asked(id=call.id, name=call.name, arguments=dict(call.arguments)) for call in calls)
+            return _Waits(calls=asked, state=base64.b64encode(state).decode())
+        case Finished(value=value, output=output):
+            return _Ended(value=value, output=output)
+        case Failed():
+            return _Broke(
+                why=step.kind,
+                type=step.type,
+                message=step.message,
+                line=step.line,
+                hint=step.hint,
+                output=step.output,
+            )
+        case Lost(reason=reason):
+            return _Gone(reason=reason)
+        case _:
+            assert_never(step)
+
+
+# ── running it ──
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Made:
+    """A call the program made, and what came of it."""
+
+    call: ToolCall
+    result: ToolResult
+
+    @property
+    def worked(self) -> bool:
+        match self.result:
+            case Done(value={"ok": False}):
+                return False
+            case Done():
+                return True
+            case _:
+                return False
+
+
+@dataclass(slots=True, kw_only=True)
+class _Program:
+    """One program of an agent. What it knows beside the journal is only a quicker way: the live run."""
+
+    worker: ActionWorker
+    caller: Guarded
+    signatures: tuple[ToolSignature, ...]
+    limits: ProgramLimits
+    calling: Calling
+    live: ProgramRun | None = None
+    made: list[_Made] = field(default_factory=list["_Made"])
+
+    async def run(self, code: str) -> ToolResult:
+        """To its end: piece by piece, each a step, and between them the calls."""
+        stands = await self._step("begin", lambda: self._begin(code))
+        while isinstance(stands, _Waits):
+            waits, answers = stands, await self._answer(stands.calls)
+            stands = await self._step("go on", lambda: self._go_on(code, waits, answers))  # noqa: B023 - awaited at once
+        return _told(stands, self.made)
+
+    async def _step(self, verb: str, work: Any) -> _Stands:
+        async def piece() -> Json:
+            return _STANDS.dump_python(_kept(await work()), mode="json")
+
+        name = f"program {self.calling.call.id} {verb}"
+        return _STANDS.validate_python(await self._flow.step(name, piece))
+
+    @property
+    def _flow(self) -> Flow:
+        return self.calling.flow
+
+    async def _begin(self, code: str) -> Step:
+        step: Step = Lost(reason="it never began", state=None)
+        for _ in range(_WORKERS):
+            self.live = await self.worker.start(code, tools=self.signatures, limits=self.limits)
+            step = self.live.step
+            if not isinstance(step, Lost):
+                break
+        return step
+
+    async def _go_on(self, code: str, waits: _Waits, answers: dict[int, Any]) -> Step:
+        """With the live run if there is one, else from what was kept. Nothing in the world changes here."""
+        step: Step = Lost(reason="it never went on", state=None)
+        for _ in range(_WORKERS):
+            run = self.live
+            if run is None or not isinstance(run.step, Paused):
+                state = base64.b64decode(waits.state)
+                run = self.live = await self.worker.load(state, tools=self.signatures, limits=self.limits)
+            step = await run.resume(answers) if isinstance(run.step, Paused) else run.step
+            if not isinstance(step, Lost):
+                break
+        return await self._again(code, step) if isinstance(step, Failed) and step.kind == "state" else step
+
+    async def _again(self, code: str, refused: Failed) -> Step:
+        """From its beginning, because another interpreter wrote the state; answered calls are not made again.
+
+        If it does not ask for exactly the same calls this time, it cannot go on.
+        """
+        known = {made.call.id: made for made in self.made}
+        run = self.live = await self.worker.start(code, tools=self.signatures, limits=self.limits)
+        while isinstance(run.step, Paused):
+            asked = {call.id: known.get(self._id(call.id)) for call in run.step.calls}
+            if not any(asked.values()):
+                break
+            for call in run.step.calls:
+                before = asked[call.id]
+                if before is None or (before.call.name, before.call.arguments) != (call.name, dict(call.arguments)):
+                    return refused
+            await run.resume({number: _answered(made.result) for number, made in asked.items() if made is not None})
+        return run.step
+
+    def _id(self, number: int) -> str:
+        return f"{self.calling.call.id}.{number}"
+
+    async def _answer(self, asked: Sequence[_Asked]) -> dict[int, Any]:
+        calls = [ToolCall(id=self._id(each.id), name=each.name, arguments=each.arguments) for each in asked]
+        results = await self.caller.call_all(self._flow, calls)
+        self.made += [_Made(call=call, result=result) for call, result in zip(calls, results, strict=True)]
+        return {each.id: _answered(result) for each, result in zip(asked, results, strict=True)}
+
+
+def _answered(result: ToolResult) -> Any:
+    match result:
+        case Done(text=text, value=value):
+            return text if value is None else value
+        case Refusal(feedback=feedback):
+            return Failure(type="PermissionError", message=feedback)
+        case ToolError(kind=kind, message=message, hint=hint):
+            return Failure(type=_RAISED.get(kind, "RuntimeError"), message=f"{message} {hint}".rstrip())
+        case _:
+            assert_never(result)
+
+
+# ── telling ──
+
+
+def _told(stands: _Ended | _Broke | _Gone, made: Sequence[_Made]) -> ToolResult:
+    """What the model reads, as data: values, output and errors hold what tools found outside."""
+    lines: list[str] = []
+    value: Json = None
+    match stands:
+        case _Ended(output=output):
+            value = stands.value
+            lines += [f"value: {_shown(value)}"]
+        case _Broke(output=output):
+            where = f" in line {stands.line}" if stands.line is not None else ""
+            lines += [f"The program failed{where} ({stands.why}): {stands.type}: {stands.message}"]
+            lines += [stands.hint] if stands.hint else []
+        case _Gone(reason=reason):
+            output = ""
+            lines += [f"The program was lost: {reason}. Nothing is wrong with it as such."]
+        case _:
+            assert_never(stands)
+    lines += ["printed:", output.rstrip("\n")] if output else []
+    lines += _calls(made, is_whole=not isinstance(stands, _Ended))
+    is_ok = isinstance(stands, _Ended)
+    kept: dict[str, Json] = {
+        "ok": is_ok and all(each.worked for each in made if isinstance(each.result, Done)),
+        "value": value,
+        "calls": [{"id": each.call.id, "name": each.call.name, "worked": each.worked} for each in made],
+    }
+    return Done(text="\n".join(lines), value=kept | _cells(made), is_untrusted=True)
+
+
+def _calls(made: Sequence[_Made], *, is_whole: bool) -> list[str]:
+    """What did not work, whether or not the program looked; of a program that broke off, everything that was done."""
+    lines = [clip(result_text(each.result), _FAILED_TOKENS) for each in made if not each.worked]
+    if is_whole and made:
+        names = [f"{each.call.name}{'' if each.worked else ' (failed)'}" for each in made[:_NAMED_CALLS]]
+        more = f" and {len(made) - _NAMED_CALLS} more" if len(made) > _NAMED_CALLS else ""
+        lines.append(f"Called before that, and not undone: {', '.join(names)}{more}.")
+    return lines
+
+
+def _cells(made: Sequence[_Made]) -> dict[str, Json]:
+    """What became of cells, the last outcome of each: so that failures in a program are mended like others."""
+    cells: dict[str, Json] = {}
+    for each in made:
+        match each.result:
+            case Done(value={"ok": bool(), "cells": list(outcomes)}):
+                found: list[Any] = outcomes  # pyright: ignore[reportUnknownVariableType]  # JSON
+                cells |= {str(outcome["cell"]): outcome for outcome in found if "cell" in outcome}
+            case _:
+                pass
+    return {"cells": list(cells.values()), "problem": ""} if cells else {}
+
+
+def _shown(value: Json) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

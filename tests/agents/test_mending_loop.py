@@ -1,0 +1,229 @@
+"""Mending in the loop: scripted models write wrong code in a real notebook; what is certain is mended without them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cellwright.policy import Action, UseNetwork
+from cellwright.testing import CallTool
+from cellwright.tools.tool import Done, ToolResult, tool
+from tests.agents.test_notebook_work import apply, create
+from tests.agents.workshop import DONE, Workshop, a_role, an_assignment, open_workshop
+from tests.conftest import Opener
+from tests.models.houses import House
+
+
+async def names(shop: Workshop, beginning: str) -> list[str]:
+    return [name for name in await shop.step_names() if name.startswith(beginning)]
+
+
+# ── certain ──
+
+
+async def test_a_second_import_of_the_same_is_dropped_without_the_model(
+    house: House, where: Path, opened: Opener
+) -> None:
+    house.provider.script(apply(create("import math\nroot = math.sqrt(16)\nroot", name="root")), DONE)
+    async with opened("import math") as notebook, open_workshop(house, where, notebook=notebook) as shop:
+        report = await shop.work()
+        assert (report.outcome, report.turns) == ("finished", 2)
+        text = notebook.path.read_text()
+        assert text.count("import math") == 1
+        assert "root = math.sqrt(16)" in text
+        told = shop.sent_text(2)
+        assert "Done for you, because it was certain: s1m1." in told
+        assert "root = 4.0" in told
+        assert "A global name must be defined by exactly one cell" not in told
+        assert await names(shop, "mend") == ["mend 1"]
+
+
+async def test_a_missing_file_whose_only_likeness_is_there_is_read_instead(
+    house: House, where: Path, opened: Opener
+) -> None:
+    code = "import pathlib\ntext = pathlib.Path('sales-2024.csv').read_text()\ntext"
+    house.provider.script(apply(create(code, name="sales")), DONE)
+    async with opened("x = 1") as notebook:
+        (notebook.path.parent / "Sales 2024.csv").write_text("a,b\n1,2\n")
+        async with open_workshop(house, where, notebook=notebook) as shop:
+            assert (await shop.work()).outcome == "finished"
+            assert 'Path("Sales 2024.csv")' in notebook.path.read_text()
+            assert "the one file of that name is" in shop.sent_text(2)
+
+
+async def test_a_misspelt_column_is_looked_up_in_the_kernel_and_mended(
+    house: House, where: Path, opened: Opener
+) -> None:
+    data = "import pandas as pd\ndf = pd.DataFrame({'Unit Price ': [1, 2]})"
+    house.provider.script(
+        CallTool("run", {"cells": "all"}), apply(create("total = df['unit price'].sum()\ntotal", name="total")), DONE
+    )
+    async with opened(data) as notebook, open_workshop(house, where, notebook=notebook) as shop:
+        assert (await shop.work()).turns == 3
+        text = notebook.path.read_text()
+        assert "df['Unit Price ']" in text.replace('"', "'")
+        assert "reading_scratch" not in text
+        assert await names(shop, "mend") == ["mend 2", "mend 2 with columns"]
+
+
+async def test_a_cell_of_a_person_is_never_mended_without_a_model(house: House, where: Path, opened: Opener) -> None:
+    house.provider.script(CallTool("run", {"cells": "all"}), DONE)
+    async with opened("text = open('Sales.csv').read()") as notebook:
+        (notebook.path.parent / "sales.csv").write_text("a\n")
+        async with open_workshop(house, where, notebook=notebook) as shop:
+            await shop.work()
+            assert "open('Sales.csv')" in notebook.path.read_text().replace('"', "'")
+            assert "There is no file at this path" in shop.sent_text(2)
+            assert "nearest first" in shop.sent_text(2)
+
+
+async def test_a_missing_package_is_asked_for_and_the_cell_runs_again(
+    house: House, where: Path, opened: Opener
+) -> None:
+    wanted: list[str] = []
+
+    @tool(changes=True)
+    async def install_package(requirement: str) -> ToolResult:
+        """Install a package."""
+        wanted.append(requirement)
+        return Done(text="installed")
+
+    house.provider.script(apply(create("import sklearn_is_not_here", name="learn")), DONE)
+    async with (
+        opened("x = 1") as notebook,
+        open_workshop(house, where, tools=[install_package], notebook=notebook) as shop,
+    ):
+        await shop.work()
+        assert wanted == ["sklearn-is-not-here"]
+        assert await names(shop, "tool run") == ["tool run"]
+        # It did not help, so the model is told how to go on.
+        assert "The same failure again" in shop.sent_text(2)
+        assert "This module is not there" in shop.sent_text(2)
+
+
+async def test_a_tool_that_is_not_there_is_not_advised(house: House, where: Path, opened: Opener) -> None:
+    house.provider.script(apply(create("import not_here_at_all", name="learn")), DONE)
+    async with opened("x = 1") as notebook, open_workshop(house, where, notebook=notebook) as shop:
+        await shop.work()
+        assert "This module is not there" in shop.sent_text(2)
+        assert "install_package" not in shop.sent_text(2)
+
+
+NO_HOST = "raise OSError(\"port 443 of host 'data.example' is not approved for this notebook\")"
+
+
+@pytest.mark.parametrize("is_allowed", [True, False])
+async def test_leave_for_a_host_is_asked_before_the_cell_runs_again(
+    house: House, where: Path, opened: Opener, is_allowed: bool
+) -> None:
+    let: list[Action] = []
+
+    async def put_into_effect(action: Action) -> None:
+        let.append(action)
+
+    then = 'then = "allow"\nhosts = ["data.example"]' if is_allowed else 'then = "deny"'
+    rules = f'[[rule]]\naction = "use-network"\n{then}\nreason = "So it was agreed."\n'
+    house.provider.script(apply(create(NO_HOST, name="fetch")), DONE)
+    async with (
+        opened("x = 1") as notebook,
+        open_workshop(
+            house, where, notebook=notebook, rules=rules, studio={"put_into_effect": put_into_effect}
+        ) as shop,
+    ):
+        await shop.work()
+        assert let == ([UseNetwork(host="data.example", port=443, purpose="the notebook")] if is_allowed else [])
+        assert len(await names(shop, "tool run")) == is_allowed
+        assert ("It may not be done. The notebook cannot reach this host" in shop.sent_text(2)) is not is_allowed
+
+
+# ── a model's work ──
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        ("total = (1 +", "The code cannot be read"),
+        ("1 + 'a'", "A value is not what the code takes it for"),
+        ("assert rows == 4, 'rows are missing'", "A check does not hold"),
+        ("[0] * (1 << 60)", "It needs more memory than there is"),
+        ("import urllib.request\nurllib.request.urlopen('http://data.example')", "The notebook cannot reach this host"),
+        ("raise RuntimeError('odd')", "Read the error and the values it met"),
+    ],
+)
+async def test_what_is_not_certain_reaches_the_model_with_advice_for_its_kind_once(
+    house: House, where: Path, opened: Opener, code: str, words: str
+) -> None:
+    house.provider.script(apply(create(code, name="wrong")), CallTool("look", {}), DONE)
+    async with opened("rows = 3") as notebook, open_workshop(house, where, notebook=notebook) as shop:
+        report = await shop.work()
+        assert (report.outcome, report.failed_turns) == ("finished", 1)
+        assert [shop.sent_text(number).count(words) for number in (1, 2, 3)] == [0, 1, 0]
+        assert await names(shop, "mend") == ["mend 1"]
+
+
+async def test_a_deadline_is_advised_on(house: House, where: Path, opened: Opener) -> None:
+    slow = {"edits": [create("import time\ntime.sleep(60)", name="slow")], "seconds": 0.3}
+    house.provider.script(CallTool("apply", slow), DONE)
+    async with opened("x = 1") as notebook, open_workshop(house, where, notebook=notebook) as shop:
+        await shop.work()
+        assert "It took longer than it was given" in shop.sent_text(2)
+
+
+# ── again and again ──
+
+
+def wrong(number: int) -> CallTool:
+    """Another cell that fails in the same way."""
+    return apply(create(f"_{number} = 1 + 'a'", name=f"wrong{number}"), text=f"Try {number}.")
+
+
+async def test_the_same_failure_changes_strategy_then_asks_and_the_answer_is_heard(
+    house: House, where: Path, opened: Opener
+) -> None:
+    house.provider.script(*map(wrong, range(4)), DONE)
+    async with opened("x = 1") as notebook, open_workshop(house, where, notebook=notebook) as shop:
+        await shop.start()
+        asked = await shop.asked()
+        assert "I cannot get past this failure" in asked.question.text
+        await shop.journal.answer(asked.id, {"choice": "try on as you think best"}, by="ada")
+        assert (await shop.report()).outcome == "finished"
+        assert "The same failure again" in shop.sent_text(3)
+        assert "reach the same goal in another way" in shop.sent_text(4)
+        assert "answered: try on as you think best" in shop.sent_text(5)
+        assert "Ask the person now" not in shop.sent_text(5)
+
+
+async def test_a_person_who_is_asked_can_stop_the_work(house: House, where: Path, opened: Opener) -> None:
+    house.provider.script(*map(wrong, range(4)))
+    async with opened("x = 1") as notebook, open_workshop(house, where, notebook=notebook) as shop:
+        await shop.start()
+        asked = await shop.asked()
+        await shop.journal.answer(asked.id, {"choice": asked.question.choices[-1]}, by="ada")
+        assert (await shop.report()).outcome == "stopped"
+
+
+async def test_with_nobody_to_ask_it_gives_up_with_what_it_has(house: House, where: Path, opened: Opener) -> None:
+    house.provider.script(*map(wrong, range(9)))
+    async with opened("x = 1") as notebook, open_workshop(house, where, notebook=notebook) as shop:
+        report = await shop.work(an_assignment(is_attended=False))
+        assert (report.outcome, report.turns, report.summary) == ("gave-up", 4, "Try 3.")
+        assert "TypeError" in report.why
+
+
+async def test_a_role_without_apply_mends_nothing(house: House, where: Path, opened: Opener) -> None:
+    house.provider.script(CallTool("run", {"cells": "all"}), DONE)
+    role = a_role(tools=("run", "finish"))
+    async with (
+        opened("import math", "import math\nmath.pi") as notebook,
+        open_workshop(house, where, notebook=notebook, roles=[role]) as shop,
+    ):
+        before = notebook.path.read_text()
+        await shop.work()
+        assert notebook.path.read_text() == before
+        assert not any("m1" in str(message.get("tool_calls", "")) for message in _messages(shop))
+
+
+def _messages(shop: Workshop) -> list[dict[str, Any]]:
+    return shop.sent(2)

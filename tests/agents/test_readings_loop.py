@@ -1,0 +1,72 @@
+"""Readings in the loop: a scripted model lists them, a real kernel tries them, a person or the answer settles it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cellwright.testing import CallTool
+from tests.agents.workshop import an_assignment, open_workshop
+from tests.conftest import Opener
+from tests.models.houses import House
+
+DATA = "orders = [('a', 10), ('b', 30), ('?', 35)]"
+KNOWN = "_known = [amount for who, amount in orders if who != '?']\nsum(_known) / len(_known)"
+ALL = "sum(amount for _, amount in orders) / len(orders)"
+
+
+def reading(name: str, description: str, how: str) -> dict[str, Any]:
+    return {"name": name, "kind": "unmatched-rows", "description": description, "how": how}
+
+
+RUN = CallTool("run", {"cells": "all"})
+COMPARE = CallTool(
+    "compare_readings",
+    {
+        "readings": [
+            reading("known customers", "Orders of unknown customers are left out", KNOWN),
+            reading("all orders", "Orders of unknown customers count", ALL),
+        ]
+    },
+)
+
+
+async def test_where_readings_differ_the_person_is_asked_with_their_values(
+    house: House, where: Path, opened: Opener
+) -> None:
+    house.provider.script(RUN, COMPARE, CallTool("finish", {"summary": "s", "answer": "25"}))
+    async with opened(DATA) as notebook, open_workshop(house, where, notebook=notebook) as shop:
+        await shop.start(an_assignment("The mean order?", role="investigator"))
+        question = await shop.asked()
+        assert "known customers: Orders of unknown customers are left out → 20" in question.question.text
+        assert question.question.choices == ("known customers", "all orders")
+        await shop.journal.answer(question.id, {"choice": "all orders"}, by="ada")
+        report = await shop.report()
+        assert (report.outcome, report.answer, report.failed_turns) == ("finished", "25", 0)
+        assert "The person answered: all orders" in shop.sent_text(3)
+        assert "reading_scratch" not in notebook.path.read_text()
+
+
+async def test_with_nobody_to_ask_the_answer_must_name_every_reading(house: House, where: Path, opened: Opener) -> None:
+    house.provider.script(RUN, COMPARE, CallTool("finish", {"summary": "s", "answer": "20"}))
+    async with opened(DATA) as notebook, open_workshop(house, where, notebook=notebook) as shop:
+        report = await shop.work(an_assignment("The mean order?", role="coder", is_attended=False))
+        assert report.outcome == "finished"
+        told = (
+            "20.0 (Orders of unknown customers are left out). Read otherwise: Orders of unknown customers count: 25.0"
+        )
+        assert told in shop.sent_text(3)
+
+
+@pytest.mark.parametrize(
+    ("role", "has_it"), [("investigator", True), ("coder", True), ("planner", False), ("writer", False)]
+)
+async def test_only_roles_that_answer_questions_compare_readings(
+    house: House, where: Path, opened: Opener, role: str, has_it: bool
+) -> None:
+    house.provider.script(CallTool("finish", {"summary": "s"}))
+    async with opened("x = 1") as notebook, open_workshop(house, where, notebook=notebook) as shop:
+        assert (await shop.work(an_assignment(role=role))).outcome == "finished"
+        assert ("compare_readings" in shop.requests()[0].tools) is has_it
