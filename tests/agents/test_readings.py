@@ -335,11 +335,10 @@ def test_the_tool_tells_the_checklist() -> None:
 @example("*0")
 def test_whatever_comes_back_is_read_without_failing(text: str) -> None:
     for result in (Done(text=text), Done(text=f"cellwright-answer: {text}"), Refusal(feedback=text)):
-        read_answer(result)
-    code = answer_code(text)
-    if code is not None:
-        compile(code, "cell", "exec")
-    parse_readings(text)
+        assert read_answer(result) == read_answer(result)
+    if (code := answer_code(text)) is not None:
+        assert "_reading" in compile(code, "cell", "exec").co_names
+    assert parse_readings(text) == parse_readings(text)
 
 
 ATOMS = st.none() | st.booleans() | st.integers(-99, 99) | st.floats(allow_nan=False, width=32) | st.text(max_size=4)

@@ -58,6 +58,7 @@ from cellwright.models.protocol import (
     Embed,
     Ended,
     Failed,
+    FromGateway,
     Hello,
     Keys,
     Leave,
@@ -229,11 +230,12 @@ def test_an_error_arrives_as_its_own_kind(kind: type[CellwrightError]) -> None:
 
 @given(st.binary(max_size=200) | texts.map(str.encode))
 def test_what_is_not_of_the_language_is_refused_and_nothing_else_happens(content: bytes) -> None:
-    for read in (read_request, read_answer):
+    for read, language in ((read_request, ToGateway), (read_answer, FromGateway)):
         try:
-            read(content)
+            message = read(content)
         except BadFrame:
             continue
+        assert isinstance(message, language)
 
 
 def test_a_refusal_repeats_nothing_of_what_was_said() -> None:

@@ -182,7 +182,10 @@ async def test_leaving_a_stream_early_closes_its_connection(
         async with providers.ask(model_of(kind), saying(), stream=True, key=KEY) as told:
             async for _ in told:
                 break
-        await server.until(lambda it: len(it.charged) == 1 and not it.charged[0].is_finished)
+            await server.until(lambda it: it.silent == 1)
+        # Nobody released it: it is silent no more because whoever listened has gone.
+        await server.until(lambda it: it.silent == 0)
+    assert [charge.is_finished for charge in server.charged] == [False]
 
 
 @every_kind
