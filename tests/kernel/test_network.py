@@ -18,7 +18,7 @@ import pytest
 from dirty_equals import IsPositiveFloat, IsPositiveInt
 
 from cellwright.errors import RefusedByPolicy
-from cellwright.kernel import CellOutcome, OpenNotebook
+from cellwright.kernel import CellOutcome, KernelPool, OpenNotebook
 from cellwright.notebook import CreateCell
 from cellwright.sandbox import AllowedHost, Egress, EgressCaps, Visit
 from cellwright.sandbox.spec import PROXY_PORT
@@ -94,6 +94,25 @@ async def test_a_host_can_be_read_as_soon_as_it_is_approved_and_not_before(
         bytes_in=IsPositiveInt(),  # pyright: ignore[reportArgumentType]
         milliseconds=IsPositiveFloat(),  # pyright: ignore[reportArgumentType]
     )
+
+
+async def test_many_notebooks_with_a_way_out_are_opened_at_the_same_moment(
+    opened: Opener, write_notebook: Callable[..., Path], pool: KernelPool, internet: World
+) -> None:
+    """Each sends the zygote more than fits into its socket: the authorities it is to trust."""
+    zygote = await pool.zygote()
+    ran: list[str] = []
+
+    async def open_one(number: int) -> None:
+        path = write_notebook(f"own = {number}", name=f"project{number}/notebook.py")
+        async with opened(path=path, egress=egress_to(internet)) as notebook:
+            ran.extend(cell.variables[0].text for cell in (await notebook.run("all")).cells)
+
+    async with anyio.create_task_group() as tasks:
+        for number in range(8):
+            tasks.start_soon(open_one, number)
+    assert sorted(ran) == [str(number) for number in range(8)]
+    assert (await pool.zygote()) is zygote
 
 
 async def test_without_egress_nothing_is_different(opened: Opener, internet: World) -> None:

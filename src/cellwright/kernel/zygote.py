@@ -70,6 +70,7 @@ class Zygote:
     def __init__(self, connection: socket.socket, process: subprocess.Popen[bytes]) -> None:
         self._socket = connection
         self.process = process
+        self._sending = anyio.Lock()
         self._next = 0
         self._waiting: dict[int, _Waiting] = {}
         self._caged: dict[int, CagedProcess] = {}
@@ -145,8 +146,17 @@ class Zygote:
         return caged
 
     async def _send(self, message: dict[str, Any], descriptors: tuple[int, ...]) -> None:
+        """One message at a time, and each of them whole: one with large terms takes several writes."""
         body = json.dumps(message).encode()
-        data = memoryview(_LENGTH.pack(len(body)) + body)
+        async with self._sending:
+            with anyio.move_on_after(_START_SECONDS, shield=True) as patience:
+                await self._write(memoryview(_LENGTH.pack(len(body)) + body), descriptors)
+            if patience.cancelled_caught:
+                # Half a message is in its socket: nothing it is told from now on would make sense.
+                self.process.kill()
+                raise Unavailable("The kernel zygote does not listen.", hint="Try again: it is started anew.")
+
+    async def _write(self, data: memoryview, descriptors: tuple[int, ...]) -> None:
         while data:
             try:
                 sent = socket.send_fds(self._socket, [data], descriptors)
