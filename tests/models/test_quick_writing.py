@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from cellwright.models.clients import BEFORE_SENDING, open_http
 from cellwright.models.configuration import Endpoint
-from cellwright.models.quick_writing import write_quickly
+from cellwright.models.quick_writing import QuickWriting, write_quickly
 from cellwright.testing import ProviderServer
 
 _PARAMS = completion_create_params.CompletionCreateParamsNonStreaming
@@ -52,6 +52,40 @@ async def test_it_is_what_the_sdk_would_write(more: dict[str, Any]) -> None:
     sdk: Any = completions
     data = {"model": "one", "messages": _MESSAGES, **more}
     assert await sdk.async_maybe_transform(data, _PARAMS) == await async_maybe_transform(data, _PARAMS)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        {"user": "zoë 🙂"},
+        {"extra_headers": {"Idempotency-Key": "two", "User-Agent": "other"}},
+        {"extra_headers": {"X-Team": "data"}},
+        {"extra_body": {"seed": 1}},
+        {"extra_query": {"a": "b"}},
+        {"timeout": 7},
+        {"timeout": None},
+        {"messages": [Odd()]},
+    ],
+)
+async def test_the_head_of_a_request_is_what_the_sdk_would_write(more: dict[str, Any]) -> None:
+    plain: Any = AsyncOpenAI
+    quick: Any = type("AsyncOpenAI", (QuickWriting, AsyncOpenAI), {})
+    asked: dict[str, Any] = {
+        "model": "one",
+        "messages": _MESSAGES,
+        "extra_headers": {"Idempotency-Key": "one", "User-Agent": "us"},
+    }
+    async with ProviderServer.open() as server:
+        address = server.base_url("openai-chat")
+        for kind in (plain, quick):
+            async with kind(api_key="k", base_url=address, max_retries=0) as sdk:
+                # The first head is the SDK's own; the second would be a copy of it.
+                for given in (asked, {**asked, **more}, asked):
+                    await sdk.chat.completions.create(**given)
+        seen = [(request.path, request.body, sorted(request.headers.items())) for request in server.requests]
+    assert seen[:3] == seen[3:]
+    assert seen[0] == seen[2]
 
 
 async def test_nothing_leaves_before_what_must_be_kept_is_kept() -> None:

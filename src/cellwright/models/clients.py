@@ -7,18 +7,23 @@ but proxies and certificates, and those only for endpoints elsewhere.
 from __future__ import annotations
 
 import ssl
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from functools import cache
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any, Final, assert_never
+from urllib.request import getproxies
 
+import anyio
 import httpx2
 
 from cellwright.errors import Unavailable
 from cellwright.models.catalogue import Traits
 from cellwright.models.configuration import Endpoint
+from cellwright.models.direct_http import DirectTransport
 from cellwright.models.quick_reading import QuickReading
-from cellwright.models.quick_writing import write_quickly
+from cellwright.models.quick_writing import QuickWriting, write_quickly
 
 if TYPE_CHECKING:
     import httpx
@@ -35,6 +40,8 @@ _KEY_HEADERS: Final = ("authorization", "x-api-key", "x-goog-api-key", "api-key"
 _CONNECT_SECONDS: Final = 10.0
 _SILENCE_SECONDS: Final = 900.0
 """The last resort: attempts have shorter deadlines of their own."""
+_AT_ONCE: Final = 1000
+_IDLE_AT_MOST: Final = 100
 _ADDRESSES: Final[Mapping[str, str]] = {
     "openai-chat": "https://api.openai.com/v1",
     "openai-responses": "https://api.openai.com/v1",
@@ -50,6 +57,26 @@ _OPENAI_ONLY: Final = ("gpt-", "o1", "o3", "o4", "chatgpt-")
 
 BEFORE_SENDING: Final[ContextVar[Callable[[], Awaitable[None]] | None]] = ContextVar("before_sending", default=None)
 """Awaited when a request is ready, before its first byte: the record is written to the disk while the SDK prepares."""
+_OPENED: Final[ContextVar[list[Any] | None]] = ContextVar("opened", default=None)
+"""The responses that came since somebody began to look after them."""
+
+
+@asynccontextmanager
+async def closing_responses() -> AsyncGenerator[None]:
+    """Closes every response that came in this block, and with it the connection of one that was not read to its end.
+
+    An SDK that reads in nested generators, as Google's does, leaves that to the garbage collector.
+    """
+    before, opened = _OPENED.get(), list[Any]()
+    _OPENED.set(opened)
+    try:
+        yield
+    finally:
+        # Not by a token: a generator may be closed from another context than the one it began in.
+        _OPENED.set(before)
+        with anyio.CancelScope(shield=True):
+            for response in opened:
+                await response.aclose()
 
 
 def open_http(endpoint: Endpoint, *, has_key: bool) -> Http:
@@ -59,16 +86,23 @@ def open_http(endpoint: Endpoint, *, has_key: bool) -> Http:
         import httpx as library
     else:
         library: Any = httpx2
+    trust = _trust(endpoint)
+    direct = None
+    if library is httpx2 and endpoint.proxy is None and (endpoint.local or not getproxies()):
+        direct = DirectTransport(trust, at_once=_AT_ONCE, idle_at_most=_IDLE_AT_MOST)
     headers = [_Headers(endpoint.headers, has_key=has_key)] if endpoint.headers or not has_key else []
     return library.AsyncClient(
-        verify=_trust(endpoint),
+        verify=trust,
+        transport=direct,
         proxy=endpoint.proxy,
         # A proxy meant for the web must not see what stays here.
         trust_env=not endpoint.local and endpoint.proxy is None,
+        # What a provider would have us remember is not our business.
+        cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
         follow_redirects=False,
         timeout=library.Timeout(_SILENCE_SECONDS, connect=_CONNECT_SECONDS),
-        limits=library.Limits(max_connections=1000, max_keepalive_connections=100),
-        event_hooks={"request": [_wait_to_send, *headers]},
+        limits=library.Limits(max_connections=_AT_ONCE, max_keepalive_connections=_IDLE_AT_MOST),
+        event_hooks={"request": [_wait_to_send, *headers], "response": [_look_after]},
     )
 
 
@@ -92,6 +126,11 @@ async def _wait_to_send(_: object) -> None:
     """Whatever must be kept before this request leaves is kept by then."""
     if (is_kept := BEFORE_SENDING.get()) is not None:
         await is_kept()
+
+
+async def _look_after(response: object) -> None:
+    if (opened := _OPENED.get()) is not None:
+        opened.append(response)
 
 
 class _Headers:
@@ -164,9 +203,9 @@ def build_model(endpoint: Endpoint, model: str, key: str | None, http: Http, tra
 
 
 @cache
-def _quick(client: type) -> Any:
-    """The same client, reading faster."""
-    return type(client.__name__, (QuickReading, client), {})
+def _quick(client: type, *more: type) -> Any:
+    """The same client, faster."""
+    return type(client.__name__, (QuickReading, *more, client), {})
 
 
 def address_of(endpoint: Endpoint) -> str:
@@ -180,7 +219,9 @@ def openai_provider(endpoint: Endpoint, key: str | None, http: Http) -> Provider
 
     write_quickly()
     client: Any = http
-    sdk = _quick(AsyncOpenAI)(api_key=key or NO_KEY, base_url=address_of(endpoint), http_client=client, max_retries=0)
+    sdk = _quick(AsyncOpenAI, QuickWriting)(
+        api_key=key or NO_KEY, base_url=address_of(endpoint), http_client=client, max_retries=0
+    )
     if endpoint.kind == "ollama":
         from pydantic_ai.providers.ollama import OllamaProvider
 

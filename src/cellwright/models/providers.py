@@ -26,7 +26,7 @@ from cellwright.models.asking import AsText, finish, prepare
 from cellwright.models.background import answer_in_background, pending
 from cellwright.models.calls import Request
 from cellwright.models.catalogue import Probed, Traits, traits_of
-from cellwright.models.clients import build_model, open_http
+from cellwright.models.clients import build_model, closing_responses, open_http
 from cellwright.models.configuration import Configuration, Endpoint, Kind
 from cellwright.models.failing import BrokenAnswer, failure_of
 from cellwright.models.names import ModelName
@@ -241,7 +241,8 @@ async def _whole(put: _Put, request: Request, on_id: _Once) -> AsyncGenerator[To
 
 async def _streamed(put: _Put, request: Request, on_id: _Once) -> AsyncGenerator[Told]:
     translate = AsText() if put.parameters.output_mode == "tool" else None
-    async with put.model.request_stream(put.messages, put.settings, put.parameters) as stream:
+    asked = put.model.request_stream(put.messages, put.settings, put.parameters)
+    async with closing_responses(), asked as stream:
         try:
             async for event in stream:
                 if on_id:

@@ -5,6 +5,7 @@ A changed `models.toml` counts from the next call on; calls in flight end as the
 
 from __future__ import annotations
 
+import gc
 import secrets
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AsyncExitStack, suppress
@@ -18,7 +19,7 @@ from cellwright.errors import CellwrightError
 from cellwright.models.breaker import Breakers
 from cellwright.models.calls import Choice, Request, Usage
 from cellwright.models.catalogue import Probed, traits_of
-from cellwright.models.configuration import Configuration, Kind, read_configuration
+from cellwright.models.configuration import Configuration, Endpoint, Kind, read_configuration
 from cellwright.models.gateway.prompt_masking import masked_prompt
 from cellwright.models.hearing import Answer
 from cellwright.models.keys import Key, KeyRing
@@ -74,13 +75,13 @@ class Desk:
             self._stamp = stamp
         return self._configuration
 
-    async def ready(self, among: Collection[str] | None = None) -> frozenset[str]:
-        """The endpoints whose key is there; of these, or of all."""
-        endpoints = self.configuration().endpoints
-        asked = endpoints if among is None else [name for name in among if name in endpoints]
-        needed = [name for name in asked if endpoints[name].key == "required"]
-        await self._look_up(needed)
-        return frozenset(name for name in needed if self.keys.find(name) is not None)
+    def endpoint(self, name: ModelName) -> Endpoint:
+        """Whom a model is asked of that was planned for: `models.toml` is not looked at again."""
+        return self._configuration.endpoint(name)
+
+    async def ready(self) -> frozenset[str]:
+        """The endpoints whose key is there."""
+        return await self._with_key(self.configuration().endpoints)
 
     async def key_of(self, endpoint: str) -> Key | None:
         """One endpoint's key and where it is from; None where none is needed."""
@@ -102,9 +103,9 @@ class Desk:
         """
         configuration = self.configuration()
         if choice.models:
-            names, ready = choice.models, await self.ready({name.provider for name in choice.models})
+            names, ready = choice.models, await self._with_key({name.provider for name in choice.models})
         else:
-            ready = await self.ready()
+            ready = await self._with_key(configuration.endpoints)
             names = configuration.chain(choice.tier, ready)
         return [self.candidate(name, at, ready) for at, name in enumerate(names)]
 
@@ -124,7 +125,7 @@ class Desk:
 
     async def load(self, name: ModelName) -> None:
         """Load what speaks to this model's provider, in a thread: it takes a second, and other calls go on."""
-        kind = self.configuration().endpoint(name).kind
+        kind = self.endpoint(name).kind
         if kind not in self._loaded:
             key = await self.key_of(name.provider)
             async with self._loading:
@@ -133,6 +134,8 @@ class Desk:
                         providers, value = self._providers, None if key is None else key.value
                         await anyio.to_thread.run_sync(lambda: providers.model(name, value))
                     self._loaded.add(kind)
+                    # Over a hundred thousand objects stay from now on: not to be looked through again and again.
+                    gc.freeze()
 
     def price_of(self, model: ModelName | str, usage: Usage) -> Price:
         """What so much use of a model costs."""
@@ -149,7 +152,7 @@ class Desk:
     ) -> Answer:
         """Put a request to a model, with its key and without anybody's secrets."""
         # Looked up while it was planned: this does not wait for a keyring.
-        needs_key = self._configuration.endpoint(name).key == "required"
+        needs_key = self.endpoint(name).key == "required"
         key = self.keys.find(name.provider) if needs_key else None
         return self._providers.ask(
             name,
@@ -178,6 +181,12 @@ class Desk:
             named = [Secret(name=f"{provider} key", value=value) for provider, value in held.items()]
             self._masker = Masker.of(named, salt=self._salt)
         return self._masker.mask(text).text
+
+    async def _with_key(self, names: Collection[str]) -> frozenset[str]:
+        endpoints = self._configuration.endpoints
+        needed = [name for name in names if name in endpoints and endpoints[name].key == "required"]
+        await self._look_up(needed)
+        return frozenset(name for name in needed if self.keys.find(name) is not None)
 
     async def _look_up(self, endpoints: Sequence[str]) -> None:
         if unseen := self.keys.unseen(endpoints):

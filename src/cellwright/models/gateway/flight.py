@@ -38,6 +38,7 @@ class Flight:
         """How many updates were dropped because an attempt began from nothing."""
         self._news = anyio.Event()
         self._has_listeners = False
+        self._over = anyio.Event()
 
     @property
     def told(self) -> Sequence[Update]:
@@ -55,6 +56,7 @@ class Flight:
     def finish(self, end: Outcome | CellwrightError) -> None:
         """There is no more to tell."""
         self.end = end
+        self._over.set()
         self._wake()
 
     def since(self, seen: int) -> tuple[Sequence[Update], int]:
@@ -65,6 +67,10 @@ class Flight:
         """Until something more is told."""
         self._has_listeners = True
         await self._news.wait()
+
+    async def over(self) -> None:
+        """Until there is no more to tell."""
+        await self._over.wait()
 
     def _wake(self) -> None:
         # Nothing to do for most pieces: those that come together are fetched together.
@@ -95,9 +101,8 @@ class Subscription(AsyncIterator[Update | Outcome]):
         return self._fetched.pop()
 
     async def ended(self) -> None:
-        """Until there is no more to tell."""
-        while self._flight.end is None:
-            await self._flight.news()
+        """Until there is no more to tell. Who waits here is not woken by what is told before."""
+        await self._flight.over()
 
     async def waiting(self) -> Sequence[Update | Outcome]:
         """Everything that came since the last look, at least one; empty when all is told."""

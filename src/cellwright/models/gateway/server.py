@@ -159,6 +159,8 @@ class _Conversation:
 
     async def _pump(self, number: int, subscription: Subscription, *, told: bool) -> None:
         """Tell what a call tells; what waits together goes in one frame."""
+        if not told:
+            await subscription.ended()
         while waiting := await subscription.waiting():
             updates = [item for item in waiting if not isinstance(item, OUTCOMES)]
             frames = pack_told(number, updates) if updates and told else b""

@@ -1,16 +1,21 @@
-"""Writing the record to the disk, in a thread, while a call goes on."""
+"""Writing the record to the disk, in a thread, while calls go on."""
 
 from __future__ import annotations
 
 import logging
+from typing import Final
 
 import anyio
 import anyio.to_thread
+from anyio.abc import TaskGroup
 
 from cellwright.errors import Unavailable
 from cellwright.models.ledger import Ledger
 
 logger = logging.getLogger(__name__)
+
+_ANSWERS_WAIT_SECONDS: Final = 0.025
+"""How long an answer that is recorded may wait for the disk. Only a power cut can lose it, and then it is unknown."""
 
 
 class Sync:
@@ -37,3 +42,24 @@ class Sync:
         await self._is_over.wait()
         if self._problem is not None:
             raise self._problem
+
+
+class AnswerSync:
+    """Writes answers to the disk soon: those that come together with one wait, or with that of the next request."""
+
+    def __init__(self, ledger: Ledger, tasks: TaskGroup) -> None:
+        self._ledger = ledger
+        self._tasks = tasks
+        self._is_coming = False
+
+    def soon(self) -> None:
+        """An answer was recorded."""
+        if not self._is_coming:
+            self._is_coming = True
+            self._tasks.start_soon(self._run)
+
+    async def _run(self) -> None:
+        await anyio.sleep(_ANSWERS_WAIT_SECONDS)
+        self._is_coming = False
+        if not self._ledger.is_synced:
+            await Sync(self._ledger).run()

@@ -43,7 +43,7 @@ from cellwright.models.gateway.flight import Flight, Subscription
 from cellwright.models.gateway.idle import Idle
 from cellwright.models.gateway.planning import Plan, Planning
 from cellwright.models.gateway.reporting import Reporting
-from cellwright.models.gateway.syncing import Sync
+from cellwright.models.gateway.syncing import AnswerSync, Sync
 from cellwright.models.gateway.trying import learn
 from cellwright.models.hearing import usage_of
 from cellwright.models.ledger import Begun, InFlight, Kept, Ledger, Mismatch, New, Sent, Unknown
@@ -87,6 +87,7 @@ class Work:
         self._idle = idle
         self._tasks = tasks
         self._at_crash = at_crash
+        self._answer_sync = AnswerSync(ledger, tasks)
         self._flights: dict[CallId, Flight] = {}
 
     @property
@@ -201,7 +202,7 @@ class Work:
                 self._at_crash(GatewayCrash.ANSWERED_UNRECORDED)
                 keeps = may_cache and is_worth_keeping(answered, first)
                 self._ledger.answered(call.id, answered, cache_for=first if keeps else "", is_synced=False)
-                self._tasks.start_soon(Sync(self._ledger).run)
+                self._answer_sync.soon()
                 self._at_crash(GatewayCrash.RECORDED_UNTOLD)
                 return answered
             case Exhausted(attempts=attempts):
@@ -230,7 +231,7 @@ class Work:
                 call.id,
                 str(model),
                 idempotency_key=idempotency_key or "",
-                is_background=self._is_background(model),
+                is_background=self._desk.endpoint(model).background,
                 estimate=plan.estimate,
                 price=price,
                 is_synced=self.in_flight == 1,
@@ -244,7 +245,7 @@ class Work:
 
         def on_provider_id(model: ModelName, response_id: str) -> None:
             # Elsewhere an answer cannot be fetched by its id, and another write would only take time.
-            if self._is_background(model):
+            if self._desk.endpoint(model).background:
                 self._ledger.provider_id(call.id, response_id)
 
         return await self._attempts.run(
@@ -303,9 +304,6 @@ class Work:
         answered = self._answered(Finished(response=response, model=name, reason=reason, attempts=()), began)
         self._ledger.answered(call.id, answered)
         return answered
-
-    def _is_background(self, model: ModelName) -> bool:
-        return self._desk.configuration().endpoint(model).background
 
     def _taken_back(self, flight: Flight) -> Cancelled:
         """What a cancelled call used until then: all that was sent and what had been said, estimated."""

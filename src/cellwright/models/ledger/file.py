@@ -138,6 +138,11 @@ class LedgerFile:
             self._sync(commit)
         return changed
 
+    @property
+    def is_synced(self) -> bool:
+        """Whether everything committed so far survives a power cut."""
+        return self._synced_commits >= self._commits
+
     def sync(self) -> None:
         """Wait until everything committed so far survives a power cut; a killed process loses none of it anyway."""
         self._sync(self._commits)

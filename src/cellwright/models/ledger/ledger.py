@@ -190,6 +190,11 @@ class Ledger:
                 )
         self._flights.pop(id, None)
 
+    @property
+    def is_synced(self) -> bool:
+        """Whether all that was told so far survives a power cut."""
+        return self._file.is_synced
+
     def sync(self) -> None:
         """Wait until all that was told so far survives a power cut."""
         self._file.sync()
