@@ -1,20 +1,24 @@
-"""Agents without their model: what one step costs us, and how much a model reads compared with raw outputs.
+"""Agents without their model: what one step costs us, how much a model reads, and how often it must be asked.
 
-The model here answers at once, in this process; everything else is real: journal, guard, recorded tools, contexts.
+The model here answers at once, in this process or on loopback; everything else is real: journal, guard, recorded tools,
+contexts, and for whole tasks the gateway, the notebook and the cages.
 """
 
 from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from decimal import Decimal
 from pathlib import Path
+from typing import Final
 
 import anyio
 from pydantic_ai.messages import ModelResponse, ToolCallPart
 
+from bench.agent_tasks import TASKS
+from bench.agent_workshop import STYLES, Came, Workshop
 from bench.rows import Finding, Samples, compare, no_more_than
 from bench.stage import Stage
 from cellwright.agents import Assignment, Role
@@ -24,6 +28,7 @@ from cellwright.agents.journal_texts import JournalTexts
 from cellwright.agents.loop import agent_workflow, assignment_json
 from cellwright.agents.role import built_in_roles
 from cellwright.agents.studio import Studio
+from cellwright.agents.styles import Style
 from cellwright.journal import Flow, Journal
 from cellwright.models.calls import Answered, Call, Outcome, Usage
 from cellwright.models.reports import ModelsReport
@@ -35,8 +40,14 @@ from cellwright.tools.kept_texts import cut
 from cellwright.tools.tool import Done, Tool, Toolset, tool
 
 _STEPS = 20
+_CALLING: Final[tuple[tuple[Style, str, float], ...]] = (
+    ("one-call", "one call at a time", 0.75),
+    ("tools", "calls side by side", 1),
+)
+"""What code mode is held against, and how many times as much it may take."""
+_LINES = 80
 _OUTPUT = "\n".join(
-    f"{row:6d}  station-{row % 40:02d}  {row * 7 % 1000:8.2f}  2024-03-{row % 28 + 1:02d}" for row in range(80)
+    f"{row:6d}  station-{row % 40:02d}  {row * 7 % 1000:8.2f}  2024-03-{row % 28 + 1:02d}" for row in range(_LINES)
 )
 
 
@@ -58,7 +69,15 @@ async def step(stage: Stage) -> list[Finding]:
 
 
 async def context(_: Stage) -> list[Finding]:
-    """Tokens a model reads per step of a run of thirty, against all outputs so far as they are."""
+    """Tokens a model reads per step of a run of thirty, against all outputs so far as they are.
+
+    Once with outputs of 160 lines, as tables are printed; once with every fifth of 3,200, as logs are. The raw side has
+    neither words nor calls between its outputs.
+    """
+    return [_reading("160 lines a step", 160, 0.5), _reading("every fifth of 3,200 lines", 3_200, 0.25)]
+
+
+def _reading(what: str, fifth_lines: int, most: float) -> Finding:
     role = built_in_roles()["coder"]
     brief = Brief(role=role, style="tools", nonce="0badcafe", goal="Which station had the most rain in March?")
     turns: list[Turn] = []
@@ -69,21 +88,44 @@ async def context(_: Stage) -> list[Finding]:
         moment = Moment(step=number, before=Turn(number=number), seen=())
         ours.append(compose(brief, Toolset([]), [], turns, moment).tokens)
         raw.append(dumped)
-        output = "\n".join([_OUTPUT] * (40 if number % 5 == 0 else 2)) + f"\n{number}"
+        output = "\n".join([_OUTPUT] * ((160 if number % 5 else fifth_lines) // _LINES)) + f"\n{number}"
         dumped += estimate_tokens(output)
         bounded = cut(output, DEFAULT_TOKENS) or output
         did = Did(id=f"s{number}c1", name="apply", arguments='{"edits": []}', text=bounded, became="done")
         turns.append(Turn(number=number, said=f"Step {number}: count by station.", did=(did,)))
+    return compare(
+        f"tokens a model reads per step, of 30, {what}",
+        ours=Samples(tuple(ours)),
+        peer=Samples(tuple(raw)),
+        peer_name="all raw outputs",
+        unit="tokens",
+        bar=no_more_than(most),
+    )
+
+
+async def turns(stage: Stage) -> list[Finding]:
+    """Ten tasks in code mode against the same in calls. Nothing here depends on the moment, so each is done once."""
+    came: dict[Style, list[Came]] = {style: [] for style in STYLES}
+    async with Workshop.open(stage.pool) as shop:
+        for name, task in TASKS.items():
+            for style in STYLES:
+                came[style].append(await shop.do(name, task, style))
     return [
         compare(
-            "tokens an agent's model reads per step, of 30",
-            ours=Samples(tuple(ours)),
-            peer=Samples(tuple(raw)),
-            peer_name="all raw outputs",
-            unit="tokens",
-            bar=no_more_than(0.25),
+            f"{what} of {len(TASKS)} tasks in code mode",
+            ours=_total(came["code"], unit),
+            peer=_total(came[style], unit),
+            peer_name=peer_name,
+            unit=unit,
+            bar=no_more_than(most),
         )
+        for what, unit in (("model turns", "turns"), ("tokens read and written", "tokens"))
+        for style, peer_name, most in _CALLING
     ]
+
+
+def _total(came: Sequence[Came], unit: str) -> Samples:
+    return Samples((float(sum(each.turns if unit == "turns" else each.tokens for each in came)),))
 
 
 class _AtOnce:

@@ -45,8 +45,8 @@ async def measure(stage: Stage) -> list[Finding]:
                 _ask(node, "process", _MICROPYTHON),
                 _ask(node, "instance", _MICROPYTHON),
             ],
-            rounds=stage.rounds(20, quick=5),
-            burst=1,
+            rounds=stage.rounds(12, quick=3),
+            burst=10,
             warm_ups=5,
         )
     name = "action program, 10,000 turns and one call"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from cellwright.errors import UserError
@@ -49,6 +50,27 @@ class ToolSignature:
         """Whether it takes arguments its schema does not name."""
         others = self.parameters.get("additionalProperties", not self.parameters)
         return others is not False
+
+
+class Contract:
+    """A set of tools as its programs need it, worked out once: most programs of an agent have the same tools."""
+
+    def __init__(self, tools: tuple[ToolSignature, ...]) -> None:
+        self.tools = tools
+        self.names = frozenset(tool.name for tool in tools)
+
+    @cached_property
+    def parameters(self) -> dict[str, dict[str, Any]]:
+        """How arguments are taken, by the tools' names."""
+        return {
+            tool.name: {"names": parameter_order(tool), "required": list(tool.required), "is_open": tool.is_open}
+            for tool in self.tools
+        }
+
+    @cached_property
+    def stubs(self) -> str:
+        """What programs are checked against."""
+        return stubs(self.tools)
 
 
 def stubs(tools: Iterable[ToolSignature]) -> str:

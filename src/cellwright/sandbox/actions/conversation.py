@@ -39,7 +39,7 @@ class Conversation:
         self._caged = caged
         self._socket = caged.kernel
         self._control = CageControl(caged.control)
-        self._turn = anyio.Lock()
+        self._turn = anyio.Lock(fast_acquire=True)
         self._request = 0
         self._buffer = bytearray()
         self._ending: str | None = None

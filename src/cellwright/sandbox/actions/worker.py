@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import base64
+import operator
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import asdict
+from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, assert_never
@@ -16,7 +18,7 @@ import msgspec
 from cellwright.errors import Defect
 from cellwright.sandbox.actions import wire
 from cellwright.sandbox.actions.advice import advise
-from cellwright.sandbox.actions.contracts import ToolSignature, parameter_order, stubs
+from cellwright.sandbox.actions.contracts import Contract, ToolSignature
 from cellwright.sandbox.actions.conversation import Conversation, TooSlow, WorkerLost
 from cellwright.sandbox.actions.place import CAGE_LIMITS, CageStarter, cage_spec, command
 from cellwright.sandbox.actions.steps import (
@@ -49,8 +51,9 @@ class ActionWorker:
     def __init__(self, starter: CageStarter, nowhere: Path, tier: Tier, limits: Limits) -> None:
         self._starter = starter
         self._spec = cage_spec(nowhere, tier, limits)
-        self._starting = anyio.Lock()
+        self._starting = anyio.Lock(fast_acquire=True)
         self._conversation: Conversation | None = None
+        self._contract = Contract(())
         self._runs = 0
 
     @classmethod
@@ -86,15 +89,16 @@ class ActionWorker:
 
         Checked means that calls which do not fit their tools are told before anything ran, for some 40 ms.
         """
-        known = tuple(tools)
+        contract = self._contract_for(tools)
         limits = limits or ProgramLimits()
-        run = ProgramRun(await self._ready(), self._next_number(), known, limits)
+        run = ProgramRun(await self._ready(), self._next_number(), contract, limits)
         size = len(program.encode("utf-8", "replace"))
         if size > limits.program_bytes:
             message = f"a program of {size:,} bytes, of at most {limits.program_bytes:,}"
             run.step = _failed("limit", "LimitReached", message, limit="program_bytes")
         else:
-            await run.begin({"do": "start", "program": _clean(program), "stubs": stubs(known) if is_checked else ""})
+            known = contract.stubs if is_checked else ""
+            await run.begin({"do": "start", "program": _clean(program), "stubs": known})
         return run
 
     async def load(
@@ -105,9 +109,17 @@ class ActionWorker:
         Calls that were answered before the state was taken are not asked again. A state of another version of monty
         is refused: the step is `Failed` then.
         """
-        run = ProgramRun(await self._ready(), self._next_number(), tuple(tools), limits or ProgramLimits(), state)
+        contract = self._contract_for(tools)
+        run = ProgramRun(await self._ready(), self._next_number(), contract, limits or ProgramLimits(), state)
         await run.begin(_load(state))
         return run
+
+    def _contract_for(self, tools: Iterable[ToolSignature]) -> Contract:
+        """The last one again, if the tools are the same."""
+        known, last = tuple(tools), self._contract.tools
+        if len(known) != len(last) or not all(map(operator.is_, known, last)):
+            self._contract = Contract(known)
+        return self._contract
 
     def _next_number(self) -> int:
         self._runs += 1
@@ -136,13 +148,13 @@ class ProgramRun:
         self,
         conversation: Conversation,
         number: int,
-        tools: tuple[ToolSignature, ...],
+        contract: Contract,
         limits: ProgramLimits,
         state: bytes | None = None,
     ) -> None:
         self._conversation = conversation
         self._number = number
-        self._tools = {tool.name: tool for tool in tools}
+        self._contract = contract
         self._limits = limits
         self._state = state
         self.step: Step = Lost(reason="it never began", state=state)
@@ -150,13 +162,8 @@ class ProgramRun:
 
     async def begin(self, request: dict[str, Any]) -> None:
         """Start or load it; done by the worker."""
-        limits = asdict(self._limits)
-        limits["memory_bytes"] = limits.pop("memory_mb") << 20
-        tools = {
-            tool.name: {"names": parameter_order(tool), "required": list(tool.required), "is_open": tool.is_open}
-            for tool in self._tools.values()
-        }
-        await self._take({**request, "tools": tools, "limits": limits})
+        told = {"tools": self._contract.parameters, "limits": _sent_limits(self._limits)}
+        await self._take({**request, **told})
 
     async def resume(self, results: Mapping[int, Json | Failure]) -> Step:
         """Go on with the answers to some or all of its calls, by their ids."""
@@ -224,7 +231,7 @@ class ProgramRun:
         )
         if not 0 < len(calls) <= limits.tool_calls or len({call.id for call in calls}) < len(calls):
             raise wire.BadFrame("more calls than it may make, or none")
-        if unknown := [call.name for call in calls if call.name not in self._tools]:
+        if unknown := [call.name for call in calls if call.name not in self._contract.names]:
             raise wire.BadFrame(f"a call of {unknown[0][:100]!r}, which is no tool here")
         if len(answer.state) > limits.state_bytes:
             raise wire.BadFrame(f"a state of {len(answer.state):,} bytes")
@@ -234,6 +241,14 @@ class ProgramRun:
         if len(output.encode("utf-8", "replace")) > self._limits.output_bytes + _OUTPUT_SLACK_BYTES:
             raise wire.BadFrame("more output than it may print")
         return output
+
+
+@lru_cache(maxsize=16)
+def _sent_limits(limits: ProgramLimits) -> msgspec.Raw:
+    """As they travel: nearly every program has the same ones."""
+    sent = asdict(limits)
+    sent["memory_bytes"] = sent.pop("memory_mb") << 20
+    return msgspec.Raw(msgspec.json.encode(sent))
 
 
 def _load(state: bytes) -> dict[str, Any]:

@@ -6,9 +6,10 @@ import base64
 import os
 import signal
 import socket
+from contextlib import suppress
 from typing import Any
 
-from pydantic_monty import Monty, __version__
+from pydantic_monty import Monty, MontyError, __version__
 
 from . import frames
 from .program import Outcome, Program
@@ -32,6 +33,7 @@ def serve(descriptor: int, monty: str) -> None:
         while (request := frames.read(connection)) is not None:
             outcome = programs.answer(request)
             frames.write(connection, {**outcome, "request": request["request"]})
+            programs.clear_up()
     # The interpreters are children of this process and end with the cage.
     os._exit(0)
 
@@ -42,6 +44,7 @@ class Programs:
     def __init__(self, pool: Monty) -> None:
         self._pool = pool
         self._live: dict[int, Program] = {}
+        self._ended: list[Program] = []
 
     def answer(self, request: dict[str, Any]) -> Outcome:
         """What became of it."""
@@ -51,8 +54,15 @@ class Programs:
         except Exception as error:  # noqa: BLE001 (the guest loop: a defect of ours must not end other programs)
             outcome = _broken(error)
         if outcome["type"] != "paused" and (program := self._live.pop(number, None)) is not None:
-            program.close()
+            self._ended.append(program)
         return outcome
+
+    def clear_up(self) -> None:
+        """Give back what ended programs held; nobody waits for that any more."""
+        while self._ended:
+            # One that crashed has nothing to give back.
+            with suppress(MontyError):
+                self._ended.pop().close()
 
     def _carry_out(self, request: dict[str, Any], number: int) -> Outcome:
         match request["do"]:

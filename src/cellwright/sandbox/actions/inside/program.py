@@ -96,7 +96,6 @@ class Program:
         try:
             snapshot = session.load_snapshot(dump, print_callback=self._printed)
         except MontyError as error:
-            self.close()
             return _failed("state", "BadState", f"The state cannot be continued: {error}")
         return self._drive(lambda: snapshot)
 
@@ -165,7 +164,6 @@ class Program:
             outcome = _failed("error", type(error).__name__, str(error))
         if outcome["type"] != "paused":
             outcome["output"] = self._output
-            self.close()
         return outcome
 
     def _outcome(self, snapshot: SyncSnapshot) -> Outcome:
