@@ -21,8 +21,9 @@ PROGRAM = "tests.agents.killed_worker"
 class Forker:
     """Starts workers, each a process of its own."""
 
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], module: str = PROGRAM) -> None:
         self._process = process
+        self._module = module
         self._codes: dict[int, int] = {}
         self._pids: list[int] = []
 
@@ -30,7 +31,7 @@ class Forker:
         """The pid of a worker with these arguments."""
         known = len(self._pids)
         assert self._process.stdin is not None
-        request = {"module": PROGRAM, "arguments": arguments}
+        request = {"module": self._module, "arguments": arguments}
         self._process.stdin.write(json.dumps(request).encode() + b"\n")
         self._process.stdin.flush()
         while len(self._pids) == known:
@@ -69,10 +70,11 @@ class Forker:
 
 
 @contextmanager
-def forking() -> Generator[Forker]:
-    command = [sys.executable, "-W", "error", "-m", "tests.agents.forked"]
+def forking(module: str = PROGRAM) -> Generator[Forker]:
+    """Workers that are this module's `start`."""
+    command = [sys.executable, "-W", "error", "-m", "tests.agents.forked", module]
     process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    forker = Forker(process)
+    forker = Forker(process, module)
     try:
         yield forker
     finally:
@@ -85,5 +87,5 @@ def forking() -> Generator[Forker]:
 
 
 if __name__ == "__main__":
-    importlib.import_module(PROGRAM)
+    importlib.import_module(sys.argv[1])
     warm.main()

@@ -1,12 +1,15 @@
 """A worker for tests that kill: does one assignment with tools that leave their traces in files, or in a notebook.
 
-`HOME WHERE FOLDER CRASH-POINT VISIT TOOLS`: dies at the visit to that point (`-`: never); `TOOLS` is `files`,
-`programs` (the same in code mode) or the path of a notebook. What came of the assignment stands in `report.json`.
+`HOME WHERE FOLDER CRASH-POINT VISIT TOOLS`: dies at the visit to that point (`-`: never), or where `VISIT` is the name
+of a step, at the first visit once that is recorded; `TOOLS` is `files`, `programs` (the same in code mode) or the path
+of a notebook. What came of the assignment stands in `report.json`, which hosts were let in `let.txt`.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import sqlite3
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import asdict
@@ -16,10 +19,12 @@ from typing import Any, cast
 import anyio
 
 from cellwright.agents.programs import programs
+from cellwright.agents.studio import PutIntoEffect
 from cellwright.app import open_notebook
 from cellwright.journal import CrashPoint, Finding, Found, NotFound, crash_at
 from cellwright.journal.crash import AtCrashPoint, carry_on
 from cellwright.kernel import KernelPool, OpenNotebook
+from cellwright.policy import Action
 from cellwright.sandbox import probe
 from cellwright.sandbox.actions import ActionWorker
 from cellwright.settings import Settings
@@ -27,6 +32,8 @@ from cellwright.testing import ProviderServer
 from cellwright.tools.tool import Calling, Tool, tool
 from tests.agents.workshop import a_role, an_assignment, finish, open_workshop
 from tests.models.houses import House, Warm
+
+RULES = '[[rule]]\naction = "use-network"\nthen = "allow"\nhosts = ["data.example"]\nreason = "Agreed."\n'
 
 
 def file_tools(folder: Path) -> list[Tool]:
@@ -45,7 +52,7 @@ def file_tools(folder: Path) -> list[Tool]:
         return lines()
 
     @tool(changes=True, find=find)
-    async def add(calling: Calling) -> str:
+    async def add(calling: Calling, note: str = "") -> str:
         """Change the world."""
         with world.open("a") as file:
             file.write(f"{calling.key}\n")
@@ -55,12 +62,42 @@ def file_tools(folder: Path) -> list[Tool]:
 
 
 async def main(home: str, where: str, folder: str, point: str, visit: str, tools: str) -> None:
-    at = carry_on if point == "-" else crash_at(CrashPoint(point), int(visit))
+    at = _crash(point, visit, where)
     # The provider and the gateway live elsewhere, and outlive this process.
     house = House(home=Path(home), provider=cast("ProviderServer", None), warm=Warm(socket="/nowhere"))
     async with _notebook(tools, Path(folder)) as notebook, _programs(tools, Path(folder)) as studio:
         here = file_tools(Path(folder)) if notebook is None else []
         await _work(house, where, Path(folder), here, notebook, at, studio)
+
+
+def _crash(point: str, visit: str, where: str) -> AtCrashPoint:
+    if point == "-":
+        return carry_on
+    if visit.isdigit():
+        return crash_at(CrashPoint(point), int(visit))
+    die = crash_at(CrashPoint(point))
+
+    def at(reached: CrashPoint) -> None:
+        if reached == point and visit in recorded_steps(where):
+            die(reached)
+
+    return at
+
+
+def recorded_steps(where: str | Path) -> list[str]:
+    """The names of the steps a journal holds, in their order."""
+    database = sqlite3.connect(where)
+    found = database.execute("SELECT function_name FROM operation_outputs ORDER BY function_id").fetchall()
+    database.close()
+    return [name for (name,) in found]
+
+
+def _letting(folder: Path) -> PutIntoEffect:
+    async def let(action: Action) -> None:
+        with (folder / "let.txt").open("a") as file:
+            file.write(f"{os.getpid()} {action.describe()}\n")
+
+    return let
 
 
 async def _work(
@@ -72,9 +109,9 @@ async def _work(
     at: AtCrashPoint,
     studio: dict[str, Any],
 ) -> None:
-    roles = [a_role(style="code" if studio else "tools")]
+    roles = [a_role(style="code" if "program" in studio else "tools")]
     async with open_workshop(
-        house, where, tools=tools, notebook=notebook, at_crash_point=at, roles=roles, studio=studio
+        house, where, tools=tools, notebook=notebook, at_crash_point=at, roles=roles, studio=studio, rules=RULES
     ) as shop:
         report = await shop.work(an_assignment())
         await anyio.Path(folder / "report.json").write_text(json.dumps(asdict(report)))
@@ -94,7 +131,7 @@ async def _notebook(path: str, folder: Path) -> AsyncGenerator[OpenNotebook | No
 async def _programs(wanted: str, folder: Path) -> AsyncGenerator[dict[str, Any]]:
     async with AsyncExitStack() as stack:
         if wanted != "programs":
-            yield {}
+            yield {"put_into_effect": _letting(folder)}
             return
         pool = await stack.enter_async_context(KernelPool.open(folder / "zygote"))
         opening = ActionWorker.open(await pool.zygote(), tier=probe().tier)

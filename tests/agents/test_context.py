@@ -124,6 +124,7 @@ You help.\
                     "end": 9,
                     "tokens": 3,
                     "is_cut": False,
+                    "picture": "",
                     "text": "You help.",
                 }
             ],

@@ -37,7 +37,7 @@ async def gateway(house: House) -> AsyncGenerator[Models]:
         yield models
 
 
-async def run(forker: Forker, house: House, where: Path, crash: str, visit: int, tools: str = "files") -> int:
+async def run(forker: Forker, house: House, where: Path, crash: str, visit: int | str, tools: str = "files") -> int:
     folder = where.parent
     return await anyio.to_thread.run_sync(
         forker.run, str(house.home), str(where), str(folder), crash, str(visit), tools

@@ -57,6 +57,7 @@ async def test_a_goal_of_several_steps_is_worked_on_until_it_is_finished(house: 
                 "tokens": IsInt(gt=0),
                 "microdollars": IsInt(gt=0),
                 "failed_turns": 0,
+                "limits": (),
             }
         )
         assert done == ["read x", "write y 14"]

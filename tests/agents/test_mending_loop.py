@@ -9,7 +9,6 @@ import pytest
 
 from cellwright.policy import Action, UseNetwork
 from cellwright.testing import CallTool
-from cellwright.tools.tool import Done, ToolResult, tool
 from tests.agents.test_notebook_work import apply, create
 from tests.agents.workshop import DONE, Workshop, a_role, an_assignment, open_workshop
 from tests.conftest import Opener
@@ -64,7 +63,7 @@ async def test_a_misspelt_column_is_looked_up_in_the_kernel_and_mended(
         assert (await shop.work()).turns == 3
         text = notebook.path.read_text()
         assert "df['Unit Price ']" in text.replace('"', "'")
-        assert "reading_scratch" not in text
+        assert "_reading" not in text
         assert await names(shop, "mend") == ["mend 2", "mend 2 with columns"]
 
 
@@ -77,30 +76,6 @@ async def test_a_cell_of_a_person_is_never_mended_without_a_model(house: House, 
             assert "open('Sales.csv')" in notebook.path.read_text().replace('"', "'")
             assert "There is no file at this path" in shop.sent_text(2)
             assert "nearest first" in shop.sent_text(2)
-
-
-async def test_a_missing_package_is_asked_for_and_the_cell_runs_again(
-    house: House, where: Path, opened: Opener
-) -> None:
-    wanted: list[str] = []
-
-    @tool(changes=True)
-    async def install_package(requirement: str) -> ToolResult:
-        """Install a package."""
-        wanted.append(requirement)
-        return Done(text="installed")
-
-    house.provider.script(apply(create("import sklearn_is_not_here", name="learn")), DONE)
-    async with (
-        opened("x = 1") as notebook,
-        open_workshop(house, where, tools=[install_package], notebook=notebook) as shop,
-    ):
-        await shop.work()
-        assert wanted == ["sklearn-is-not-here"]
-        assert await names(shop, "tool run") == ["tool run"]
-        # It did not help, so the model is told how to go on.
-        assert "The same failure again" in shop.sent_text(2)
-        assert "This module is not there" in shop.sent_text(2)
 
 
 async def test_a_tool_that_is_not_there_is_not_advised(house: House, where: Path, opened: Opener) -> None:
@@ -136,39 +111,6 @@ async def test_leave_for_a_host_is_asked_before_the_cell_runs_again(
         assert let == ([UseNetwork(host="data.example", port=443, purpose="the notebook")] if is_allowed else [])
         assert len(await names(shop, "tool run")) == is_allowed
         assert ("It may not be done. The notebook cannot reach this host" in shop.sent_text(2)) is not is_allowed
-
-
-# ── a model's work ──
-
-
-@pytest.mark.parametrize(
-    ("code", "words"),
-    [
-        ("total = (1 +", "The code cannot be read"),
-        ("1 + 'a'", "A value is not what the code takes it for"),
-        ("assert rows == 4, 'rows are missing'", "A check does not hold"),
-        ("[0] * (1 << 60)", "It needs more memory than there is"),
-        ("import urllib.request\nurllib.request.urlopen('http://data.example')", "The notebook cannot reach this host"),
-        ("raise RuntimeError('odd')", "Read the error and the values it met"),
-    ],
-)
-async def test_what_is_not_certain_reaches_the_model_with_advice_for_its_kind_once(
-    house: House, where: Path, opened: Opener, code: str, words: str
-) -> None:
-    house.provider.script(apply(create(code, name="wrong")), CallTool("look", {}), DONE)
-    async with opened("rows = 3") as notebook, open_workshop(house, where, notebook=notebook) as shop:
-        report = await shop.work()
-        assert (report.outcome, report.failed_turns) == ("finished", 1)
-        assert [shop.sent_text(number).count(words) for number in (1, 2, 3)] == [0, 1, 0]
-        assert await names(shop, "mend") == ["mend 1"]
-
-
-async def test_a_deadline_is_advised_on(house: House, where: Path, opened: Opener) -> None:
-    slow = {"edits": [create("import time\ntime.sleep(60)", name="slow")], "seconds": 0.3}
-    house.provider.script(CallTool("apply", slow), DONE)
-    async with opened("x = 1") as notebook, open_workshop(house, where, notebook=notebook) as shop:
-        await shop.work()
-        assert "It took longer than it was given" in shop.sent_text(2)
 
 
 # ── again and again ──

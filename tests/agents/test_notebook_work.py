@@ -15,7 +15,8 @@ from cellwright.agents.studio import Studio
 from cellwright.agents.surroundings import FileSight, limits_text, preview_file
 from cellwright.journal import Flow, Workflow
 from cellwright.sandbox import Limits
-from cellwright.testing import CallTool, CallTools, Received
+from cellwright.testing import CallTool, CallTools, Fault, Received
+from cellwright.tools.notebook_desk import DeskPoint
 from tests.agents.workshop import DONE, SECRET, a_role, an_assignment, open_workshop
 from tests.conftest import Opener
 from tests.models.houses import House
@@ -89,21 +90,32 @@ async def test_agents_at_the_same_time_think_at_once_and_change_the_notebook_in_
     for name in ("a", "b"):
         house.provider.when(
             lambda received, name=name: f"Make {name}." in str(received.body),
-            apply(create(f"{name} = 1", name=f"cell_{name}")),
-            apply(create(f"{name}2 = {name} + 1", name=f"cell_{name}2")),
+            Fault("slow-first-byte", answer=apply(create(f"{name} = 1", name=f"cell_{name}"))),
+            Fault("slow-first-byte", answer=apply(create(f"{name}2 = {name} + 1", name=f"cell_{name}2"))),
             DONE,
         )
     body = Workflow(name="both", body=both)
+    points: list[DeskPoint] = []
     async with (
         opened("start = 0") as notebook,
-        open_workshop(house, where, notebook=notebook, workflows=[body]) as shop,
+        open_workshop(house, where, notebook=notebook, workflows=[body], reached=points.append) as shop,
     ):
         run = await shop.journal.run("both", run="both")
-        with anyio.fail_after(60):
+        for asked in (2, 4):
+            # Both think at the same time, and are answered in the same moment.
+            await house.provider.until(
+                lambda provider, asked=asked: len(provider.requests) == asked and provider.silent == 2,
+                timeout_seconds=90,
+            )
+            house.provider.release()
+        with anyio.fail_after(120):
             reports = await shop.journal.result(run)
         assert [report["outcome"] for report in reports] == ["finished", "finished"]
+        # Each change of the notebook came to its end before the next began.
+        assert points == list(DeskPoint) * 4
         text = notebook.path.read_text()
         assert all(text.count(line) == 1 for line in ("a = 1", "b = 1", "a2 = a + 1", "b2 = b + 1"))
+        assert all(outcome.status == "ok" for outcome in notebook.outcomes.values())
         assert len(house.provider.requests) == 6
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cellwright.testing import CallTool
-from tests.agents.workshop import an_assignment, open_workshop
+from tests.agents.workshop import DONE, an_assignment, open_workshop
 from tests.conftest import Opener
 from tests.models.houses import House
 
@@ -46,7 +47,6 @@ async def test_where_readings_differ_the_person_is_asked_with_their_values(
         report = await shop.report()
         assert (report.outcome, report.answer, report.failed_turns) == ("finished", "25", 0)
         assert "The person answered: all orders" in shop.sent_text(3)
-        assert "reading_scratch" not in notebook.path.read_text()
 
 
 async def test_with_nobody_to_ask_the_answer_must_name_every_reading(house: House, where: Path, opened: Opener) -> None:
@@ -58,6 +58,23 @@ async def test_with_nobody_to_ask_the_answer_must_name_every_reading(house: Hous
             "20.0 (Orders of unknown customers are left out). Read otherwise: Orders of unknown customers count: 25.0"
         )
         assert told in shop.sent_text(3)
+
+
+async def test_trying_readings_leaves_nothing_behind_and_undo_takes_back_what_the_agent_did_before(
+    house: House, where: Path, opened: Opener
+) -> None:
+    made = CallTool("apply", {"edits": [{"op": "create", "name": "mine", "code": "count = len(orders)"}]})
+    house.provider.script(RUN, made, COMPARE, CallTool("undo", {}), CallTool("undo", {}), DONE)
+    async with opened(DATA) as notebook, open_workshop(house, where, notebook=notebook) as shop:
+        before: list[bytes] = [notebook.path.read_bytes()]
+        report = await shop.work(an_assignment("The mean order?", is_attended=False))
+        assert report.outcome == "finished"
+        assert "Read otherwise" in shop.sent_text(4)
+        assert "There is nothing left to undo." in shop.sent_text(6)
+        assert notebook.path.read_bytes() == before[0]
+        assert [cell.code for cell in notebook.document.cells] == [DATA]
+        memory = json.loads((house.home / "desk.json").read_text())
+        assert [turn["key"] for turn in memory["turns"]] == ["r/s2c1", "r/s4c1"]
 
 
 @pytest.mark.parametrize(

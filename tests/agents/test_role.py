@@ -8,10 +8,29 @@ import pytest
 from inline_snapshot import snapshot
 
 from cellwright.agents import Role, built_in_roles, read_role, read_roles
+from cellwright.agents.artifacts import artifact_tools
+from cellwright.agents.certain_mends import INSTALL, RUN
 from cellwright.agents.front_matter import read_page
+from cellwright.agents.mending_step import APPLY
 from cellwright.agents.role import LONGEST_PROMPT, role_named
-from cellwright.agents.skills import read_skill, read_skills, skill_tools
+from cellwright.agents.skills import Skill, read_skill, read_skills, skill_tools
+from cellwright.agents.styles import READINGS
 from cellwright.errors import UserError
+from cellwright.kernel import KernelPool
+from cellwright.sandbox.git import Author
+from cellwright.tools.cell_tools import cell_tools
+from cellwright.tools.file_tools import file_tools
+from cellwright.tools.git_desk import GitDesk
+from cellwright.tools.git_tools import git_tools
+from cellwright.tools.kept_texts import TextFolder, kept_text_tools
+from cellwright.tools.notebook_desk import NotebookDesk
+from cellwright.tools.notebook_tools import TRY, notebook_tools
+from cellwright.tools.package_tools import package_tools
+from cellwright.tools.project_files import ProjectFiles
+from cellwright.tools.shell_tool import shell_tools
+from cellwright.tools.tool import ToolError, Toolset
+from cellwright.tools.web_tools import EgressFetch, web_tools
+from tests.conftest import Opener
 
 HEAD = "---\nname: counter\ndescription: Counts.\n"
 
@@ -173,3 +192,29 @@ async def test_a_skill_is_read_when_it_is_needed_and_nothing_outside_its_folder(
 
 def test_without_skills_there_is_no_tool_for_them() -> None:
     assert skill_tools([]) == []
+
+
+async def test_every_tool_a_built_in_role_names_is_there(opened: Opener, pool: KernelPool, tmp_path: Path) -> None:
+    async with opened("x = 1") as notebook:
+        desk = await NotebookDesk.open(notebook, tmp_path / "desk.json")
+        project, kept = notebook.path.parent, TextFolder(tmp_path)
+        git = GitDesk(project, pool.zygote, author=Author(name="Ada", email="ada@example.org"), tier="A")
+        skill = Skill(name="s", description="d", body="b", folder=tmp_path)
+        tools = [
+            *notebook_tools(desk),
+            *cell_tools(notebook),
+            *package_tools(desk),
+            *file_tools(ProjectFiles(project)),
+            *shell_tools(notebook, str(project)),
+            *web_tools(EgressFetch()),
+            *git_tools(git),
+            *artifact_tools(kept),
+            *kept_text_tools(kept),
+            *skill_tools([skill]),
+        ]
+        known = {READINGS, *(each.name for each in tools)}
+        named = {name for role in built_in_roles().values() for name in role.tools}
+        assert named - known == set()
+        # What is certain is done with these.
+        assert {INSTALL, RUN, APPLY, TRY} <= known
+        assert not isinstance(Toolset(tools)[INSTALL].parse({"requirement": "x"}), ToolError)

@@ -127,6 +127,16 @@ def fetching() -> tuple[list[str], Tool]:
     return fetched, fetch
 
 
+async def test_unattended_what_would_be_asked_is_refused_and_the_work_goes_on(house: House, where: Path) -> None:
+    fetched, fetch = fetching()
+    house.provider.script(CallTool("fetch", {"host": "example.com"}), DONE)
+    async with open_workshop(house, where, tools=[fetch, finish]) as shop:
+        report = await shop.work(an_assignment(is_attended=False))
+        assert (report.outcome, fetched) == ("finished", [])
+        assert "Nobody is asked in this run" in shop.sent_text(2)
+        assert await shop.journal.records.questions.pending() == []
+
+
 async def test_an_action_that_needs_leave_waits_for_the_person_and_then_happens(house: House, where: Path) -> None:
     fetched, fetch = fetching()
     house.provider.script(CallTool("fetch", {"host": "example.com"}), DONE)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +26,7 @@ from cellwright.models.client import Models
 from cellwright.policy import BUILT_IN_RULES, Masker, Person, RuleText, Secret, read_rules
 from cellwright.testing import CallTool, Received
 from cellwright.tools import Desk, Guard, OnDesk
-from cellwright.tools.notebook_desk import NotebookDesk
+from cellwright.tools.notebook_desk import DeskPoint, NotebookDesk
 from cellwright.tools.notebook_tools import notebook_tools
 from cellwright.tools.project_files import ProjectFiles
 from cellwright.tools.tool import Done, Tool, ToolResult, tool
@@ -71,7 +71,7 @@ class Workshop:
         return await self.journal.run("agent", assignment_json(assignment or an_assignment()), run=run)
 
     async def report(self, run: str = "r") -> AgentReport:
-        with anyio.fail_after(30):
+        with anyio.fail_after(120):
             return TypeAdapter(AgentReport).validate_python(await self.journal.result(run))
 
     async def work(self, assignment: Assignment | None = None) -> AgentReport:
@@ -80,7 +80,7 @@ class Workshop:
 
     async def asked(self) -> OpenQuestion:
         """The question somebody should answer."""
-        with anyio.fail_after(30):
+        with anyio.fail_after(120):
             while not (pending := await self.journal.records.questions.pending()):
                 await self.journal.log.growth.next().wait()
         return pending[0]
@@ -123,6 +123,8 @@ async def open_workshop(
     at_crash_point: AtCrashPoint = carry_on,
     studio: dict[str, Any] | None = None,
     workflows: Sequence[Workflow] = (),
+    desk_tools: Callable[[NotebookDesk], Sequence[Tool]] = lambda _: (),
+    reached: Callable[[DeskPoint], None] = lambda _: None,
 ) -> AsyncGenerator[Workshop]:
     """Agents with these tools, or with those of a notebook."""
     texts = [RuleText.of("user", "mine.toml", rules), BUILT_IN_RULES]
@@ -135,8 +137,8 @@ async def open_workshop(
         here, seen = list(tools) or [finish], list(sights)
         more: dict[str, Any] = dict(studio or {})
         if notebook is not None:
-            desk = await NotebookDesk.open(notebook, house.home / "desk.json")
-            here, seen = [*tools, *notebook_tools(desk)], [*seen, NotebookSight(desk)]
+            desk = await NotebookDesk.open(notebook, house.home / "desk.json", reached=reached)
+            here, seen = [*tools, *desk_tools(desk), *notebook_tools(desk)], [*seen, NotebookSight(desk)]
             more = {"survey": notebook_survey(desk, ProjectFiles(project))} | more
 
         @asynccontextmanager

@@ -14,6 +14,7 @@ import anyio
 from cellwright.journal import CrashPoint, Finding, Found, NotFound, crash_at
 from cellwright.journal.crash import carry_on
 from cellwright.tools.tool import Calling, Done, Tool, result_json, result_text, tool
+from tests.tools.office import SECRET
 from tests.tools.workshop import open_workshop
 
 
@@ -22,14 +23,14 @@ def posting(world: Path) -> Tool:
 
     async def find(_: Any, calling: Calling) -> Finding:
         line = f"posted {calling.key}"
-        return Found(result=result_json(Done(text=line))) if line in lines(world) else NotFound()
+        return Found(result=result_json(Done(text=f"{line} with {SECRET}"))) if line in lines(world) else NotFound()
 
     @tool(changes=True, find=find)
     async def post(calling: Calling) -> str:
         """Post a line."""
         with world.open("a") as file:
             file.write(f"posted {calling.key}\n")
-        return f"posted {calling.key}"
+        return f"posted {calling.key} with {SECRET}"
 
     return post
 

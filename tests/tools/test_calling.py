@@ -17,7 +17,7 @@ from cellwright.journal import CrashPoint, Question
 from cellwright.policy import No, ReadFile, RunShell, UseNetwork, Yes
 from cellwright.tools import audit_trail
 from cellwright.tools.kept_texts import TextFolder, cut, kept_text_tools
-from cellwright.tools.tool import Calling, Done, Refusal, Tool, ToolError, tool
+from cellwright.tools.tool import Calling, Done, Refusal, Tool, ToolError, Trouble, tool
 from tests.tools.office import ADA, SECRET
 from tests.tools.workshop import open_workshop
 
@@ -56,12 +56,16 @@ async def test_a_malformed_call_is_a_value_and_no_step(where: Path) -> None:
     ("error", "result"),
     [
         (
+            Trouble("It flew away.", kind="conflict", hint="Look again."),
+            ToolError(kind="conflict", message="It flew away.", hint="Look again."),
+        ),
+        (
             UserError("No such bird.", hint="Look."),
             ToolError(kind="bad-arguments", message="No such bird.", hint="Look."),
         ),
         (Unavailable("Later."), ToolError(kind="unavailable", message="Later.")),
         (RefusedByPolicy("Never."), Refusal(feedback="Never.")),
-        (KeyError("x"), ToolError(kind="failed", message="KeyError: 'x'")),
+        (KeyError("x"), ToolError(kind="failed", message="KeyError: 'x'", is_untrusted=True)),
     ],
 )
 async def test_what_a_tool_raises_becomes_a_value(where: Path, error: Exception, result: object) -> None:
@@ -246,7 +250,8 @@ async def test_a_killed_call_has_its_effect_once(where: Path, tmp_path: Path, po
     assert await anyio.to_thread.run_sync(run, point) == -9
     assert await anyio.to_thread.run_sync(run, "-") == 0
     assert (tmp_path / "world.txt").read_text() == "posted r/c0\n"
-    assert (tmp_path / "result.txt").read_text() == "posted r/c0"
+    # What was found in the world is masked like what a call answers.
+    assert (tmp_path / "result.txt").read_text() == "posted r/c0 with [masked PASSWORD]"
 
 
 async def test_a_tool_with_steps_of_its_own_may_ask_a_person(where: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from cellwright.errors import RefusedByPolicy
 from cellwright.policy import No, Yes
-from cellwright.tools.file_tools import file_tools
+from cellwright.tools.file_tools import MOST_WRITTEN_BYTES, file_tools
 from cellwright.tools.project_files import ProjectFiles
 from cellwright.tools.tool import Done, Refusal, ToolError, ToolResult, result_text
 from tests.tools.office import ADA
@@ -170,3 +170,26 @@ async def test_a_person_is_shown_the_diff_before_it_is_written(where: Path, proj
         [refused] = await shop.results("r")
         assert "It is small." in result_text(refused)
     assert "small" in (project / "notes.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "kind"),
+    [
+        ("read_file", {"path": "nowhere.md"}, "not-found"),
+        ("read_file", {"path": "data"}, "not-found"),
+        ("read_file", {"path": ""}, "bad-arguments"),
+        ("list_files", {"path": "nowhere"}, "not-found"),
+        ("write_file", {"path": "notes.md", "content": "x"}, "conflict"),
+        ("edit_file", {"path": "nowhere.md", "old": "a", "new": "b"}, "not-found"),
+        ("edit_file", {"path": "notes.md", "old": "ostrich", "new": "b"}, "conflict"),
+        ("edit_file", {"path": "data/birds.csv", "old": ",", "new": ";"}, "bad-arguments"),
+        ("edit_file", {"path": "big.txt", "old": "a", "new": "b"}, "too-big"),
+    ],
+)
+async def test_an_error_says_of_what_kind_it_is(
+    where: Path, project: Path, name: str, arguments: dict[str, str], kind: str
+) -> None:
+    (project / "big.txt").write_bytes(b"a" * (MOST_WRITTEN_BYTES + 1))
+    failed = await call(where, project, name, **arguments)
+    assert isinstance(failed, ToolError), failed
+    assert failed.kind == kind

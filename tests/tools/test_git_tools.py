@@ -19,11 +19,13 @@ from cellwright.policy import GitCommit, No, ReadFile, Yes
 from cellwright.sandbox.git import Author
 from cellwright.tools.calling import standard
 from cellwright.tools.git_desk import GitDesk
-from cellwright.tools.tool import Done, ToolCall, result_text
+from cellwright.tools.git_tools import git_tools
+from cellwright.tools.tool import Done, ToolCall, ToolError, result_text
 from tests.sandbox.git.yard import everything, git, made, make_repository, write_files
 from tests.tools.git_agent import ADA, NOBODY, GitAgent
 from tests.tools.office import ADA as PERSON
 from tests.tools.office import MASKER, WHO, open_office
+from tests.tools.workshop import open_workshop
 
 FILES = {"a.txt": "one\n", "d/b.txt": "two\n", "keep.py": "x = 1\n"}
 MakeAgent = Callable[..., GitAgent]
@@ -177,6 +179,25 @@ async def test_a_commit_is_refused_when_the_person_committed_meanwhile(agent: Ma
     state = await ada.state()
     git(top, "commit", "-q", "--allow-empty", "-m", "meanwhile")
     assert (await ada.error("git_commit", branch="x", message="m", state=state)).kind == "conflict"
+
+
+async def test_what_stands_against_a_commit_is_told_by_its_kind_before_anybody_is_asked(
+    agent: MakeAgent, tmp_path: Path, where: Path
+) -> None:
+    top = changed(make_repository(tmp_path, FILES))
+    desk = agent(top).desk
+    async with open_workshop(where, git_tools(desk), project=str(top)) as shop:
+        given = {"branch": "x", "message": "m", "state": "another"}
+        moved = await shop.call("git_commit", given)
+        assert isinstance(moved, ToolError)
+        assert moved.kind == "conflict"
+        outside = await shop.call("git_commit", {**given, "paths": ["../a"]}, run="b")
+        assert isinstance(outside, ToolError)
+        assert outside.kind == "bad-arguments"
+        git(top, "stash", "-q", "-u")
+        nothing = await shop.call("git_commit", given, run="c")
+        assert isinstance(nothing, ToolError)
+        assert nothing.kind == "not-found"
 
 
 @pytest.mark.parametrize("taken", ["cellwright/x", "cellwright", "cellwright/x/y"])

@@ -16,6 +16,7 @@ import pytest
 
 from cellwright.errors import Unavailable
 from cellwright.kernel import OpenNotebook
+from cellwright.kernel.observation import ConsoleText
 from cellwright.notebook import CreateCell, DeleteCell, EditCell, MoveCell, RenameCell, read
 from cellwright.notebook.edits import AtStart
 from cellwright.tools.notebook_desk import Applied, DeskPoint, NotebookDesk, NothingToUndo
@@ -83,6 +84,53 @@ async def test_calls_at_the_same_time_take_turns(opened: Opener, memory: Path) -
 
 
 # ── undo ──
+
+
+async def test_what_is_tried_out_leaves_cells_file_and_turns_as_they_were(opened: Opener, memory: Path) -> None:
+    async with opened("x = 20") as notebook:
+        desk = await NotebookDesk.open(notebook, memory)
+        await desk.apply([CreateCell(code="y = x + 1")], key="a")
+        document, file, turn = notebook.document, notebook.path.read_bytes(), desk.last_turn()
+        tried = await desk.try_out("z = y * 2\nprint(z)")
+        assert [(cell.status, cell.console) for cell in tried.observation.cells] == [("ok", "42\n")]
+        for wrong in ("1 / 0", "(", "y = 5", "import os\nos.kill(os.getpid(), 9)"):
+            assert not (await desk.try_out(wrong)).observation.is_ok
+        assert notebook.document is document
+        assert notebook.path.read_bytes() == file
+        assert desk.last_turn() == turn
+        assert notebook.outcomes.keys() == {cell.id for cell in document.cells}
+        assert values(await desk.apply([CreateCell(code="after = y + 0")], key="b"))["after"] == "21"
+
+
+async def test_what_a_person_does_while_something_is_tried_is_kept_and_told(opened: Opener, memory: Path) -> None:
+    async with opened("x = 1") as notebook:
+        desk = await NotebookDesk.open(notebook, memory)
+        async with notebook.observe() as events, anyio.create_task_group() as tasks:
+            tasks.start_soon(desk.try_out, "print('begun')\nimport time as _time\n_time.sleep(0.3)")
+            with anyio.fail_after(60):
+                async for event in events:
+                    if isinstance(event, ConsoleText):
+                        break
+            by_person(notebook.path, "x = 1", "x = 1000")
+        applied = await desk.apply([CreateCell(code="y = x + 1")], key="a")
+        assert values(applied)["y"] == "1001"
+        assert "A person changed the notebook in its file" in applied.news
+        assert codes(notebook.path) == ["x = 1000", "y = x + 1"]
+
+
+async def test_trying_that_is_cancelled_leaves_no_cell_behind(opened: Opener, memory: Path) -> None:
+    async with opened("x = 1") as notebook:
+        desk = await NotebookDesk.open(notebook, memory)
+        document = notebook.document
+        async with notebook.observe() as events, anyio.create_task_group() as tasks:
+            tasks.start_soon(desk.try_out, "print('begun')\nimport time as _time\n_time.sleep(600)")
+            with anyio.fail_after(60):
+                async for event in events:
+                    if isinstance(event, ConsoleText):
+                        break
+            tasks.cancel_scope.cancel()
+        assert [cell.code for cell in notebook.document.cells] == [cell.code for cell in document.cells]
+        assert values(await desk.apply([CreateCell(code="y = x + 1")], key="a"))["y"] == "2"
 
 
 async def test_undo_restores_the_file_byte_for_byte(opened: Opener, memory: Path) -> None:

@@ -114,4 +114,4 @@ async def test_a_rule_that_names_packages_asks_nobody_and_what_cannot_be_had_is_
             assert notebook.path.read_bytes() == before
             guess = await shop.call("install_package", {"module": "json"}, run="c")
             assert isinstance(guess, ToolError)
-            assert guess.kind == "bad-arguments"
+            assert guess.kind == "not-found"

@@ -10,11 +10,11 @@ from cellwright.agents.assignment import AgentReport, Assignment, Outcome
 from cellwright.agents.composing import Brief, Moment, compose, is_compacted
 from cellwright.agents.context import Prompt, fence
 from cellwright.agents.history import Became, Did, Heard, Turn, times_repeated
-from cellwright.agents.kept_contexts import Known, context_fact, encode, known_after
+from cellwright.agents.kept_contexts import Known, context_fact, encode, known_after, read_pictures
 from cellwright.agents.mending_step import Made, Mended, Mender
-from cellwright.agents.steering import Orders, listen
+from cellwright.agents.steering import Orders, listen, pause_question
 from cellwright.agents.studio import Studio
-from cellwright.agents.styles import FINISH, Actions, Malformed, Words, arguments_text, offered, read_answer
+from cellwright.agents.styles import FINISH, Actions, Malformed, Words, arguments_text, offered, read_answer, spoken
 from cellwright.agents.surroundings import Seen
 from cellwright.agents.thinking import (
     Answer,
@@ -26,7 +26,7 @@ from cellwright.agents.thinking import (
     limits_after,
     read_response,
 )
-from cellwright.journal import CostRecorded, Flow, Question
+from cellwright.journal import CostRecorded, Fact, Flow, Question
 from cellwright.policy import Limit
 from cellwright.tools.calling import Guarded
 from cellwright.tools.guard import Raised, Refused
@@ -36,6 +36,9 @@ _FIRST_LOOK_SHARE: Final = 0.25
 _LATER_LOOK_TOKENS: Final = 600
 """The results of its own calls tell an agent what changed; a short reminder is enough."""
 _SAME_AT_MOST: Final = 5
+SAYS: Final = "says"
+"""The topic of a fact with what an agent said besides its calls."""
+_TOLD_CHARACTERS: Final = 500
 _ASK_AGAIN: Final = "ask again, and perhaps pay twice"
 _STOP: Final = "stop here"
 _CALL_SOMETHING: Final = "Nothing was done. Call a tool, or finish when the goal is reached."
@@ -135,11 +138,15 @@ class Agent:
         tokens = int(self._brief.role.context_tokens * _FIRST_LOOK_SHARE) if is_first else _LATER_LOOK_TOKENS
 
         async def look() -> _Look:
-            orders = await listen(self._flow.read, self._flow.id, self._orders)
+            orders = await listen(
+                self._flow.read, self._flow.id, self._orders, knows_order=self._assignment.orders_heard
+            )
             seen = [await sight.look(tokens) for sight in self._studio.sights]
             return _Look(orders=orders, seen=tuple(self._masked(each) for each in seen))
 
         found = await self._flow.step(f"look {self._step}", look, returns=_Look)
+        if found.orders.pause and not found.orders.stop:
+            await self._flow.ask(pause_question(found.orders.pause))
         self._orders = found.orders
         self._heard = found.orders.heard
         self._news = "\n".join(each.news for each in found.seen if each.news)
@@ -169,8 +176,10 @@ class Agent:
     async def think(self, prompt: Prompt) -> Answer | Ended:
         """The model's answer, asked for until there is one or somebody says to stop."""
         again, attempt = False, 1
+        pictures = await read_pictures(self._studio.kept, prompt)
         while True:
-            call = self._thinker.call(self._flow, self._step, prompt, self._used.limits, again=again)
+            limits = self._used.limits
+            call = self._thinker.call(self._flow, self._step, prompt, limits, pictures=pictures, again=again)
             name = f"think {self._step}" if attempt == 1 else f"think {self._step} again {attempt}"
             thought = await self._thinker.think(self._flow, name, call, lambda: self._keep(prompt))
             attempt += 1
@@ -231,8 +240,11 @@ class Agent:
             input_tokens=answer.input_tokens,
             output_tokens=answer.output_tokens,
             workflow=self._flow.id,
+            is_price_known=answer.microdollars is not None,
         )
-        await self._flow.tell(context_fact(self._flow.id, self._step, answer.context, prompt), cost)
+        said = spoken(read_response(answer))
+        told = [Fact(topic=SAYS, subject=self._flow.id, text=said[:_TOLD_CHARACTERS])] if said else []
+        await self._flow.tell(context_fact(self._flow.id, self._step, answer.context, prompt), cost, *told)
 
     # ── act ──
 
@@ -310,6 +322,7 @@ class Agent:
             tokens=self._used.tokens,
             microdollars=self._used.microdollars,
             failed_turns=sum(turn.has_failed for turn in self._turns),
+            limits=self._used.limits,
         )
 
 
@@ -344,7 +357,8 @@ def _did(call: ToolCall, result: ToolResult) -> Did:
         arguments=arguments_text(call),
         text=result_text(result),
         became=_became(result),
-        is_untrusted=isinstance(result, Done) and result.is_untrusted,
+        is_untrusted=isinstance(result, Done | ToolError) and result.is_untrusted,
+        picture=result.picture if isinstance(result, Done) else None,
     )
 
 

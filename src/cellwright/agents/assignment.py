@@ -40,6 +40,8 @@ class Assignment:
     if_unknown: Literal["ask", "again", "stop"] = "ask"
     """A call was sent and nobody knows what came of it: ask, pay perhaps twice, or stop."""
     team: str = ""
+    orders_heard: int = 0
+    """The run's orders whoever gives this assignment knows of: older ones are not for this agent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,3 +60,5 @@ class AgentReport:
     microdollars: int = 0
     """Of calls whose price is known."""
     failed_turns: int = 0
+    limits: tuple[Limit, ...] = ()
+    """What its model calls might use in the end: a person may have raised it."""

@@ -6,7 +6,6 @@ Only cells that the agent itself wrote are changed, and never what was asked for
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Final
@@ -15,37 +14,13 @@ from cellwright.agents.code_changes import drop_import, imported_as, make_local,
 from cellwright.agents.failures import Failure
 from cellwright.agents.recoveries import Deterministic, Scene, WantedCall
 from cellwright.ids import CellId
+from cellwright.kernel.packages import for_module
 from cellwright.notebook import Cell, Consequences, Document, EditCell, foresee, graph
 from cellwright.policy import UseNetwork
 
 INSTALL: Final = "install_package"
-"""The tool that installs a package after asking once; its argument is `requirement`."""
+"""The tool that installs a package after asking once: `tools/package_tools.py`."""
 RUN: Final = "run"
-_DISTRIBUTIONS: Final[Mapping[str, str]] = {
-    "Crypto": "pycryptodome",
-    "OpenSSL": "pyopenssl",
-    "PIL": "pillow",
-    "attr": "attrs",
-    "bs4": "beautifulsoup4",
-    "cv2": "opencv-python-headless",
-    "dateutil": "python-dateutil",
-    "docx": "python-docx",
-    "dotenv": "python-dotenv",
-    "fitz": "pymupdf",
-    "git": "gitpython",
-    "jwt": "pyjwt",
-    "magic": "python-magic",
-    "osgeo": "gdal",
-    "pptx": "python-pptx",
-    "serial": "pyserial",
-    "skimage": "scikit-image",
-    "sklearn": "scikit-learn",
-    "slugify": "python-slugify",
-    "umap": "umap-learn",
-    "usb": "pyusb",
-    "yaml": "pyyaml",
-}
-"""Modules that are called otherwise than what is installed."""
 
 
 def certain_mend(failure: Failure, scene: Scene) -> Deterministic | None:
@@ -68,11 +43,6 @@ def certain_mend(failure: Failure, scene: Scene) -> Deterministic | None:
             return Deterministic(reason=reason, calls=(WantedCall(name=RUN, arguments={"cells": "stale"}),))
         case _:
             return None
-
-
-def distribution_of(module: str) -> str:
-    """What to install for a module."""
-    return _DISTRIBUTIONS.get(module, module.replace("_", "-"))
 
 
 def near_files(wanted: str, files: Iterable[str]) -> tuple[str, ...]:
@@ -173,17 +143,16 @@ def _are_settled(document: Document, edits: Sequence[EditCell], names: Iterable[
 
 
 def _install(failure: Failure, scene: Scene) -> Deterministic | None:
+    """Ask for the package; installing it runs again what failed for want of it."""
     module = failure.subject
     files = {PurePosixPath(file) for file in scene.files}
     is_of_project = any(module in (file.stem, *file.parts[:-1]) for file in files)
-    if not module or "." in module or module in sys.stdlib_module_names or is_of_project:
-        # With a dot: the package is there, only not that part of it.
+    missing = None if is_of_project or failure.cell is None else for_module(module.replace("-", "_"))
+    if missing is None:
         return None
-    requirement = distribution_of(module)
-    again = (WantedCall(name=RUN, arguments={"cells": [failure.cell]}),) if failure.cell is not None else ()
     return Deterministic(
-        reason=f"The package {requirement!r} is missing: ask to install it, then run again.",
-        calls=(WantedCall(name=INSTALL, arguments={"requirement": requirement}), *again),
+        reason=f"The package {missing.requirement!r} is missing: ask to install it, and run again what needs it.",
+        calls=(WantedCall(name=INSTALL, arguments={"requirement": missing.requirement}),),
     )
 
 

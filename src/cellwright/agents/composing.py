@@ -37,6 +37,8 @@ class Brief:
     limits_text: str = ""
     skills: tuple[str, ...] = ()
     """One line each."""
+    sees: bool = False
+    """Whether every model that may answer can be shown pictures."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +57,7 @@ def compose(
 ) -> Prompt:
     """All a model reads in this step, within the role's budget."""
     budget = brief.role.context_tokens
-    history = history_parts(turns, budget_tokens=int(budget * _HISTORY_SHARE), nonce=brief.nonce)
+    history = _history(turns, brief)
     parts = [
         *_always(brief, toolset, tools),
         *_assignment(brief),
@@ -69,8 +71,12 @@ def compose(
 
 def is_compacted(turns: Sequence[Turn], brief: Brief) -> bool:
     """Whether part of the history is told only in short."""
-    parts = history_parts(turns, budget_tokens=int(brief.role.context_tokens * _HISTORY_SHARE), nonce=brief.nonce)
-    return any(part.group == "earlier" for part in parts)
+    return any(part.group == "earlier" for part in _history(turns, brief))
+
+
+def _history(turns: Sequence[Turn], brief: Brief) -> list[Part]:
+    room = int(brief.role.context_tokens * _HISTORY_SHARE)
+    return history_parts(turns, budget_tokens=room, nonce=brief.nonce, sees=brief.sees)
 
 
 def skill_lines(skills: Sequence[Skill]) -> tuple[str, ...]:

@@ -20,6 +20,8 @@ Place = Literal["system", "tools", "user", "said", "call", "result"]
 """Where in a request it stands: `said` and `call` are the model's own earlier words, `result` what a tool answered."""
 
 _UNITS_PER_TOKEN: Final = 6
+PICTURE_TOKENS: Final = 1_600
+"""What providers count for one at most."""
 
 
 class Rank(IntEnum):
@@ -62,6 +64,8 @@ class Part:
     tool: str = ""
     group: str = ""
     """Parts of one group are told together or not at all, such as a call and its result."""
+    picture: str = ""
+    """The name of a picture that goes with it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +80,8 @@ class Span:
     call: str = ""
     tool: str = ""
     is_cut: bool = False
+    picture: str = ""
+    """The name of a picture that goes with it; it is counted in `tokens`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +97,7 @@ class Prompt:
     @property
     def tokens(self) -> int:
         """The estimate of the whole, from above."""
-        return estimate_tokens(self.text)
+        return estimate_tokens(self.text) + sum(PICTURE_TOKENS for span in self.spans if span.picture)
 
     def text_of(self, span: Span) -> str:
         """The characters of one span."""
@@ -115,10 +121,11 @@ def assemble(parts: Sequence[Part], budget_tokens: int) -> Prompt:
                 place=part.place,
                 start=start,
                 end=start + len(text),
-                tokens=estimate_tokens(text),
+                tokens=estimate_tokens(text) + (PICTURE_TOKENS if part.picture else 0),
                 call=part.call,
                 tool=part.tool,
                 is_cut=text != part.text,
+                picture=part.picture,
             )
         )
         pieces.append(text)
@@ -173,14 +180,19 @@ def _choose(parts: Sequence[Part], room: int) -> dict[str, str]:
     chosen = dict[str, str]()
     for weight in Weight:
         for group in _groups([part for part in parts if part.weight == weight]):
-            cost = sum(units(part.text) for part in group)
+            cost = sum(cost_of(part) for part in group)
             if weight is not Weight.NEEDED and cost > room:
                 group = _shortened(group, room)
-                cost = sum(units(part.text) for part in group)
+                cost = sum(cost_of(part) for part in group)
             for part in group:
                 chosen[part.name] = part.text
             room -= cost
     return chosen
+
+
+def cost_of(part: Part) -> int:
+    """In sixths of a token."""
+    return units(part.text) + (PICTURE_TOKENS * _UNITS_PER_TOKEN if part.picture else 0)
 
 
 def _groups(parts: Sequence[Part]) -> list[list[Part]]:

@@ -45,6 +45,8 @@ def focus_parts(focused: Focused, nonce: str) -> list[Part]:
 def _advice(failure: Failure) -> str:
     if failure.kind == "resource":
         return _resource(failure.subject)
+    if failure.error_type == "unavailable":
+        return "It was not there at that moment. Try once more; if it stays so, do without it, or say that you cannot."
     return _words(failure.kind)
 
 
@@ -98,7 +100,10 @@ def _words(kind: FailureKind) -> str:
                 "Do what the cell does in another way, in smaller steps: run again unchanged it will end again."
             )
         case "edit-refused":
-            return "Nothing was changed: the cell is not what you read. Base the edit on its text as it is now."
+            return (
+                "Nothing was changed: what you wanted to change is not as you read it. Look at it as it is now, base "
+                "the change on that, and keep what somebody else did."
+            )
         case "refused":
             return "It was not allowed. Do not try to get there in another way."
         case "unknown":

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import AsyncIterable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
@@ -100,6 +101,15 @@ async def read_context(kept: KeptTexts, name: str) -> Prompt:
         spans.append(replace(span, start=start, end=start + len(text)))
         start += len(text)
     return Prompt(text="".join(texts), spans=tuple(spans), left_out=held.left_out)
+
+
+async def read_pictures(kept: KeptTexts, prompt: Prompt) -> dict[str, bytes]:
+    """The pictures that go with a prompt, by name; without those that are gone."""
+    found = dict[str, bytes]()
+    for name in sorted({span.picture for span in prompt.spans if span.picture}):
+        text = await kept.read(name)
+        found |= {} if text is None else {name: base64.b64decode(text)}
+    return found
 
 
 async def _read(kept: KeptTexts, name: str) -> _Kept:

@@ -70,11 +70,11 @@ async def _begin(flow: Flow, assignment: Assignment, studio: Studio) -> Brief:
 
     async def fix() -> Brief:
         role = role_named(studio.roles, assignment.role)
-        abilities = await _abilities(assignment, role, studio)
+        able = await _abilities(assignment, role, studio)
         mask = studio.masker.mask
         return Brief(
             role=role,
-            style=choose_style(abilities, role, has_programs=studio.program is not None),
+            style=choose_style(able[0] if able else (), role, has_programs=studio.program is not None),
             nonce=secrets.token_hex(4),
             goal=mask(assignment.goal).text,
             plan=mask(assignment.plan).text,
@@ -83,18 +83,19 @@ async def _begin(flow: Flow, assignment: Assignment, studio: Studio) -> Brief:
             ),
             limits_text=studio.limits_text,
             skills=skill_lines(studio.skills),
+            sees=bool(able) and all("images" in each for each in able),
         )
 
     return await flow.step("take on the assignment", fix, returns=Brief)
 
 
-async def _abilities(assignment: Assignment, role: Role, studio: Studio) -> tuple[Ability, ...]:
-    """What the model that will most likely answer can do."""
+async def _abilities(assignment: Assignment, role: Role, studio: Studio) -> list[tuple[Ability, ...]]:
+    """What the models that may answer can do, the likeliest first."""
     listed = (await studio.models.listed()).models
     fitting = [
         model
         for model in listed
         if model.is_ready and (model.name in assignment.models if assignment.models else role.tier in model.tiers)
     ]
-    known: tuple[Any, ...] = fitting[0].abilities if fitting else ()
+    known: list[Any] = [model.abilities for model in fitting]
     return known

@@ -29,14 +29,13 @@ from cellwright.agents.recoveries import (
     Scene,
 )
 from cellwright.agents.studio import PutIntoEffect, Survey
-from cellwright.agents.styles import PROGRAM
 from cellwright.errors import Defect
 from cellwright.journal import Flow, Json, Question
 from cellwright.notebook import Edit, EditCell, graph
 from cellwright.policy import action_json, parse_action
 from cellwright.tools.calling import Guarded
 from cellwright.tools.guard import Refused
-from cellwright.tools.notebook_tools import ASKED
+from cellwright.tools.notebook_tools import ASKED, TRY
 from cellwright.tools.tool import Done, Refusal, ToolCall, ToolResult
 
 APPLY: Final = "apply"
@@ -131,15 +130,14 @@ class Mender:
 
     async def mend(self, step: int, calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> Mended:
         """Do what is certain, ask where only a person can say; the rest is for the model."""
-        self._keys += [f"{self.flow.id}/{each}" for call, result in zip(calls, results, strict=True)
-                       for each in _ids(call, result)]  # fmt: skip
+        self._keys += [f"{self.flow.id}/{call.id}" for call in calls]
         now = [attempt for result in results for attempt in attempts(result)]
         if not any(isinstance(attempt, Failure) for attempt in now) and not self._may_flicker(now):
             self._history += now
             return Mended()
         numbers = itertools.count(1)
         decided = await self._decide(f"mend {step}", results, {})
-        if decided.tables:
+        if decided.tables and TRY in self.caller.toolset:
             columns = await self._columns(decided.tables, step, numbers)
             decided = await self._decide(f"mend {step} with columns", results, columns)
         self._history += decided.attempts
@@ -299,16 +297,6 @@ class Mender:
 
 def _once(attempt: Failure | Passed) -> tuple[Any, ...]:
     return (attempt.cell, *attempt.essence) if isinstance(attempt, Failure) else (attempt.cell,)
-
-
-def _ids(call: ToolCall, result: ToolResult) -> list[str]:
-    """The call, and those a program made."""
-    match result:
-        case Done(value={"calls": list(inner)}) if call.name == PROGRAM:
-            found: list[Any] = inner  # pyright: ignore[reportUnknownVariableType]  # JSON
-            return [call.id, *(str(each["id"]) for each in found)]
-        case _:
-            return [call.id]
 
 
 def _calls(recovery: Deterministic) -> tuple[_Call, ...]:

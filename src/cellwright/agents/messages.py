@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final
 
 from pydantic_ai.messages import (
+    BinaryContent,
     ModelMessage,
     ModelRequest,
     ModelRequestPart,
@@ -20,9 +23,14 @@ from pydantic_ai.messages import (
 
 from cellwright.agents.context import Prompt, Span
 
+NO_PICTURES: Final[Mapping[str, bytes]] = MappingProxyType({})
 
-def messages_of(prompt: Prompt) -> list[ModelMessage]:
-    """The request's messages: every span but those of the tools, which travel beside them."""
+
+def messages_of(prompt: Prompt, pictures: Mapping[str, bytes] = NO_PICTURES) -> list[ModelMessage]:
+    """The request's messages: every span but those of the tools, which travel beside them.
+
+    `pictures` has the spans' pictures by name; one that is not there is left out.
+    """
     # One system part: providers join several with characters that no span would account for.
     system = "".join(prompt.text_of(span) for span in prompt.spans if span.place == "system")
     messages: list[ModelMessage] = [ModelRequest(parts=[SystemPromptPart(system)])] if system else []
@@ -39,7 +47,7 @@ def messages_of(prompt: Prompt) -> list[ModelMessage]:
                 else:
                     messages.append(ModelResponse(parts=[said]))
             case "user" | "result":
-                told = _told(span, text)
+                told = _told(span, text, pictures.get(span.picture))
                 if isinstance(last, ModelRequest):
                     last.parts = [*last.parts, told]
                 else:
@@ -53,10 +61,12 @@ def _said(span: Span, text: str) -> ModelResponsePart:
     return ToolCallPart(tool_name=span.tool, args=_arguments(text), tool_call_id=span.call)
 
 
-def _told(span: Span, text: str) -> ModelRequestPart:
+def _told(span: Span, text: str, picture: bytes | None) -> ModelRequestPart:
     if span.place == "result":
         return ToolReturnPart(tool_name=span.tool, content=text, tool_call_id=span.call)
-    return UserPromptPart(text)
+    if picture is None:
+        return UserPromptPart(text)
+    return UserPromptPart([text, BinaryContent(data=picture, media_type="image/png")])
 
 
 def _arguments(text: str) -> str | dict[str, Any]:

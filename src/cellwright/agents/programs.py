@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, Literal, assert_never
 
@@ -16,7 +16,7 @@ from pydantic import Field, TypeAdapter
 
 from cellwright.agents.studio import MakeProgram
 from cellwright.agents.styles import PROGRAM, programmed
-from cellwright.errors import UserError
+from cellwright.errors import Unavailable, UserError
 from cellwright.journal import Flow, Json
 from cellwright.notebook import clip
 from cellwright.sandbox.actions import (
@@ -31,6 +31,7 @@ from cellwright.sandbox.actions import (
     Step,
     ToolSignature,
 )
+from cellwright.sandbox.actions import ToolCall as AskedCall
 from cellwright.sandbox.actions.steps import FailureKind
 from cellwright.tools.calling import Guarded
 from cellwright.tools.tool import (
@@ -226,44 +227,41 @@ class _Program:
         return self.calling.flow
 
     async def _begin(self, code: str) -> Step:
-        step: Step = Lost(reason="it never began", state=None)
-        for _ in range(_WORKERS):
-            self.live = await self.worker.start(code, tools=self.signatures, limits=self.limits)
-            step = self.live.step
-            if not isinstance(step, Lost):
-                break
-        return step
+        return await _while_lost(lambda: self._start(code))
+
+    async def _start(self, code: str) -> Step:
+        self.live = await self.worker.start(code, tools=self.signatures, limits=self.limits)
+        return self.live.step
 
     async def _go_on(self, code: str, waits: _Waits, answers: dict[int, Any]) -> Step:
-        """With the live run if there is one, else from what was kept. Nothing in the world changes here."""
-        step: Step = Lost(reason="it never went on", state=None)
-        for _ in range(_WORKERS):
-            run = self.live
-            if run is None or not isinstance(run.step, Paused):
-                state = base64.b64decode(waits.state)
-                run = self.live = await self.worker.load(state, tools=self.signatures, limits=self.limits)
-            step = await run.resume(answers) if isinstance(run.step, Paused) else run.step
-            if not isinstance(step, Lost):
-                break
-        return await self._again(code, step) if isinstance(step, Failed) and step.kind == "state" else step
+        """From where it paused; nothing in the world changes here."""
+        step = await _while_lost(lambda: self._resume(waits, answers))
+        if isinstance(step, Failed) and step.kind == "state":
+            return await _while_lost(lambda: self._again(code, step))
+        return step
+
+    async def _resume(self, waits: _Waits, answers: dict[int, Any]) -> Step:
+        """With the live run if there is one, else from what was kept."""
+        run = self.live
+        if run is None or not isinstance(run.step, Paused):
+            state = base64.b64decode(waits.state)
+            run = self.live = await self.worker.load(state, tools=self.signatures, limits=self.limits)
+        return await run.resume(answers) if isinstance(run.step, Paused) else run.step
 
     async def _again(self, code: str, refused: Failed) -> Step:
         """From its beginning, because another interpreter wrote the state; answered calls are not made again.
 
-        If it does not ask for exactly the same calls this time, it cannot go on.
+        If it does not ask for exactly the same calls this time (it may look at the clock), it cannot go on.
         """
         known = {made.call.id: made for made in self.made}
         run = self.live = await self.worker.start(code, tools=self.signatures, limits=self.limits)
-        while isinstance(run.step, Paused):
-            asked = {call.id: known.get(self._id(call.id)) for call in run.step.calls}
-            if not any(asked.values()):
-                break
-            for call in run.step.calls:
-                before = asked[call.id]
-                if before is None or (before.call.name, before.call.arguments) != (call.name, dict(call.arguments)):
-                    return refused
-            await run.resume({number: _answered(made.result) for number, made in asked.items() if made is not None})
-        return run.step
+        while known and isinstance(run.step, Paused):
+            asked = [(call, known.pop(self._id(call.id), None)) for call in run.step.calls]
+            same = {call.id: made.result for call, made in asked if made is not None and _is_same(made.call, call)}
+            if len(same) < len(asked):
+                return refused
+            await run.resume({number: _answered(result) for number, result in same.items()})
+        return run.step if not known or isinstance(run.step, Lost) else refused
 
     def _id(self, number: int) -> str:
         return f"{self.calling.call.id}.{number}"
@@ -273,6 +271,23 @@ class _Program:
         results = await self.caller.call_all(self._flow, calls)
         self.made += [_Made(call=call, result=result) for call, result in zip(calls, results, strict=True)]
         return {each.id: _answered(result) for each, result in zip(asked, results, strict=True)}
+
+
+async def _while_lost(piece: Callable[[], Awaitable[Step]]) -> Step:
+    """A piece of a program, tried with another worker each time one is lost under it or does not start."""
+    step: Step = Lost(reason="it never began", state=None)
+    for _ in range(_WORKERS):
+        try:
+            step = await piece()
+        except Unavailable as error:
+            step = Lost(reason=error.message, state=None)
+        if not isinstance(step, Lost):
+            break
+    return step
+
+
+def _is_same(before: ToolCall, now: AskedCall) -> bool:
+    return (before.name, before.arguments) == (now.name, dict(now.arguments))
 
 
 def _answered(result: ToolResult) -> Any:
@@ -292,6 +307,8 @@ def _answered(result: ToolResult) -> Any:
 
 def _told(stands: _Ended | _Broke | _Gone, made: Sequence[_Made]) -> ToolResult:
     """What the model reads, as data: values, output and errors hold what tools found outside."""
+    if isinstance(stands, _Gone):
+        return _lost(stands.reason, made)
     lines: list[str] = []
     value: Json = None
     match stands:
@@ -302,9 +319,6 @@ def _told(stands: _Ended | _Broke | _Gone, made: Sequence[_Made]) -> ToolResult:
             where = f" in line {stands.line}" if stands.line is not None else ""
             lines += [f"The program failed{where} ({stands.why}): {stands.type}: {stands.message}"]
             lines += [stands.hint] if stands.hint else []
-        case _Gone(reason=reason):
-            output = ""
-            lines += [f"The program was lost: {reason}. Nothing is wrong with it as such."]
         case _:
             assert_never(stands)
     lines += ["printed:", output.rstrip("\n")] if output else []
@@ -315,17 +329,33 @@ def _told(stands: _Ended | _Broke | _Gone, made: Sequence[_Made]) -> ToolResult:
         "value": value,
         "calls": [{"id": each.call.id, "name": each.call.name, "worked": each.worked} for each in made],
     }
-    return Done(text="\n".join(lines), value=kept | _cells(made), is_untrusted=True)
+    pictures = [each.result.picture for each in made if isinstance(each.result, Done) and each.result.picture]
+    picture = pictures[-1] if pictures else None
+    return Done(text="\n".join(lines), value=kept | _cells(made), picture=picture, is_untrusted=True)
+
+
+def _lost(reason: str, made: Sequence[_Made]) -> ToolError:
+    """In our own words alone: an error is not fenced."""
+    return ToolError(
+        kind="unavailable",
+        message=f"The program did not come to its end: {_WORKERS} workers were lost under it, the last because "
+        f"{reason.rstrip('.')}. {_done_before(made)}",
+        hint="Nothing is wrong with it as such. Look what is done already before you write another one.",
+    )
 
 
 def _calls(made: Sequence[_Made], *, is_whole: bool) -> list[str]:
     """What did not work, whether or not the program looked; of a program that broke off, everything that was done."""
     lines = [clip(result_text(each.result), _FAILED_TOKENS) for each in made if not each.worked]
-    if is_whole and made:
-        names = [f"{each.call.name}{'' if each.worked else ' (failed)'}" for each in made[:_NAMED_CALLS]]
-        more = f" and {len(made) - _NAMED_CALLS} more" if len(made) > _NAMED_CALLS else ""
-        lines.append(f"Called before that, and not undone: {', '.join(names)}{more}.")
-    return lines
+    return [*lines, _done_before(made)] if is_whole and made else lines
+
+
+def _done_before(made: Sequence[_Made]) -> str:
+    if not made:
+        return "Nothing had been called."
+    names = [f"{each.call.name}{'' if each.worked else ' (failed)'}" for each in made[:_NAMED_CALLS]]
+    more = f" and {len(made) - _NAMED_CALLS} more" if len(made) > _NAMED_CALLS else ""
+    return f"Called before that, and not undone: {', '.join(names)}{more}."
 
 
 def _cells(made: Sequence[_Made]) -> dict[str, Json]:

@@ -18,6 +18,7 @@ def prompt_view(prompt: Prompt) -> dict[str, Any]:
             "end": span.end,
             "tokens": span.tokens,
             "is_cut": span.is_cut,
+            "picture": span.picture,
             "text": prompt.text_of(span),
         }
         for span in prompt.spans
@@ -40,7 +41,7 @@ def _lines(prompt: Prompt) -> Iterator[str]:
     if prompt.left_out:
         yield f"left out: {', '.join(prompt.left_out)}"
     for span in prompt.spans:
-        cut = ", shortened" if span.is_cut else ""
+        cut = ", shortened" if span.is_cut else ", with a picture" if span.picture else ""
         yield ""
         yield f"── {span.part} ({span.place}, {span.start}-{span.end}, {span.tokens} tokens{cut}) ──"
         yield prompt.text_of(span).rstrip("\n")

@@ -26,12 +26,11 @@ from cellwright.agents.reading_answers import (
 from cellwright.agents.recoveries import AskPerson
 from cellwright.journal import Json
 from cellwright.models.calls import OutputSchema
-from cellwright.tools.tool import Done, ToolResult
+from cellwright.tools.notebook_tools import TRY
+from cellwright.tools.tool import ToolResult
 
 MOST: Final = 6
 """So many readings are worth comparing."""
-SCRATCH: Final = "reading_scratch"
-"""The name of the cell in which a reading is tried; it is taken out again."""
 
 AmbiguityKind = Literal["unmatched-rows", "one-entity", "base-total", "rounding", "period", "other"]
 
@@ -244,13 +243,9 @@ CallTool = Callable[[str, Mapping[str, Json]], Awaitable[ToolResult]]
 
 
 def in_scratch_cell(call: CallTool) -> Evaluate:
-    """Tries code in a cell of its own that is taken out again, so that the notebook is as it was."""
+    """Tries code in a cell of its own that is taken out again: cells, file and what can be undone stay as they are."""
 
     async def evaluate(code: str) -> ToolResult:
-        create: Json = {"op": "create", "name": SCRATCH, "code": code}
-        made = await call("apply", {"edits": [create], "run": "affected"})
-        if isinstance(made, Done):
-            await call("apply", {"edits": [{"op": "delete", "cell": SCRATCH, "base_version": 1}], "run": "none"})
-        return made
+        return await call(TRY, {"code": code})
 
     return evaluate

@@ -1,4 +1,4 @@
-"""Steering: what a person says to an agent at work, and that it should stop. Heard before its next step, kept for good.
+"""Steering: what a person says to an agent at work, and that it should stop or pause. Heard before its next step.
 
 Each run and each agent in it has a stream of its own for this; agents have no way to write there.
 """
@@ -11,12 +11,18 @@ from typing import Final
 
 from cellwright.agents.history import Heard
 from cellwright.errors import UserError
-from cellwright.journal import EventLog, Fact, Recorded
+from cellwright.journal import EventLog, Fact, Question, Recorded
 from cellwright.journal.names import run_of
 from cellwright.policy import Person
 
 _SAID: Final = "agent-say"
 _STOPPED: Final = "agent-stop"
+_HANDED_OVER: Final = "agent-hand-over"
+_PAUSE: Final = "agent-pause"
+_GO_ON: Final = "agent-go-on"
+PAUSED: Final = "paused"
+"""The topic of the question a paused run waits at; its one answer lets it go on."""
+RESUME: Final = "resume"
 _LONGEST: Final = 8_000
 
 
@@ -27,6 +33,8 @@ class Orders:
     heard: tuple[Heard, ...] = ()
     stop: str = ""
     """Who wants it to stop, and why; empty: nobody."""
+    pause: str = ""
+    """Who wants it to pause; empty: nobody."""
     upto: tuple[tuple[str, int], ...] = ()
     """The last event of each stream that was read."""
 
@@ -43,9 +51,32 @@ async def stop(log: EventLog, to: str, person: Person, reason: str = "") -> None
     await log.append(_stream(to), Fact(topic=_STOPPED, subject=person.name, text=reason))
 
 
-async def listen(read: Callable[[str], AsyncIterable[Recorded]], workflow: str, before: Orders) -> Orders:
+async def hand_over(log: EventLog, to: str, person: Person, reason: str, *, order: int) -> None:
+    """Let whoever is at work now stop with what there is: those that begin knowing this order are not meant."""
+    told = Fact(topic=_HANDED_OVER, subject=person.name, text=reason, numbers={"order": order})
+    await log.append(_stream(to), told)
+
+
+async def pause(log: EventLog, to: str, person: Person) -> None:
+    """Let the agents of a run pause before their next step."""
+    await log.append(_stream(to), Fact(topic=_PAUSE, subject=person.name))
+
+
+async def unpause(log: EventLog, to: str, person: Person) -> None:
+    """Let those that are about to pause go on; one that waits already needs an answer to its question, too."""
+    await log.append(_stream(to), Fact(topic=_GO_ON, subject=person.name))
+
+
+def pause_question(by: str) -> Question:
+    """What a paused run waits for."""
+    return Question(topic=PAUSED, text=f"Paused by {by}.", choices=(RESUME,))
+
+
+async def listen(
+    read: Callable[[str], AsyncIterable[Recorded]], workflow: str, before: Orders, *, knows_order: int = 0
+) -> Orders:
     """What was said to this agent since; `read` is a flow's, inside a step."""
-    upto, heard, stopped = dict(before.upto), list[Heard](), before.stop
+    upto, heard, stopped, paused = dict(before.upto), list[Heard](), before.stop, ""
     for stream in dict.fromkeys((_stream(run_of(workflow)), _stream(workflow))):
         async for recorded in read(stream):
             event = recorded.event
@@ -56,7 +87,11 @@ async def listen(read: Callable[[str], AsyncIterable[Recorded]], workflow: str, 
                 heard.append(Heard(by=event.subject, text=event.text))
             elif event.topic == _STOPPED:
                 stopped = f"{event.subject} stopped it" + (f": {event.text}" if event.text else ".")
-    return Orders(heard=tuple(heard), stop=stopped, upto=tuple(upto.items()))
+            elif event.topic == _HANDED_OVER and event.numbers.get("order", 0) > knows_order:
+                stopped = event.text
+            elif event.topic in {_PAUSE, _GO_ON}:
+                paused = event.subject if event.topic == _PAUSE else ""
+    return Orders(heard=tuple(heard), stop=stopped, pause=paused, upto=tuple(upto.items()))
 
 
 def _stream(workflow: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from cellwright.agents.history import Turn
@@ -20,6 +20,7 @@ from cellwright.policy import Action, Actor, Masker
 from cellwright.tools.calling import Guarded, standard
 from cellwright.tools.guard import Guard
 from cellwright.tools.kept_texts import KeptTexts
+from cellwright.tools.notebook_tools import TRY
 from cellwright.tools.tool import Tool, Toolset
 
 
@@ -70,17 +71,23 @@ class Studio:
     program: MakeProgram | None = None
 
     def toolset(self, role: Role) -> Toolset:
-        """The tools this role has."""
+        """The tools this role has. Who may change cells and run them may try code without leaving a cell."""
         all_tools = Toolset(self.tools)
         if "*" in role.tools:
             return all_tools
-        return all_tools.only([name for name in all_tools.names if name in role.tools])
+        named = {*role.tools, *([TRY] if "apply" in role.tools else [])}
+        return all_tools.only([name for name in all_tools.names if name in named])
 
     def caller(self, role: Role, agent: str, *, is_attended: bool = True) -> Guarded:
         """Who makes this agent's calls: judged, recorded, masked, bounded.
 
-        A role that has them gets the tools that are made of others: comparing readings, and programs.
+        A role that has them gets the tools that are made of others: comparing readings, and programs. Where nobody is
+        there, what would be asked is refused.
         """
+        studio = self if is_attended else replace(self, guard=self.guard.without_asking())
+        return studio._caller(role, agent, is_attended=is_attended)
+
+    def _caller(self, role: Role, agent: str, *, is_attended: bool) -> Guarded:
         caller = self._over(self.toolset(role), role, agent)
         if READINGS not in caller.toolset and _has_readings(role, caller.toolset):
             readings = readings_tool(caller, attended=is_attended)
@@ -100,4 +107,4 @@ class Studio:
 
 def _has_readings(role: Role, toolset: Toolset) -> bool:
     """Readings are tried in cells, and asked about."""
-    return bool({"*", READINGS} & set(role.tools)) and "apply" in toolset and "ask_person" in toolset
+    return bool({"*", READINGS} & set(role.tools)) and TRY in toolset and "ask_person" in toolset

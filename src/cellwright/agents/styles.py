@@ -14,6 +14,7 @@ from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
 
 from cellwright.agents.role import Role
 from cellwright.models import Ability
+from cellwright.tools.notebook_tools import TRY
 from cellwright.tools.tool import ToolCall, Toolset
 
 Style = Literal["tools", "one-call", "code"]
@@ -78,12 +79,12 @@ def offered(toolset: Toolset, style: Style) -> Toolset:
     """The tools a model may call in this style; in code mode the others are there for its programs."""
     if style == "code":
         return toolset.only([name for name in toolset.names if name in _ALWAYS_CALLED])
-    return toolset.only([name for name in toolset.names if name != PROGRAM])
+    return toolset.only([name for name in toolset.names if name not in (PROGRAM, TRY)])
 
 
 def programmed(toolset: Toolset) -> Toolset:
     """The tools programs may call."""
-    return toolset.only([name for name in toolset.names if name not in _ALWAYS_CALLED])
+    return toolset.only([name for name in toolset.names if name not in _ALWAYS_CALLED and name != TRY])
 
 
 def read_answer(response: ModelResponse, *, step: int, style: Style, tools: Toolset) -> Reading:
@@ -91,7 +92,7 @@ def read_answer(response: ModelResponse, *, step: int, style: Style, tools: Tool
 
     Whether a call can be made is for whoever makes it to say: a wrong one is answered like any other.
     """
-    said = "\n".join(part.content for part in response.parts if isinstance(part, TextPart)).strip()
+    said = spoken(response)
     wanted = [part for part in response.parts if isinstance(part, ToolCallPart)]
     if not wanted:
         if said and response.finish_reason != "length":
@@ -110,6 +111,11 @@ def read_answer(response: ModelResponse, *, step: int, style: Style, tools: Tool
         why = "one call at a time" if style == "one-call" else "nothing comes after finish"
         note = f"Not done ({why}): {left}."
     return Actions(said=said, calls=tuple(kept), note=note)
+
+
+def spoken(response: ModelResponse) -> str:
+    """The words of an answer."""
+    return "\n".join(part.content for part in response.parts if isinstance(part, TextPart)).strip()
 
 
 def arguments_text(call: ToolCall) -> str:

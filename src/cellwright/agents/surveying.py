@@ -38,9 +38,9 @@ def notebook_survey(desk: NotebookDesk, files: ProjectFiles) -> Survey:
 
 
 def _own_cells(desk: NotebookDesk, keys: Sequence[str]) -> frozenset[CellId]:
-    """Cells these calls made and that nobody has changed since."""
+    """Cells these calls made, programs included, and that nobody has changed since."""
     made: dict[CellId, str] = {}
-    for turn in filter(None, map(desk.done, keys)):
+    for turn in desk.made_by(keys):
         for change in turn.changes:
             if change.after is None:
                 made.pop(change.id, None)

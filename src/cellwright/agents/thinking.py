@@ -6,7 +6,7 @@ end is a value here; what follows from it is the loop's to decide.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final, Literal, assert_never
@@ -17,7 +17,7 @@ from pydantic_ai.tools import ToolDefinition
 
 from cellwright.agents.assignment import Assignment
 from cellwright.agents.context import Prompt
-from cellwright.agents.messages import messages_of
+from cellwright.agents.messages import NO_PICTURES, messages_of
 from cellwright.agents.role import Role
 from cellwright.agents.studio import Models
 from cellwright.agents.styles import Style
@@ -120,12 +120,21 @@ class Thinker:
     person: str
     tools: Sequence[ToolDefinition]
 
-    def call(self, flow: Flow, step: int, prompt: Prompt, limits: tuple[Limit, ...], *, again: bool) -> Call:
+    def call(
+        self,
+        flow: Flow,
+        step: int,
+        prompt: Prompt,
+        limits: tuple[Limit, ...],
+        *,
+        pictures: Mapping[str, bytes] = NO_PICTURES,
+        again: bool,
+    ) -> Call:
         """The call of this step; its id follows from the run, the step and the request alone."""
         settings: dict[str, Any] = {"parallel_tool_calls": False} if self.style == "one-call" and self.tools else {}
         if self.role.temperature is not None:
             settings["temperature"] = self.role.temperature
-        request = Request(messages=messages_of(prompt), tools=tuple(self.tools), settings=settings)
+        request = Request(messages=messages_of(prompt, pictures), tools=tuple(self.tools), settings=settings)
         named = tuple(ModelName.parse(name) for name in self.assignment.models)
         return Call(
             id=call_id(run=flow.id, step=f"think-{step}", request=request),

@@ -157,6 +157,8 @@ class CostRecorded:
     output_tokens: int = 0
     seconds: float = 0.0
     workflow: str = ""
+    is_price_known: bool = True
+    """If not, `microdollars` says nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -104,11 +104,15 @@ class Flow:
         with self._doing(f"step {name!r}"):
             return from_json(await self._steps.step(name, as_json, effect), returns)
 
+    def next_child(self, name: str) -> str:
+        """The name the next workflow inside this one will have, if it is one of these."""
+        return f"{self.id}/{name}:{self._children + 1}"
+
     async def child(self, name: str, argument: object = None, *, returns: type[T] | None = None) -> T | Any:
         """Run another workflow inside this one and wait for its result; its steps are its own."""
         with self._doing(f"child {name!r}"):
+            child_id = self.next_child(name)
             self._children += 1
-            child_id = f"{self.id}/{name}:{self._children}"
             return from_json(await self._steps.child(child_id, name, to_json(argument, None)), returns)
 
     async def ask(self, question: Question) -> Any:

@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
+import base64
 import inspect
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, assert_never
 
@@ -19,6 +20,7 @@ from cellwright.journal import Effect, Finding, Flow, Found, Json, masked_json
 from cellwright.policy import Action, Actor, Masker, action_json, parse_action
 from cellwright.tools.guard import Guard, Permitted, Refused
 from cellwright.tools.kept_texts import KeptTexts, cut
+from cellwright.tools.pictures import Picture, is_showable, size_of
 from cellwright.tools.tool import (
     Caller,
     Calling,
@@ -29,6 +31,7 @@ from cellwright.tools.tool import (
     ToolError,
     ToolResult,
     Toolset,
+    Trouble,
     parse_result,
     result_json,
     result_text,
@@ -48,9 +51,12 @@ def standard(
     tokens: int = DEFAULT_TOKENS,
 ) -> Guarded:
     """What agents call: nothing runs before it was judged, nothing runs twice, nothing secret or endless comes back."""
+
+    def made_fit(caller: Caller) -> Caller:
+        return Bounded(Masked(caller, masker), tokens=tokens, kept=kept)
+
     timed = Timed(Plain(toolset), toolset)
-    bounded = Bounded(Masked(timed, masker), tokens=tokens, kept=kept)
-    return Guarded(Recorded(bounded, toolset), toolset, guard=guard, who=who)
+    return Guarded(Recorded(made_fit(timed), toolset, made_fit=made_fit), toolset, guard=guard, who=who)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +76,7 @@ class Plain:
             return _expected(error)
         except Exception as error:
             logger.exception("the tool %s failed", call.name)
-            return ToolError(kind="failed", message=f"{type(error).__name__}: {error}"[:2_000])
+            return ToolError(kind="failed", message=f"{type(error).__name__}: {error}"[:2_000], is_untrusted=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +132,10 @@ class Bounded:
     kept: KeptTexts | None = None
 
     async def call(self, flow: Flow, call: ToolCall) -> ToolResult:
-        """The result, its text within the bound."""
+        """The result, its text within the bound, a picture only by its name."""
         result = await self.inner.call(flow, call)
+        if isinstance(result, Done) and result.image is not None:
+            result = await self._without_image(result, result.image, f"{flow.id}/{call.id} picture")
         match result:
             case Done(text=text) if (short := cut(text, self.tokens)) is not None:
                 if self.kept is None:
@@ -139,6 +147,33 @@ class Bounded:
             case _:
                 return result
 
+    async def _without_image(self, result: Done, image: bytes, key: str) -> Done:
+        size = size_of(image)
+        if size is None:
+            return replace(result, image=None)
+        is_kept = self.kept is not None and is_showable(image)
+        name = await self.kept.keep(key, base64.b64encode(image).decode()) if self.kept and is_kept else ""
+        return replace(result, image=None, picture=Picture(name=name, width=size[0], height=size[1]))
+
+
+MakeFit = Callable[[Caller], Caller]
+"""Wraps a caller so that what it answers is fit for a model."""
+
+
+def _as_it_is(caller: Caller) -> Caller:
+    return caller
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """Answers with what is known already."""
+
+    result: ToolResult
+
+    async def call(self, flow: Flow, call: ToolCall) -> ToolResult:
+        """The same, whatever is asked."""
+        return self.result
+
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
@@ -146,6 +181,8 @@ class Recorded:
 
     inner: Caller
     toolset: Toolset
+    made_fit: MakeFit = _as_it_is
+    """What is found in the world after a crash comes back like any other result: masked and bounded."""
 
     async def call(self, flow: Flow, call: ToolCall) -> ToolResult:
         """The result, from the record if there is one."""
@@ -158,18 +195,21 @@ class Recorded:
         async def work() -> Json:
             return result_json(await self.inner.call(flow, call))
 
-        effect = _effect(flow, call, prepared) if prepared.tool.changes else None
+        effect = _effect(flow, call, prepared, self.made_fit) if prepared.tool.changes else None
         return parse_result(await flow.step(f"tool {call.name}", work, effect=effect))
 
 
-def _effect(flow: Flow, call: ToolCall, prepared: Prepared) -> Effect:
+def _effect(flow: Flow, call: ToolCall, prepared: Prepared, made_fit: MakeFit) -> Effect:
     calling = Calling(call=call, flow=flow)
 
     async def find() -> Finding:
         found = await prepared.tool.find(prepared.arguments, calling)
-        if not isinstance(found, Found) or found.result is not None:
+        if not isinstance(found, Found):
             return found
-        return Found(result=result_json(Done(text="It was done before the process ended.")))
+        if found.result is None:
+            return Found(result=result_json(Done(text="It was done before the process ended.")))
+        known = made_fit(_Known(parse_result(found.result)))
+        return Found(result=result_json(await known.call(flow, call)))
 
     return Effect(key=calling.key, describe=f"The tool {call.name} ({call.id})", find=find)
 
@@ -298,6 +338,8 @@ def _expected(error: CellwrightError) -> ToolError | Refusal:
     match error:
         case RefusedByPolicy():
             return Refusal(feedback=f"{error.message} {error.hint}".rstrip())
+        case Trouble(kind=kind):
+            return ToolError(kind=kind, message=error.message, hint=error.hint)
         case UserError():
             return ToolError(kind="bad-arguments", message=error.message, hint=error.hint)
         case Unavailable():

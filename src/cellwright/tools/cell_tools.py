@@ -164,9 +164,8 @@ def _told(outcome: CallOutcome, name: str) -> ToolResult:
             line = f" (line {fault.line} of cell {cell})" if fault.line else ""
             printed = f"\nprinted:\n{clip(outcome.console.rstrip(), _TEXT_TOKENS // 4)}" if outcome.console else ""
             trace = f"\n{clip(fault.traceback, _TEXT_TOKENS // 4)}" if fault.traceback else ""
-            return ToolError(
-                kind="failed", message=f"{name} raised {fault.type}{line}: {fault.message}{trace}{printed}"
-            )
+            message = f"{name} raised {fault.type}{line}: {fault.message}{trace}{printed}"
+            return ToolError(kind="failed", message=message, is_untrusted=True)
         case BadCall(message=message):
             return ToolError(kind="bad-arguments", message=message)
         case CallStopped(reason=reason, is_late=is_late, is_kernel_lost=is_lost):

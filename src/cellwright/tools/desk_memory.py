@@ -88,6 +88,16 @@ class Memory:
         return next((turn for turn in self.turns if turn.key == key), None)
 
 
+def renamed(memory: Memory, run: str, other: str) -> Memory:
+    """The memory as another run has it that goes on from this one's steps: its calls have other names."""
+
+    def of(turn: Turn) -> Turn:
+        return replace(turn, key=other + turn.key.removeprefix(run) if turn.key.startswith(f"{run}/") else turn.key)
+
+    pending = None if memory.pending is None else of(memory.pending)
+    return replace(memory, turns=tuple(of(turn) for turn in memory.turns), pending=pending)
+
+
 _MEMORY: Final = TypeAdapter(Memory)
 
 

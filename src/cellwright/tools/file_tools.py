@@ -15,7 +15,7 @@ from cellwright.errors import CellwrightError, UserError
 from cellwright.journal import Finding, Found, NotFound
 from cellwright.policy import Action, ReadFile, WriteFile
 from cellwright.tools.project_files import Entry, ProjectFiles
-from cellwright.tools.tool import Calling, Done, Tool, ToolError, ToolResult, tool
+from cellwright.tools.tool import Calling, Done, Tool, ToolError, ToolResult, Trouble, tool
 
 MOST_READ_BYTES: Final = 4 << 20
 MOST_WRITTEN_BYTES: Final = 2 << 20
@@ -138,7 +138,8 @@ def _writing(files: ProjectFiles) -> list[Tool]:
         """The text before and after. Raises `UserError`."""
         before = _text_of(files, path)
         if before is not None and not overwrite:
-            raise UserError(f"{path!r} exists already.", hint="Use `edit_file`, or say overwrite=true.")
+            hint = "Use `edit_file`, or say overwrite=true."
+            raise Trouble(f"{path!r} exists already.", kind="conflict", hint=hint)
         return before or "", content
 
     async def write_action(arguments: Any) -> Action:
@@ -186,16 +187,19 @@ def _text_of(files: ProjectFiles, path: str) -> str | None:
         return None
     content, size = files.read(real, MOST_WRITTEN_BYTES + 1)
     if size > MOST_WRITTEN_BYTES:
-        raise UserError(f"{path!r} is too big to be changed here: {size:,} bytes.", hint="Change it in a cell.")
+        message = f"{path!r} is too big to be changed here: {size:,} bytes."
+        raise Trouble(message, kind="too-big", hint="Change it in a cell.")
     return content.decode("utf-8", "surrogateescape")
 
 
 def _edited(files: ProjectFiles, path: str, old: str, new: str) -> tuple[str, str]:
     before = _text_of(files, path)
     if before is None:
-        raise UserError(f"There is no file {path!r}.", hint="Make it with `write_file`.")
-    if (count := before.count(old)) != 1:
-        hint = "Read the file again." if not count else "Give more of the text around it."
+        raise Trouble(f"There is no file {path!r}.", kind="not-found", hint="Make it with `write_file`.")
+    if old not in before:
+        raise Trouble(f"The text does not stand in {path!r}.", kind="conflict", hint="Read the file again.")
+    if (count := before.count(old)) > 1:
+        hint = "Give more of the text around it."
         raise UserError(f"The text stands {count} times in {path!r}, not once.", hint=hint)
     return before, before.replace(old, new)
 

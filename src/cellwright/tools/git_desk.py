@@ -39,6 +39,7 @@ from cellwright.sandbox.git import (
     read_answer,
 )
 from cellwright.sandbox.git.delivery import MOST_ANSWER_BYTES, Want
+from cellwright.tools.tool import Trouble
 
 _PATIENCE_SECONDS: Final = 110.0
 _STATE_CHARACTERS: Final = 16
@@ -61,8 +62,11 @@ class GitView:
         return _state(self.checked.parent, self.checked.tree)
 
 
-class Moved(UserError):
+class Moved(Trouble):
     """The files or the repository are not as they were when they were looked at."""
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message, kind="conflict", hint=hint)
 
 
 class GitDesk:
@@ -136,7 +140,7 @@ class GitDesk:
     async def _same(self, paths: Sequence[str], state: str) -> GitView:
         view = await self.look("tree", paths)
         if view.checked is not None and not view.checked.changes:
-            raise UserError("There is nothing to commit: all is as in the last commit.")
+            raise Trouble("There is nothing to commit: all is as in the last commit.", kind="not-found")
         if view.state != state:
             raise Moved(
                 f"The files are not in the state {state[:40]!r} any more, but in {view.state!r}.",
@@ -144,7 +148,9 @@ class GitDesk:
             )
         unfinished = view.repository.unfinished()
         if unfinished is not None:
-            raise UserError(f"A {unfinished} is not finished in this repository.", hint="The person has to end it.")
+            raise Trouble(
+                f"A {unfinished} is not finished in this repository.", kind="conflict", hint="The person has to end it."
+            )
         return view
 
     def _plan(self, want: Want, paths: tuple[str, ...]) -> tuple[GitPlan, Repository]:
@@ -216,7 +222,8 @@ def _doubts() -> Generator[None]:
     try:
         yield
     except Unsound as error:
-        raise UserError(f"Git's part was refused: {error}.", hint="Look at the repository with `git fsck`.") from error
+        hint = "Look at the repository with `git fsck`."
+        raise Trouble(f"Git's part was refused: {error}.", kind="failed", hint=hint) from error
     except OSError as error:
         name = f" ({error.filename})" if isinstance(error.filename, str) else ""
         raise Unavailable(f"The repository cannot be used: {error.strerror or error}{name}.") from error

@@ -10,8 +10,8 @@ from pydantic import Field
 from cellwright.errors import Unavailable, UserError
 from cellwright.journal.effects import Finding, Found, NotFound
 from cellwright.policy.actions import Action, GitCommit, ReadFile
-from cellwright.tools.git_desk import GitDesk, GitView, Moved
-from cellwright.tools.tool import Calling, Done, Tool, ToolError, ToolResult, result_json, tool
+from cellwright.tools.git_desk import GitDesk, GitView
+from cellwright.tools.tool import Calling, Done, Tool, ToolError, ToolResult, Trouble, result_json, tool
 
 _SECONDS: Final = 120.0
 _MOST_LISTED: Final = 500
@@ -88,10 +88,10 @@ def _finds(desk: GitDesk) -> Callable[[Any, Calling], Awaitable[Finding]]:
 async def _told(work: Awaitable[ToolResult]) -> ToolResult:
     try:
         return await work
-    except Moved as error:
-        return ToolError(kind="conflict", message=error.message, hint=error.hint)
+    except Trouble as error:
+        return ToolError(kind=error.kind, message=error.message, hint=error.hint)
     except UserError as error:
-        return ToolError(kind="failed", message=error.message, hint=error.hint)
+        return ToolError(kind="bad-arguments", message=error.message, hint=error.hint)
     except Unavailable as error:
         return ToolError(kind="unavailable", message=error.message, hint=error.hint)
 

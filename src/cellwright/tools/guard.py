@@ -83,10 +83,18 @@ class _Ruling:
 class Guard:
     """Stands before the tools of runs under one set of rules."""
 
-    def __init__(self, *, rules: Rules, masker: Masker, envelope: AgreedEnvelope | None = None) -> None:
+    def __init__(
+        self, *, rules: Rules, masker: Masker, envelope: AgreedEnvelope | None = None, asks: bool = True
+    ) -> None:
         self._rules = rules
         self._masker = masker
         self._envelope = envelope
+        self._asks = asks
+        """If not, what would be asked is refused."""
+
+    def without_asking(self) -> Guard:
+        """The same where nobody is there to ask."""
+        return Guard(rules=self._rules, masker=self._masker, envelope=self._envelope, asks=False)
 
     async def permit(self, flow: Flow, action: Action, who: Actor) -> Permitted | Refused:
         """Whether the action may happen now. Waits for a person where one must be asked, however long it takes."""
@@ -132,6 +140,8 @@ class Guard:
         if isinstance(verdict, Ask):
             grants = await read_grants(flow.read)
             verdict = judge(action, self._rules, self._envelope, tuple(grants.values()), run=flow.run, now=now)
+        if isinstance(verdict, Ask) and not self._asks:
+            verdict = Deny(reason=f"Nobody is asked in this run. {verdict.reason}", basis=verdict.basis)
         if isinstance(verdict, Ask) and (why := await self._why_not_shown(action)):
             verdict = Deny(reason=f"{why}, so nobody could be shown it.", basis=ByShape())
         entry = audit_entry(action, verdict, at=now, run=flow.run, who=who, result="unknown")

@@ -6,7 +6,7 @@ told. After kill -9 the desk finds its cells in the file again, under the same i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -20,6 +20,7 @@ from cellwright.ids import CellId
 from cellwright.kernel import Observation, OpenNotebook, RunWhat
 from cellwright.notebook import (
     CreateCell,
+    DeleteCell,
     Document,
     Edit,
     EditRefused,
@@ -120,6 +121,32 @@ class NotebookDesk:
             turn = turn_between(key, before, after, self._resolved(run, before, after))
             return await self._do(turn, wanted, run, seconds)
 
+    async def try_out(self, code: str, *, seconds: float | None = None) -> Applied:
+        """Run code in a cell of its own that is taken out again: cells, file and turns are as if it had not been.
+
+        It is never saved, so it cannot be left behind either.
+        """
+        async with self._turn:
+            await self._sync()
+            before = self.notebook.document
+            cell = new_cell_id({known.id for known in before.cells} | set(before.retired))
+            try:
+                observation = await self.notebook.apply([CreateCell(code=code, id=cell)], seconds=seconds)
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await self._take_out(cell, before)
+            return Applied(observation=observation, news=self.take_news())
+
+    async def _take_out(self, cell: CellId, before: Document) -> None:
+        tried = self.notebook.document.find(cell)
+        if tried is None:
+            return
+        await self.notebook.apply([DeleteCell(cell=cell, base_version=tried.version)], run="none")
+        self.notebook.outcomes.pop(cell, None)
+        if self.notebook.document.cells == before.cells:
+            # Nobody else did anything meanwhile: then nothing is to be saved.
+            self.notebook.document = before
+
     async def run(self, what: RunWhat = "stale", *, seconds: float | None = None) -> Applied:
         """Run cells without changing them."""
         async with self._turn:
@@ -145,6 +172,15 @@ class NotebookDesk:
             turn = turn_between(key, before, after, self._resolved("affected", before, after))
             return await self._do(replace(turn, is_undo=True), plan.edits, "affected", seconds)
 
+    async def set_header(self, header: str) -> None:
+        """Put this above the cells, and save. Not a turn: no cell changes, so there is nothing to undo."""
+        async with self._turn:
+            await self._sync()
+            self.notebook.set_header(header)
+            self._seen = self.notebook.document
+            await self._save()
+            await self._remember()
+
     def last_turn(self) -> Turn | None:
         """What `undo` would undo."""
         return self._memory.last_turn()
@@ -152,6 +188,10 @@ class NotebookDesk:
     def done(self, key: str) -> Turn | None:
         """The turn of this call, if the notebook holds it: after a crash, whether it happened."""
         return self._memory.find(key)
+
+    def made_by(self, keys: Collection[str]) -> tuple[Turn, ...]:
+        """The turns of these calls and of the calls made within them, oldest first."""
+        return tuple(turn for turn in self._memory.turns if {turn.key, turn.key.rpartition(".")[0]} & set(keys))
 
     async def sync(self) -> None:
         """See what others did to the notebook since."""

@@ -32,7 +32,7 @@ def cell_text(outcome: CellOutcome, notebook: OpenNotebook) -> str:
     return "\n".join([f"[{name}{version}] {outcome.status} {outcome.ms:.0f} ms", *_details(outcome)])
 
 
-def observation_json(observation: Observation) -> Json:
+def observation_json(observation: Observation) -> dict[str, Json]:
     """The observation for programs."""
     return {
         "ok": observation.is_ok,
@@ -66,6 +66,7 @@ def refused_edit(refused: EditRefused) -> ToolError:
         kind="conflict",
         message=f"{message}\nNow (version {current.version}):\n{clip(current.code, _CODE_TOKENS)}",
         hint="Base your edit on this text, and keep what somebody else wrote.",
+        is_untrusted=True,
     )
 
 

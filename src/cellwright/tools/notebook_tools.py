@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -27,10 +28,12 @@ from cellwright.tools.cell_changes import Change, changes_between
 from cellwright.tools.desk_memory import undoing
 from cellwright.tools.notebook_desk import Applied, NotebookDesk, NothingToUndo
 from cellwright.tools.notebook_report import cell_text, observation_json, observation_text, refused_edit
-from cellwright.tools.tool import Calling, Done, Tool, ToolError, ToolResult, result_json, tool
+from cellwright.tools.pictures import picture_of
+from cellwright.tools.tool import Calling, Done, Tool, ToolError, ToolResult, Trouble, result_json, tool
 
 ASKED: Final = "agent-question"
 """The topic of a question an agent asks a person."""
+TRY: Final = "try_code"
 _MOST_SECONDS: Final = 3_600
 _SEARCH_HITS: Final = 50
 
@@ -55,7 +58,7 @@ class CellEdit(BaseModel):
 
 def notebook_tools(desk: NotebookDesk) -> list[Tool]:
     """The tools of this desk's notebook."""
-    return [*_looking(desk), _apply_tool(desk), _run_tool(desk), _undo_tool(desk), *_speaking()]
+    return [*_looking(desk), _apply_tool(desk), _run_tool(desk), _try_tool(desk), _undo_tool(desk), *_speaking()]
 
 
 # ── looking ──
@@ -95,7 +98,8 @@ def _whole_cell(desk: NotebookDesk, name: str, tokens: int) -> ToolResult:
     cell = find_cell(desk.notebook.document, name)
     outcome = desk.notebook.outcomes.get(cell.id)
     became = "not run yet" if outcome is None else cell_text(outcome, desk.notebook)
-    return _shown(f"{label(cell)}, version {cell.version}:\n```python\n{clip(cell.code, tokens)}\n```\n{became}")
+    shown = _shown(f"{label(cell)}, version {cell.version}:\n```python\n{clip(cell.code, tokens)}\n```\n{became}")
+    return replace(shown, image=None if outcome is None else picture_of(outcome))
 
 
 def _graph(desk: NotebookDesk, name: str) -> ToolResult:
@@ -207,6 +211,25 @@ def _run_tool(desk: NotebookDesk) -> Tool:
     return run
 
 
+def _try_tool(desk: NotebookDesk) -> Tool:
+    """For those that work on an agent's behalf: models are not offered it."""
+    path = str(desk.notebook.path)
+
+    def action(arguments: Any) -> Action:
+        return RunCode(notebook=path, code=arguments.code)
+
+    async def find(_: Any, __: Calling) -> Finding:
+        # Whatever came of it is gone with the process, and nothing of it was kept.
+        return NotFound()
+
+    @tool(name=TRY, action=action, changes=True, find=find, seconds=None)
+    async def try_code(code: str, seconds: Seconds = 120) -> ToolResult:
+        """Run code in a cell that is taken out again: the notebook stays as it is."""
+        return _told(desk, await desk.try_out(code, seconds=seconds))
+
+    return try_code
+
+
 def _undo_tool(desk: NotebookDesk) -> Tool:
     path = str(desk.notebook.path)
 
@@ -250,8 +273,7 @@ def _told(desk: NotebookDesk, applied: Applied) -> ToolResult:
     if observation.refused is not None:
         return _with_news(refused_edit(observation.refused), applied.news)
     text = observation_text(observation, desk.notebook)
-    pictures = [variable.picture for cell in observation.cells for variable in cell.variables if variable.picture]
-    image = pictures[-1] if pictures else None
+    image = next((shown for cell in reversed(observation.cells) if (shown := picture_of(cell))), None)
     done = Done(text=text, value=observation_json(observation), image=image, is_untrusted=True)
     return _with_news(done, applied.news)
 
@@ -292,7 +314,9 @@ def find_cell(document: Document, name: str) -> Cell:
     named = [by_id] if by_id is not None else list(document.named(name) if name != DEFAULT_NAME else ())
     if len(named) != 1:
         known = ", ".join(label(cell) for cell in document.cells[:30]) or "none yet"
-        raise UserError(f"No cell {name!r}." if not named else f"Several cells are {name!r}.", hint=f"Cells: {known}.")
+        if not named:
+            raise Trouble(f"No cell {name!r}.", kind="not-found", hint=f"Cells: {known}.")
+        raise UserError(f"Several cells are {name!r}.", hint=f"Cells: {known}.")
     return named[0]
 
 
@@ -314,11 +338,9 @@ def _with_news(result: ToolResult, news: str) -> ToolResult:
         return result
     match result:
         case Done(text=text):
-            return Done(
-                text=f"{news}\n\n{text}", value=result.value, image=result.image, is_untrusted=result.is_untrusted
-            )
-        case ToolError(kind=kind, message=message, hint=hint):
-            return ToolError(kind=kind, message=f"{news}\n\n{message}", hint=hint)
+            return replace(result, text=f"{news}\n\n{text}")
+        case ToolError(message=message):
+            return replace(result, message=f"{news}\n\n{message}")
         case _:
             return result
 

@@ -15,7 +15,7 @@ from cellwright.kernel.script_header import normal_requirement
 from cellwright.policy import Action, InstallPackage
 from cellwright.tools.notebook_desk import NotebookDesk
 from cellwright.tools.notebook_report import observation_json, observation_text
-from cellwright.tools.tool import Calling, Done, Tool, ToolResult, tool
+from cellwright.tools.tool import Calling, Done, Tool, ToolResult, Trouble, tool
 
 _MOST_SECONDS: Final = 3_600
 
@@ -58,8 +58,9 @@ def requirement_for(module: str, requirement: str) -> str:
         return normal_requirement(requirement)
     missing = for_module(module)
     if missing is None:
-        raise UserError(
+        raise Trouble(
             f"No package is known to have {module!r}.",
+            kind="not-found",
             hint="It is part of Python, of a package that is there, or no name; give `requirement` if you are sure.",
         )
     return missing.requirement
@@ -82,9 +83,5 @@ def _told(desk: NotebookDesk, installed: Installed) -> ToolResult:
     written = f"\nThe notebook uses these too, so its header now names them: {', '.join(others)}." if others else ""
     observation = installed.observation
     ran = f"\n{observation_text(observation, desk.notebook)}" if observation.cells or observation.problem else ""
-    value = observation_json(observation)
-    return Done(
-        text=f"{how}{written}{ran}",
-        value={"requirement": installed.requirement, "way": installed.way, "ran": value},
-        is_untrusted=True,
-    )
+    value = {**observation_json(observation), "requirement": installed.requirement, "way": installed.way}
+    return Done(text=f"{how}{written}{ran}", value=value, is_untrusted=True)

@@ -17,6 +17,7 @@ from typing import Final
 
 from cellwright.errors import RefusedByPolicy, UserError
 from cellwright.sandbox import hidden_in
+from cellwright.tools.tool import ErrorKind, Trouble
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NOT_WHAT_IT_WAS: Final = frozenset({errno.ELOOP, errno.ENOTDIR})
@@ -68,7 +69,8 @@ class ProjectFiles:
             try:
                 found = os.fstat(descriptor)
                 if not stat.S_ISREG(found.st_mode):
-                    raise UserError(f"{self.name(real)!r} is no file.", hint="List it, if it is a folder.")
+                    hint = "List it, if it is a folder."
+                    raise Trouble(f"{self.name(real)!r} is no file.", kind="not-found", hint=hint)
                 with os.fdopen(descriptor, "rb", closefd=False) as stream:
                     return stream.read(most), found.st_size
             finally:
@@ -106,7 +108,7 @@ class ProjectFiles:
         try:
             entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
         except OSError as error:
-            raise UserError(f"{self.name(folder)!r} cannot be listed: {error.strerror}.") from error
+            raise Trouble(f"{self.name(folder)!r} cannot be listed: {error.strerror}.", kind=_kind(error)) from error
         for entry in entries:
             path = Path(entry.path)
             name = self.name(path)
@@ -149,7 +151,12 @@ def _open(path: Path, flags: int, parent: int) -> int:
     except OSError as error:
         if error.errno in _NOT_WHAT_IT_WAS:
             raise RefusedByPolicy(f"{path.name!r} became a link, or no folder, while it was used.") from error
-        raise UserError(f"{path.name!r} cannot be opened: {error.strerror}.", hint="List the folder.") from error
+        message = f"{path.name!r} cannot be opened: {error.strerror}."
+        raise Trouble(message, kind=_kind(error), hint="List the folder.") from error
+
+
+def _kind(error: OSError) -> ErrorKind:
+    return "not-found" if isinstance(error, FileNotFoundError | NotADirectoryError) else "failed"
 
 
 def _mode_of(name: str, parent: int) -> int:

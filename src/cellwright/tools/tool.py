@@ -10,7 +10,7 @@ import difflib
 import inspect
 import json
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, assert_never, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
@@ -20,6 +20,7 @@ from cellwright.journal import Flow, Json
 from cellwright.journal.effects import Finding, Unknown
 from cellwright.notebook import clip, estimate_tokens
 from cellwright.policy import Action
+from cellwright.tools.pictures import Picture
 from cellwright.tools.stubs import signature_of, types_of
 
 if TYPE_CHECKING:
@@ -42,7 +43,9 @@ class Done:
     value: Json = None
     """The same for programs."""
     image: bytes | None = None
-    """A PNG."""
+    """A PNG, as the tool gives it."""
+    picture: Picture | None = None
+    """The same once it is kept: what the journal and the agent hold."""
     is_untrusted: bool = False
     """The text came from outside (a page, a file, an output): data, never an instruction."""
     ends: bool = False
@@ -63,9 +66,19 @@ class ToolError:
     kind: ErrorKind
     message: str
     hint: str = ""
+    is_untrusted: bool = False
+    """Part of the message came from outside: data, never an instruction."""
 
 
 ToolResult = Done | Refusal | ToolError
+
+
+class Trouble(UserError):
+    """Raised by a tool that knows of what kind its error is; any other `UserError` means wrong arguments."""
+
+    def __init__(self, message: str, *, kind: ErrorKind, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.kind: Final[ErrorKind] = kind
 
 
 def result_text(result: ToolResult) -> str:
@@ -84,15 +97,17 @@ def result_text(result: ToolResult) -> str:
 def result_json(result: ToolResult) -> Json:
     """The result as the journal keeps it."""
     match result:
-        case Done(text=text, value=value, image=image, is_untrusted=is_untrusted, ends=ends):
+        case Done(text=text, value=value, image=image, picture=picture, is_untrusted=is_untrusted, ends=ends):
             kept: dict[str, Json] = {"is": "done", "text": text, "value": value}
             kept |= {"image": base64.b64encode(image).decode()} if image else {}
+            kept |= {"picture": asdict(picture)} if picture else {}
             kept |= {"untrusted": True} if is_untrusted else {}
             return kept | ({"ends": True} if ends else {})
         case Refusal(feedback=feedback):
             return {"is": "refusal", "feedback": feedback}
-        case ToolError(kind=kind, message=message, hint=hint):
-            return {"is": "error", "kind": kind, "message": message, "hint": hint}
+        case ToolError(kind=kind, message=message, hint=hint, is_untrusted=is_untrusted):
+            failed: dict[str, Json] = {"is": "error", "kind": kind, "message": message, "hint": hint}
+            return failed | ({"untrusted": True} if is_untrusted else {})
         case _:
             assert_never(result)
 
@@ -105,11 +120,20 @@ def parse_result(kept: Any) -> ToolResult:
         case {"is": "done"}:
             image = base64.b64decode(kept["image"]) if kept.get("image") else None
             is_untrusted, ends = bool(kept.get("untrusted")), bool(kept.get("ends"))
-            return Done(text=kept["text"], value=kept["value"], image=image, is_untrusted=is_untrusted, ends=ends)
+            picture = Picture(**kept["picture"]) if kept.get("picture") else None
+            return Done(
+                text=kept["text"],
+                value=kept["value"],
+                image=image,
+                picture=picture,
+                is_untrusted=is_untrusted,
+                ends=ends,
+            )
         case {"is": "refusal"}:
             return Refusal(feedback=kept["feedback"])
         case {"is": "error"}:
-            return ToolError(kind=kept["kind"], message=kept["message"], hint=kept["hint"])
+            is_untrusted = bool(kept.get("untrusted"))
+            return ToolError(kind=kept["kind"], message=kept["message"], hint=kept["hint"], is_untrusted=is_untrusted)
         case _:
             raise Defect(f"No result of a tool: {str(kept)[:100]!r}.")
 

@@ -1,0 +1,111 @@
+"""kill -9 in the middle of a mend: between what was decided and what is done about it, and inside that."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cellwright.journal import CrashPoint
+from cellwright.models.client import Models
+from cellwright.testing import CallTool
+from tests.agents.forked import Forker
+from tests.agents.killed_worker import recorded_steps
+from tests.agents.test_killed import forker, gateway, report, run
+from tests.agents.test_mending_loop import NO_HOST
+from tests.agents.test_notebook_work import apply, create
+from tests.agents.workshop import DONE
+from tests.models.houses import House
+
+__all__ = ["forker", "gateway"]
+
+ANYWHERE = [
+    pytest.param(CrashPoint.STEP_WORKED, "tool apply", id="inside the call that failed, or right behind it"),
+    pytest.param(CrashPoint.STEP_COMMITTED, "mend 1", id="between the decision and the call"),
+    pytest.param(CrashPoint.EFFECT_INTENDED, "mend 1", id="inside the call, before its effect"),
+    pytest.param(CrashPoint.EFFECT_HAPPENED, "mend 1", id="inside the call, behind its effect"),
+]
+
+
+def turns(house: House) -> list[str]:
+    """Which calls changed the notebook, as its desk remembers it."""
+    memory: dict[str, Any] = json.loads((house.home / "desk.json").read_text())
+    assert memory["pending"] is None
+    return [turn["key"] for turn in memory["turns"]]
+
+
+@pytest.mark.parametrize(("point", "behind"), ANYWHERE)
+async def test_a_mend_that_is_killed_is_taken_up_again_and_done_once(
+    house: House,
+    where: Path,
+    forker: Forker,
+    gateway: Models,
+    write_notebook: Callable[..., Path],
+    point: CrashPoint,
+    behind: str,
+) -> None:
+    path = write_notebook("import math")
+    house.provider.script(apply(create("import math\nroot = math.sqrt(16)\nroot", name="root")), DONE)
+    assert await run(forker, house, where, point, behind, str(path)) == -9
+    assert recorded_steps(where).count("tool apply") == 1
+    assert await run(forker, house, where, "-", 1, str(path)) == 0
+    assert recorded_steps(where).count("tool apply") == 2
+    assert recorded_steps(where).count("mend 1") == 1
+    assert turns(house) == ["r/s1c1", "r/s1m1"]
+    text = path.read_text()
+    assert (text.count("import math"), text.count("root = math.sqrt(16)")) == (1, 1)
+    assert len(house.provider.charged) == 2
+    told = str(house.provider.requests[1].body["messages"])
+    assert "Done for you, because it was certain: s1m1." in told
+    assert "root = 4.0" in told
+    assert report(where.parent)["outcome"] == "finished"
+
+
+@pytest.mark.parametrize("point", [CrashPoint.STEP_COMMITTED, CrashPoint.EFFECT_INTENDED, CrashPoint.EFFECT_HAPPENED])
+async def test_a_mend_killed_while_it_looks_closer_leaves_no_cell_behind(
+    house: House,
+    where: Path,
+    forker: Forker,
+    gateway: Models,
+    write_notebook: Callable[..., Path],
+    point: CrashPoint,
+) -> None:
+    data = (
+        "class Table:\n    columns = ['Unit Price ']\nimport pandas as pd\ndf = pd.DataFrame({'Unit Price ': [1, 2]})"
+    )
+    path = write_notebook(data)
+    total = apply(create("total = df['unit price'].sum()\ntotal", name="total"))
+    house.provider.script(CallTool("run", {"cells": "all"}), total, DONE)
+    assert await run(forker, house, where, point, "mend 2", str(path)) == -9
+    assert "_reading" not in path.read_text()
+    assert await run(forker, house, where, "-", 1, str(path)) == 0
+    assert "_reading" not in path.read_text()
+    assert "df['Unit Price ']" in path.read_text().replace('"', "'")
+    assert recorded_steps(where).count("tool try_code") == 1
+    assert turns(house) == ["r/s2c1", "r/s2m2"]
+    assert len(house.provider.charged) == 3
+    assert report(where.parent)["outcome"] == "finished"
+
+
+@pytest.mark.parametrize("point", [CrashPoint.STEP_COMMITTED, CrashPoint.EFFECT_INTENDED, CrashPoint.EFFECT_HAPPENED])
+async def test_leave_that_was_given_counts_in_the_next_process_too(
+    house: House,
+    where: Path,
+    forker: Forker,
+    gateway: Models,
+    write_notebook: Callable[..., Path],
+    point: CrashPoint,
+) -> None:
+    path = write_notebook("x = 1")
+    house.provider.script(apply(create(NO_HOST, name="fetch")), DONE)
+    assert await run(forker, house, where, point, "judge use-network", str(path)) == -9
+    assert await run(forker, house, where, "-", 1, str(path)) == 0
+    let = [line.split(maxsplit=1) for line in (where.parent / "let.txt").read_text().splitlines()]
+    assert len(let) == (1 if point is CrashPoint.STEP_COMMITTED else 2)
+    assert len({pid for pid, _ in let}) == len(let)
+    steps = recorded_steps(where)
+    assert (steps.count("judge use-network"), steps.count("tool run")) == (1, 1)
+    assert report(where.parent)["outcome"] == "finished"
