@@ -25,6 +25,16 @@ class Settings:
     """All of it, for programs started on the person's behalf, each of which takes what it needs."""
     uv_variables: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     """The person's index, proxy and certificate settings, for building environments."""
+    user_home: Path = field(default_factory=Path.home)
+    """What `~` stands for in rules."""
+    private_hosts: frozenset[str] = frozenset()
+    """Hosts that may lead into the private network once they are approved, `$CELLWRIGHT_PRIVATE_HOSTS`."""
+    certificates: Path | None = None
+    """Authorities to trust besides the usual ones, `$SSL_CERT_FILE`."""
+    git_name: str = ""
+    """Whose name an agent's commits bear, `$GIT_AUTHOR_NAME`; empty: that of the person it works for."""
+    git_email: str = ""
+    """Their address, `$GIT_AUTHOR_EMAIL`."""
 
     @classmethod
     def read(cls, variables: Mapping[str, str] | None = None) -> Settings:
@@ -50,6 +60,11 @@ class Settings:
             team_rules=Path(team) if (team := variables.get("CELLWRIGHT_TEAM_RULES")) else None,
             environment=dict(variables),
             uv_variables={name: value for name, value in variables.items() if name.upper().startswith(passed_on)},
+            user_home=person,
+            private_hosts=frozenset(variables.get("CELLWRIGHT_PRIVATE_HOSTS", "").replace(",", " ").lower().split()),
+            certificates=Path(file) if (file := variables.get("SSL_CERT_FILE")) and Path(file).is_file() else None,
+            git_name=variables.get("GIT_AUTHOR_NAME", ""),
+            git_email=variables.get("GIT_AUTHOR_EMAIL", ""),
         )
 
     def ready_home(self) -> Path:

@@ -1,4 +1,4 @@
-"""The wiring: which parts a door gets, put together in one place."""
+"""Opening a notebook: which files it sees, how it is contained, and what it may use."""
 
 from __future__ import annotations
 
@@ -92,15 +92,11 @@ def terrain_for(
             hint="`cellwright doctor` says what this machine lacks (user namespaces); or open it without `egress`.",
         )
     notebook = file.path.resolve()
-    project = (files.project or project_of(notebook)).resolve()
-    if not notebook.is_relative_to(project):
-        raise UserError(
-            f"{str(notebook)!r} is not inside the project {str(project)!r}.", hint="Name another --project."
-        )
+    project = project_for(notebook, files)
     return Terrain(
         project=project,
         files=files.mode,
-        data=_data_mounts(files.data, notebook.parent.relative_to(project)),
+        data=data_mounts(files.data, notebook.parent.relative_to(project)),
         limits=limits,
         tier=tier,
         reveal=files.reveal,
@@ -109,6 +105,17 @@ def terrain_for(
         on_progress=on_progress,
         egress=egress,
     )
+
+
+def project_for(notebook: Path, files: Files) -> Path:
+    """The directory whose files the notebook may use. Raises `UserError` if the notebook is not inside. Blocking."""
+    notebook = notebook.resolve()
+    project = (files.project or project_of(notebook)).resolve()
+    if not notebook.is_relative_to(project):
+        raise UserError(
+            f"{str(notebook)!r} is not inside the project {str(project)!r}.", hint="Name another --project."
+        )
+    return project
 
 
 def contained(wanted: Tier | None, report: Report, *, allow_uncontained: bool) -> Tier:
@@ -124,7 +131,8 @@ def contained(wanted: Tier | None, report: Report, *, allow_uncontained: bool) -
     return tier
 
 
-def _data_mounts(words: Sequence[str], beside: Path) -> tuple[DataMount, ...]:
+def data_mounts(words: Sequence[str], beside: Path) -> tuple[DataMount, ...]:
+    """Where data from elsewhere lies, seen from the project; `beside` is the notebook's folder in it. Blocking."""
     mounts: list[DataMount] = []
     for word in words:
         name, equals, source = word.partition("=")

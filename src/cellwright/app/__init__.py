@@ -1,0 +1,21 @@
+"""The wiring: which parts a door gets, put together in one place.
+
+Owns:   opening a notebook, and opening a studio: everything an agent works with, all of it real.
+Above:  cli, server, testing, and whoever writes Python.   Below: settings, and every room that does the work.
+Never:  work of its own: it reads settings, chooses parts and hands them over.
+
+A studio loads agents and models: its names are loaded when they are first used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cellwright.app.names import __getattr__ as __getattr__
+from cellwright.app.notebooks import Files, open_notebook, open_pool
+
+if TYPE_CHECKING:
+    from cellwright.app.networks import Network
+    from cellwright.app.studios import StudioOptions, open_studio, studio_opener
+
+__all__ = ["Files", "Network", "StudioOptions", "open_notebook", "open_pool", "open_studio", "studio_opener"]

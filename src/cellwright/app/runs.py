@@ -1,0 +1,236 @@
+"""Runs, put together: their journal, places to work, turns, checks and deliveries. One such process at a time."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import AsyncGenerator, Collection
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+import anyio
+
+from cellwright.app.notebooks import Files, open_pool
+from cellwright.app.studios import DESK, LEAVE, StudioOptions, open_workplace
+from cellwright.app.verifying import check_notebook
+from cellwright.errors import UserError
+from cellwright.journal import Journal, Records, RunId, stream_of
+from cellwright.journal.crash import AtCrashPoint, carry_on
+from cellwright.journal.names import new_run_id
+from cellwright.kernel import CellFinished, KernelPool, OpenNotebook
+from cellwright.models.launching import Launch
+from cellwright.notebook.atomic import write_atomically
+from cellwright.policy import Masker, Person
+from cellwright.runs import Goal, orders
+from cellwright.runs.checking import Checked
+from cellwright.runs.delivering import mounts_of
+from cellwright.runs.goal import goal_json
+from cellwright.runs.place import Doorway, Place
+from cellwright.runs.plan import RetryTask, edited
+from cellwright.runs.run import Workshop
+from cellwright.runs.telling import cell_told, read_view, waits_told
+from cellwright.runs.turns import TurnLimits, Turns
+from cellwright.runs.workflow import RUN, run_workflows
+from cellwright.settings import Settings
+from cellwright.tools.desk_memory import read_memory, renamed, write_memory
+
+VERSION: Final = "runs-1"
+"""Of the steps that runs take: another one, and the runs of the old are forked to it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """How runs are carried out here; as it stands, what a person gets who says nothing."""
+
+    limits: TurnLimits = field(default_factory=TurnLimits)
+    studio: StudioOptions | None = None
+    """What every run's studio has in common; files, state and kernels are each run's own."""
+    launch: Launch | None = None
+    at_crash_point: AtCrashPoint = carry_on
+    version: str = VERSION
+
+
+class Runs:
+    """A process that carries out runs. Made by `open_runs`."""
+
+    def __init__(self, journal: Journal, settings: Settings) -> None:
+        self._journal = journal
+        self._settings = settings
+        self.records: Final[Records] = journal.records
+
+    async def start(self, goal: Goal, *, run: str | None = None) -> RunId:
+        """Take on a goal: durable once this returns. A name that is taken means that run."""
+        return await self._journal.run(RUN, goal_json(goal), run=run)
+
+    async def cancel(self, run: str, *, reason: str = "cancelled") -> None:
+        """Stop a run for good; what is done stays."""
+        await self._journal.cancel(run, reason=reason)
+
+    async def retry(self, run: str, task: str, *, person: str) -> RunId:
+        """Do a task again: in a run at work, or in a new one that goes on from where an ended one stood."""
+        status = await self.records.status(run)
+        if status.is_going:
+            await orders.change_plan(self.records, run, RetryTask(task=task), Person(name=person, door="cli"))
+            return status.run
+        seen = await read_view(self.records.log.read_all, run)
+        if seen.goal is None or seen.plan is None:
+            raise UserError(f"The run {run!r} has no plan to go on with.", hint="Start it again with its goal.")
+        plan = edited(seen.plan, RetryTask(task=task))
+        return await self.start(replace(seen.goal, plan=plan, continues=run))
+
+    async def fork(self, run: str, *, from_step: int | None = None) -> RunId:
+        """A new run that has the old one's steps below this one, and knows what was done to its notebook."""
+        await self.records.status(run)
+        forked = new_run_id()
+        await anyio.to_thread.run_sync(_carry_over, self._settings, run, forked)
+        return await self._journal.fork(run, from_step=from_step, new_run=forked)
+
+    async def resume(self, run: str, *, person: str) -> None:
+        """Let a cancelled or dead run go on."""
+        await self._journal.resume(run, by=person)
+
+    async def stranded(self) -> list[RunId]:
+        """Runs of other versions of the code: `fork` them."""
+        return [each.run for each in await self._journal.stranded()]
+
+    async def at_work(self) -> int:
+        """How many runs have not ended."""
+        return sum(status.is_going for status in await self.records.runs())
+
+    async def result(self, run: str) -> object:
+        """What came of a run, once it has ended, as JSON."""
+        return await self._journal.result(run)
+
+
+@asynccontextmanager
+async def open_runs(settings: Settings, *, options: RunOptions | None = None) -> AsyncGenerator[Runs]:
+    """Carry out runs of this state directory, those that were cut off first. One process at a time can."""
+    options = options or RunOptions()
+    masker = Masker.of(salt=secrets.token_bytes(16))
+    async with AsyncExitStack() as stack:
+        pool = await stack.enter_async_context(open_pool(settings))
+        other = await stack.enter_async_context(open_pool(settings))
+        house = _House(settings=settings, options=options, pool=pool, other=other)
+        turns = Turns(options.limits, note=house.note, idle=house.waiting_for_people)
+        workshop = Workshop(
+            open_place=house.open_place,
+            doorway=Doorway(),
+            turns=turns,
+            check=house.check,
+        )
+        journal = await stack.enter_async_context(
+            Journal.open(
+                settings.ready_home() / "journal.db",
+                version=options.version,
+                workflows=run_workflows(workshop),
+                mask=lambda text: masker.mask(text).text,
+                at_crash_point=options.at_crash_point,
+            )
+        )
+        tasks = await stack.enter_async_context(anyio.create_task_group())
+        house.open_to(journal.records)
+        tasks.start_soon(_look_again, journal.records, turns)
+        yield Runs(journal, settings)
+        tasks.cancel_scope.cancel()
+
+
+@dataclass(slots=True, kw_only=True)
+class _House:
+    """What the runs of this process share."""
+
+    settings: Settings
+    options: RunOptions
+    pool: KernelPool
+    other: KernelPool
+    """For the second run of a check; started by the first check."""
+    _records: Records | None = None
+    _is_open: anyio.Event = field(default_factory=anyio.Event)
+
+    def open_to(self, records: Records) -> None:
+        """From now on there is a journal: runs that were cut off are taken up before it is open for others."""
+        self._records = records
+        self._is_open.set()
+
+    async def records(self) -> Records:
+        """The journal's, once it is open."""
+        await self._is_open.wait()
+        assert self._records is not None
+        return self._records
+
+    async def note(self, run: str, why: str) -> None:
+        """Tell whoever watches why a run waits."""
+        await (await self.records()).log.append(stream_of(run), waits_told(why))
+
+    async def waiting_for_people(self) -> Collection[str]:
+        """The runs that somebody should answer."""
+        return {question.run for question in await (await self.records()).questions.pending()}
+
+    @asynccontextmanager
+    async def open_place(self, run: str, goal: Goal) -> AsyncGenerator[Place]:
+        """The run's notebook, live, with everything its agents work with."""
+        records = await self.records()
+        async with AsyncExitStack() as stack:
+            opening = open_workplace(
+                goal.notebook, workflow=run, records=records, person=goal.person, options=await self._studio(run, goal)
+            )
+            workplace = await stack.enter_async_context(opening)
+            tasks = await stack.enter_async_context(anyio.create_task_group())
+            tasks.start_soon(_tell_of_cells, workplace.desk.notebook, records, run)
+            yield Place(desk=workplace.desk, studio=workplace.studio, rules=workplace.rules)
+            tasks.cancel_scope.cancel()
+
+    async def _studio(self, run: str, goal: Goal) -> StudioOptions:
+        common = self.options.studio or StudioOptions(settings=self.settings)
+        return replace(
+            common,
+            settings=self.settings,
+            files=await self._files(goal),
+            launch=self.options.launch or common.launch,
+            pool=self.pool,
+            state=run_folder(self.settings, run),
+            is_offline=common.is_offline,
+        )
+
+    async def _files(self, goal: Goal) -> Files:
+        data = await anyio.to_thread.run_sync(mounts_of, goal)
+        return Files(project=Path(goal.project), data=data)
+
+    async def check(self, goal: Goal) -> Checked:
+        """Verify the notebook as anybody could with `cellwright notebook verify`."""
+        files = await self._files(goal)
+        return await check_notebook(
+            Path(goal.notebook), files=files, pool=self.pool, other=self.other, settings=self.settings
+        )
+
+
+def run_folder(settings: Settings, run: str) -> Path:
+    """What a run keeps besides its journal: the memory of its notebook's desk."""
+    return settings.home / "runs" / run
+
+
+def _carry_over(settings: Settings, run: str, forked: str) -> None:
+    """The desk's memory, under the names the calls have in the new run, and leave for hosts. Blocking."""
+    old, new = run_folder(settings, run), run_folder(settings, forked)
+    if (memory := read_memory(old / DESK)) is not None:
+        write_memory(new / DESK, renamed(memory, run, forked))
+    if (old / LEAVE).exists():
+        write_atomically(new / LEAVE, (old / LEAVE).read_bytes())
+
+
+async def _tell_of_cells(notebook: OpenNotebook, records: Records, run: str) -> None:
+    """Each cell that ends, for whoever watches."""
+    async with notebook.observe() as events:
+        async for event in events:
+            if isinstance(event, CellFinished):
+                outcome = event.outcome
+                name = notebook.name_of(outcome.id)
+                await records.log.append(stream_of(run), cell_told(name, outcome.status, outcome.ms / 1_000))
+
+
+async def _look_again(records: Records, turns: Turns) -> None:
+    """Whoever begins to wait for a person makes room for another."""
+    while True:
+        grown = records.log.growth.next()
+        await turns.look_again()
+        await grown.wait()

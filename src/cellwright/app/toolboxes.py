@@ -1,0 +1,113 @@
+"""All tools there are for one open notebook and its project. A role names those it has."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from cellwright.agents.artifacts import artifact_tools
+from cellwright.agents.skills import Skill, skill_tools
+from cellwright.app.networks import WayOut
+from cellwright.app.notebooks import Files, open_notebook
+from cellwright.errors import UserError
+from cellwright.kernel import KernelPool, OpenNotebook
+from cellwright.sandbox import Limits, Tier
+from cellwright.sandbox.git import WHERE_GIT_IS, Author, find_repository
+from cellwright.settings import Settings
+from cellwright.tools.cell_tools import OpenPath, cell_tools, notebook_call_tool
+from cellwright.tools.file_tools import Changed, file_tools
+from cellwright.tools.git_desk import GitDesk
+from cellwright.tools.git_tools import git_tools
+from cellwright.tools.kept_texts import KeptTexts, kept_text_tools
+from cellwright.tools.notebook_desk import NotebookDesk
+from cellwright.tools.notebook_tools import notebook_tools
+from cellwright.tools.package_tools import package_tools
+from cellwright.tools.project_files import ProjectFiles
+from cellwright.tools.shell_tool import shell_tools
+from cellwright.tools.tool import Tool
+from cellwright.tools.web_tools import web_tools
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bench:
+    """What the tools of a studio work on."""
+
+    desk: NotebookDesk
+    pool: KernelPool
+    project: ProjectFiles
+    kept: KeptTexts
+    way_out: WayOut | None
+    """None: there is no network."""
+    files: Files
+    limits: Limits
+    tier: Tier
+    settings: Settings
+    person: str
+
+    @property
+    def notebook(self) -> OpenNotebook:
+        """The notebook on the desk."""
+        return self.desk.notebook
+
+
+def all_tools(bench: Bench, *, skills: Sequence[Skill], has_git: bool) -> list[Tool]:
+    """Every tool that can work here: what would only pretend is left out."""
+    return [
+        *notebook_tools(bench.desk),
+        *cell_tools(bench.notebook),
+        notebook_call_tool(_beside(bench), bench.project.root),
+        *package_tools(bench.desk),
+        *file_tools(bench.project, changed=_changed(bench.notebook)),
+        *shell_tools(bench.notebook, str(bench.project.root)),
+        *(web_tools(bench.way_out.fetch) if bench.way_out is not None else []),
+        *(git_tools(_git_desk(bench)) if has_git else []),
+        *artifact_tools(bench.kept),
+        *kept_text_tools(bench.kept),
+        *skill_tools(skills),
+    ]
+
+
+def can_use_git(project: Path, tier: Tier) -> bool:
+    """Whether the project is in a repository, and git can be kept in a cage. Blocking."""
+    if tier == "D" or shutil.which("git", path=WHERE_GIT_IS) is None:
+        return False
+    try:
+        find_repository(project)
+    except UserError:
+        return False
+    return True
+
+
+def _git_desk(bench: Bench) -> GitDesk:
+    settings, person = bench.settings, bench.person
+    author = Author(name=settings.git_name or person, email=settings.git_email or f"{person}@localhost")
+    return GitDesk(bench.project.root, bench.pool.zygote, author=author, tier=bench.tier, reveal=bench.files.reveal)
+
+
+def _beside(bench: Bench) -> OpenPath:
+    """Other notebooks run under the same limits, with the same way out; what they change is forgotten."""
+
+    def open_path(path: Path) -> AbstractAsyncContextManager[OpenNotebook]:
+        return open_notebook(
+            path,
+            files=replace(bench.files, mode="drop", project=bench.project.root),
+            limits=bench.limits,
+            tier=bench.tier,
+            # A studio that is open at all was allowed to be.
+            allow_uncontained=True,
+            egress=bench.way_out.egress if bench.way_out is not None else None,
+            pool=bench.pool,
+            settings=bench.settings,
+        )
+
+    return open_path
+
+
+def _changed(notebook: OpenNotebook) -> Changed:
+    async def changed() -> tuple[str, ...]:
+        return tuple(change.path for change in await notebook.changed_files())
+
+    return changed

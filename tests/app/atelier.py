@@ -1,0 +1,114 @@
+"""Agents at work through the public door: a studio that is all real, a journal, a gateway, a scripted model."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import anyio
+from pydantic import TypeAdapter
+
+from cellwright.agents import AgentReport
+from cellwright.agents.journal_texts import JournalTexts
+from cellwright.agents.loop import agent_workflow
+from cellwright.app import StudioOptions, studio_opener
+from cellwright.app.networks import VISITED
+from cellwright.journal import Fact, Journal, OpenQuestion, Records
+from cellwright.journal.crash import AtCrashPoint, carry_on
+from cellwright.models.client import Models
+from cellwright.policy import No, Reply, Yes
+from cellwright.settings import Settings
+from cellwright.tools import Desk, audit_trail
+from tests.agents.workshop import ADA, KEY, MASKER, Workshop
+from tests.models.houses import House
+
+PATIENCE_SECONDS = 120
+"""Cages, gateways and environments are made meanwhile, perhaps on a busy machine."""
+ROLE = """\
+---
+name: {name}
+description: Helps with everything.
+tools: ["*"]
+style: {style}
+---
+You help.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Atelier(Workshop):
+    """Agents that work in a studio opened by `open_studio`."""
+
+    async def report(self, run: str = "r") -> AgentReport:
+        with anyio.fail_after(PATIENCE_SECONDS):
+            return TypeAdapter(AgentReport).validate_python(await self.journal.result(run))
+
+    async def asked(self) -> OpenQuestion:
+        with anyio.fail_after(PATIENCE_SECONDS):
+            while True:
+                grown = self.journal.log.growth.next()
+                if pending := await self.journal.records.questions.pending():
+                    return pending[0]
+                await grown.wait()
+
+    async def approval_text(self) -> str:
+        """What a person is asked to allow."""
+        return (await self.approval()).question.describe()
+
+    async def judged(self) -> list[tuple[str, str, str]]:
+        """Kind, verdict and result of everything that was judged, in order."""
+        lines = audit_trail(await self.journal.log.audit())
+        return [(line.entry.kind, line.entry.verdict, line.entry.result) for line in lines]
+
+    async def answer(self, reply: Reply) -> str:
+        """What was asked for, answered at the approvals door."""
+        question = (await self.approval()).question
+        said = await self.desk.answer(question.id, reply, ADA, question.fingerprint)
+        assert not type(said).__name__.endswith("Refused"), said
+        return question.describe()
+
+    async def say_yes(self) -> str:
+        return await self.answer(Yes(reach="once"))
+
+    async def say_no(self, feedback: str = "") -> str:
+        return await self.answer(No(feedback=feedback))
+
+    async def visits(self, run: str = "r") -> list[tuple[str, str]]:
+        """Which hosts were visited, and how that ended, as the run's stream tells it."""
+        events = [recorded.event async for recorded in self.journal.log.read_all(f"run:{run}")]
+        facts = [event for event in events if isinstance(event, Fact) and event.topic == VISITED]
+        return [(fact.subject, fact.text.partition(" ")[0].rstrip(":")) for fact in facts]
+
+
+@asynccontextmanager
+async def open_atelier(
+    house: House,
+    where: Path,
+    notebook: Path,
+    *,
+    settings: Settings | None = None,
+    at_crash_point: AtCrashPoint = carry_on,
+    **options: Any,
+) -> AsyncGenerator[Atelier]:
+    """Agents of this notebook, with the state directory of the house."""
+    chosen = StudioOptions(
+        settings=settings or Settings(home=house.home, cache=house.home / "cache"), launch=house.launch(), **options
+    )
+    async with AsyncExitStack() as stack:
+        models = await stack.enter_async_context(Models.open(house.home, launch=house.launch()))
+        records = await stack.enter_async_context(Records.open(where, chain_key=KEY))
+        opener = studio_opener(notebook, records=records, person="ada", options=chosen)
+        journal = await stack.enter_async_context(
+            Journal.open(
+                where,
+                version="1",
+                workflows=[agent_workflow(opener)],
+                chain_key=KEY,
+                at_crash_point=at_crash_point,
+            )
+        )
+        desk = Desk(journal.records, masker=MASKER)
+        yield Atelier(journal=journal, models=models, house=house, desk=desk, texts=JournalTexts(journal.records))
