@@ -1,4 +1,4 @@
-"""`cellwright notebook run|apply|show`."""
+"""`cellwright notebook run|apply|show`; `verify` and `proof` are in `notebook_verify`."""
 
 from __future__ import annotations
 
@@ -302,3 +302,9 @@ def _read_json(path: Path) -> object:
         raise UserError(
             f"{str(path)!r} is not JSON: {error}.", hint="A list of edits, see docs/notebooks.md."
         ) from error
+
+
+# Last: it adds its commands to the app above.
+from cellwright.cli import notebook_verify  # noqa: E402
+
+__all__ = ["app", "notebook_verify"]

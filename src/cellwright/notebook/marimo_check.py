@@ -1,12 +1,22 @@
-"""marimo's own linter over a document: findings with stable codes, nothing run, nothing written."""
+"""marimo's own judgement of a notebook: its linter, and its convention of tests in cells.
+
+The linter runs here and runs nothing of the notebook. Tests are only found here; `tests_code` is a cell that runs them
+where the notebook lives, in a kernel.
+"""
 
 from __future__ import annotations
 
+import ast
+import json
+import textwrap
 import warnings
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
+from marimo._ast.compiler import contains_only_tests
 from marimo._ast.parse import parse_notebook
+from marimo._ast.pytest import has_fixture_decorator
 from marimo._lint.diagnostic import Diagnostic
 from marimo._lint.rule_engine import RuleEngine
 
@@ -43,3 +53,107 @@ def _to_finding(diagnostic: Diagnostic) -> Finding:
     line = diagnostic.line if isinstance(diagnostic.line, int) else min(diagnostic.line, default=0)
     severity = diagnostic.severity.value if diagnostic.severity else "formatting"
     return Finding(code=diagnostic.code or "", severity=severity, message=diagnostic.message, line=line)
+
+
+# ── tests ──
+
+
+def tests_in(code: str) -> tuple[str, ...]:
+    """The tests a cell defines: functions `test…` and classes `Test…` of a cell that holds only such, as in marimo.
+
+    Beside other code, a function `test_…` counts only if it takes nothing: one with parameters is ordinary code there.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError):
+        return ()
+    has_only_tests = contains_only_tests(tree)
+    return tuple(dict.fromkeys(node.name for node in tree.body if _is_test(node, has_only_tests=has_only_tests)))  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def _is_test(node: ast.stmt, *, has_only_tests: bool) -> bool:
+    match node:
+        case ast.ClassDef(name=name):
+            return has_only_tests and name.startswith("Test")
+        case ast.FunctionDef(name=name, args=arguments) | ast.AsyncFunctionDef(name=name, args=arguments):
+            takes = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+            if has_fixture_decorator(node):
+                return False
+            return name.startswith("test") if has_only_tests else name.startswith("test_") and not takes
+        case _:
+            return False
+
+
+def tests_code(name: str, tests: Sequence[str], defined: Iterable[str] = ()) -> str:
+    """A cell that runs these tests and calls the list of results `name`: test, outcome, message.
+
+    `defined` is everything their cell defines: a fixture counts for the tests beside it, as in marimo.
+    With pytest in the notebook's environment they run as marimo's reactive tests do: fixtures, parameters, classes.
+    Without it plain functions are called; what needs pytest fails and says so.
+    """
+    told = ", ".join(f"{json.dumps(test)}: {test}" for test in tests)
+    return f"{_HARNESS.replace('NAME', name)}\n\n{name} = {name}_run({{{told}}}, {sorted(defined)}, globals())\n"
+
+
+_HARNESS: Final = textwrap.dedent("""
+    def NAME_run(tests, beside, names):
+        import contextlib, inspect, io, os
+
+        results = []
+
+        def tell(name, outcome, message=""):
+            results.append({"name": name, "outcome": outcome, "message": str(message)[:2000]})
+
+        def call(name, test):
+            needs = "a class" if inspect.isclass(test) else "asynchronous" if inspect.iscoroutinefunction(test) else ""
+            takes = [one.name for one in inspect.signature(test).parameters.values() if one.default is one.empty]
+            if needs or takes:
+                why = f"it is {needs}" if needs else f"it takes {', '.join(takes)}"
+                tell(name, "needs pytest", why)
+                return
+            try:
+                test()
+            except Exception as error:
+                tell(name, "failed", f"{type(error).__name__}: {error}".rstrip(": "))
+            else:
+                tell(name, "passed")
+
+        class Listener:
+            def pytest_collection_modifyitems(self, items):
+                items[:] = [one for one in items if one.nodeid.split("::")[1].partition("[")[0] in tests]
+
+            def pytest_runtest_logreport(self, report):
+                name = report.nodeid.partition("::")[2]
+                crash = getattr(getattr(report, "longrepr", None), "reprcrash", None)
+                message = getattr(crash, "message", "") or getattr(report, "longreprtext", "")[-2000:]
+                if report.skipped and not hasattr(report, "wasxfail"):
+                    tell(name, "skipped", report.longrepr[2] if isinstance(report.longrepr, tuple) else message)
+                elif report.failed:
+                    tell(name, "failed", message)
+                elif report.when == "call":
+                    tell(name, "passed")
+
+            def pytest_collectreport(self, report):
+                if report.failed:
+                    tell(", ".join(tests), "failed", getattr(report, "longreprtext", "")[-2000:])
+
+        try:
+            import pytest
+            from marimo._runtime.pytest import ReplaceStubPlugin, _global_scope_defs
+        except ImportError:
+            for name, test in tests.items():
+                call(name, test)
+            return results
+
+        live = ReplaceStubPlugin({*tests, *beside}, names, global_defs=_global_scope_defs())
+        path = names["__file__"]
+        alone = ["-c", os.devnull, "--rootdir", os.path.dirname(path), "--noconftest", "-p", "no:cacheprovider"]
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as said:
+            code = pytest.main(["-qq", "--disable-warnings", "--capture=sys", *alone, path], plugins=[live, Listener()])
+        if not results:
+            tell(", ".join(tests), "failed", f"pytest found nothing to run (exit code {int(code)}) {said.getvalue()}")
+        return results
+""").strip()
+"""Everything stands in one function: a cell defines only its result and this, and leaves no other name behind."""

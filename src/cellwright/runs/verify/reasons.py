@@ -1,0 +1,191 @@
+"""Why a notebook is not verified: a closed set of values, each with its words and what to do next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, assert_never
+
+from cellwright.ids import CellId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A cell, as a person would find it."""
+
+    cell: CellId
+    label: str
+    """Its name, else its number and first line."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LintError:
+    """marimo's linter finds something that breaks the notebook, or lets it behave otherwise than it reads."""
+
+    code: str
+    message: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoEnvironment:
+    """The packages its header asks for are not to be had."""
+
+    message: str
+    hint: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellFailed:
+    """A cell raised, or could not run."""
+
+    place: Place
+    type: str
+    message: str
+    line: int | None
+    run: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DidNotEnd:
+    """A run took longer than it may."""
+
+    place: Place | None
+    """The cell that ran when the time was over."""
+    seconds: float
+    run: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelEnded:
+    """The process that ran the notebook ended under it."""
+
+    place: Place | None
+    message: str
+    run: int
+    hint: str = "Use less memory, or raise the limit with --limit."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputDiffers:
+    """Two runs showed different things."""
+
+    place: Place
+    what: Literal["output", "console", "status"]
+    difference: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckFailed:
+    """An acceptance check of the notebook did not pass."""
+
+    place: Place
+    name: str
+    message: str
+    needs_pytest: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecretFound:
+    """Something that looks like a secret, or is one we know. It is not repeated here."""
+
+    place: Place | None
+    """None: above the cells."""
+    where: Literal["code", "output", "console"]
+    looks_like: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MachinePathFound:
+    """A path that means something on this machine only."""
+
+    place: Place | None
+    where: Literal["code", "output", "console"]
+    path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangedMeanwhile:
+    """The notebook or its data changed while it was verified, so nothing is proven of either."""
+
+    what: str
+
+
+Reason = (
+    LintError
+    | NoEnvironment
+    | CellFailed
+    | DidNotEnd
+    | KernelEnded
+    | OutputDiffers
+    | CheckFailed
+    | SecretFound
+    | MachinePathFound
+    | ChangedMeanwhile
+)
+
+
+def text_of(reason: Reason) -> str:
+    """What is wrong, beginning with where."""
+    match reason:
+        case LintError(code=code, message=message, line=line):
+            return f"line {line}: {message} ({code})"
+        case NoEnvironment(message=message):
+            return f"environment: {message}"
+        case CellFailed(place=place, type=kind, message=message, line=line):
+            at = f" in line {line}" if line else ""
+            return f"{_at(place)}: {kind}{at}: {message}".rstrip(": ")
+        case DidNotEnd(place=place, seconds=seconds):
+            return f"{_at(place)}: did not end in {seconds:g} s"
+        case KernelEnded(place=place, message=message):
+            return f"{_at(place)}: {message}"
+        case OutputDiffers(place=place, what=what, difference=difference):
+            return f"{_at(place)}: its {what} differs between two runs\n{difference}".rstrip()
+        case CheckFailed(place=place, name=name, message=message):
+            return f"check {name} ({place.label}): {message or 'failed'}"
+        case SecretFound(place=place, where=where, looks_like=looks_like):
+            return f"{_at(place)}: a secret in its {where} ({looks_like})"
+        case MachinePathFound(place=place, where=where, path=path):
+            return f"{_at(place)}: a path of this machine in its {where}: {path}"
+        case ChangedMeanwhile(what=what):
+            return f"{what} changed while the notebook was verified"
+        case _:
+            assert_never(reason)
+
+
+def hint_of(reason: Reason) -> str:
+    """What to do about it."""
+    match reason:
+        case LintError():
+            return "Mend what marimo's linter says; `marimo check` shows the place."
+        case NoEnvironment(hint=hint) | KernelEnded(hint=hint):
+            return hint
+        case CellFailed(type="ModuleNotFoundError"):
+            return "Add the package to `dependencies` in the notebook's header: nothing else is there."
+        case CellFailed(type="cancelled"):
+            return "Mend the cell it depends on."
+        case CellFailed():
+            return "Mend the cell: it must run from top to bottom in a fresh kernel."
+        case DidNotEnd():
+            return "Make it faster or smaller, or allow more time with --timeout."
+        case OutputDiffers():
+            return "Fix the seed, sort what has no order, and show no clock times, random ids or progress bars."
+        case CheckFailed(needs_pytest=True):
+            return "Add pytest to the header's `dependencies`, or write a plain function without parameters."
+        case CheckFailed():
+            return "Mend the notebook, or the check if it asks for the wrong thing."
+        case SecretFound(where="code"):
+            return "Take it out of the notebook, and change it where it is used: it has been written down."
+        case SecretFound():
+            return "Do not show it; change it where it is used if the notebook was shared."
+        case MachinePathFound(where="code"):
+            return "Name files relative to the notebook, for example `data/sales.csv`; give others with --data."
+        case MachinePathFound():
+            return "Show a name relative to the notebook instead; of a warning, mend its cause."
+        case ChangedMeanwhile():
+            return "Verify it again when nobody writes to it."
+        case _:
+            assert_never(reason)
+
+
+def _at(place: Place | None) -> str:
+    return place.label if place is not None else "the notebook"

@@ -1,0 +1,244 @@
+"""Verifying: a notebook run twice from scratch, judged by code alone, and a signed proof if all is well."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+import sysconfig
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+import anyio.to_thread
+
+from cellwright.errors import Unavailable, UserError
+from cellwright.ids import CellId
+from cellwright.notebook import Document, Finding, NotebookFile, check, read
+from cellwright.policy.masking import Masker
+from cellwright.runs.verify.checks import CheckResult
+from cellwright.runs.verify.data_files import DataFile, Surroundings, Why, hash_files, known_files
+from cellwright.runs.verify.fresh import FreshPlace, OpenFresh
+from cellwright.runs.verify.judging import Judge
+from cellwright.runs.verify.leaks import Machine
+from cellwright.runs.verify.proof import (
+    Proof,
+    ProvenCell,
+    ProvenCheck,
+    ProvenEnvironment,
+    SignedProof,
+    canonical,
+    cell_name,
+    header_sha256,
+    options_sha256,
+    sha256,
+)
+from cellwright.runs.verify.reasons import NoEnvironment, OutputDiffers, Place, Reason
+from cellwright.runs.verify.running import Progress, Run, run_once
+from cellwright.runs.verify.sameness import NORMALISATIONS, shown
+from cellwright.runs.verify.signing import Signer
+
+RUNS: Final = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellReport:
+    """One cell in both runs."""
+
+    place: Place
+    status: str
+    is_same: bool | None
+    """None when it was not compared: there was no second run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """Everything that was seen, whatever came of it."""
+
+    cells: tuple[CellReport, ...] = ()
+    checks: tuple[CheckResult, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    """All that marimo's linter said."""
+    data: tuple[DataFile, ...] = ()
+    packages: Mapping[str, str] = field(default_factory=dict[str, str])
+    has_header: bool = False
+    tier: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verified:
+    """Nothing speaks against the notebook."""
+
+    signed: SignedProof
+    report: Report
+
+    @property
+    def proof(self) -> Proof:
+        """What was proven."""
+        return self.signed.proof
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotVerified:
+    """At least one thing does."""
+
+    reasons: tuple[Reason, ...]
+    report: Report
+
+
+async def verify(
+    path: Path,
+    *,
+    open_fresh: OpenFresh,
+    signer: Signer,
+    machine: Machine,
+    masker: Masker,
+    seconds: float = 600,
+    is_strict: bool = False,
+    on_progress: Progress | None = None,
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
+) -> Verified | NotVerified:
+    """Run a notebook twice in fresh kernels, compare, check, look for leaks; a proof if all is well.
+
+    `seconds` bounds each run. Warnings of marimo's linter fail only when `is_strict`. Raises `UserError` for a file
+    that is no notebook.
+    """
+    tell = on_progress or _say_nothing
+    file = await anyio.to_thread.run_sync(read, path)
+    findings = tuple(await check(file.document))
+    judge = Judge(file, machine=machine, masker=masker)
+    judge.lint(findings, is_strict=is_strict)
+    judge.code()
+    if any(finding.severity == "breaking" for finding in findings):
+        return NotVerified(reasons=tuple(judge.reasons), report=Report(findings=findings))
+    async with AsyncExitStack() as stack:
+        try:
+            place = await stack.enter_async_context(open_fresh(file))
+        except (UserError, Unavailable) as error:
+            judge.reasons.append(NoEnvironment(message=error.message, hint=error.hint))
+            return NotVerified(reasons=tuple(judge.reasons), report=Report(findings=findings))
+        before = await _hashed(file, place)
+        runs = [await _run(place, file.document, 1, seconds, tell)]
+        between = await _hashed(file, place, runs)
+        if runs[0].is_ok:
+            runs.append(await _run(place, file.document, 2, seconds, tell))
+        data = await _hashed(file, place, runs)
+    await anyio.to_thread.run_sync(judge.runs, runs, seconds)
+    judge.unchanged((*before, *between), data, await anyio.to_thread.run_sync(_content, file.path))
+    report = _report(judge, runs, findings, data, place)
+    if judge.reasons:
+        return NotVerified(reasons=tuple(judge.reasons), report=report)
+    proof = _proof(file, runs, report, place, now())
+    signed = SignedProof(proof=proof, key=signer.key, signature=signer.sign(canonical(proof)))
+    return Verified(signed=signed, report=report)
+
+
+async def _run(place: FreshPlace, document: Document, number: int, seconds: float, tell: Progress) -> Run:
+    try:
+        return await run_once(place, document, number, seconds=seconds, tell=tell)
+    except Unavailable as error:
+        return Run(number=number, outcomes=(), problem=error.message)
+
+
+async def _hashed(file: NotebookFile, place: FreshPlace, runs: Sequence[Run] = ()) -> tuple[DataFile, ...]:
+    around = Surroundings(
+        project=place.project,
+        notebook=file.path,
+        data=place.data,
+        hidden=tuple({path for run in runs for path in run.hidden}),
+    )
+
+    def hashed() -> tuple[DataFile, ...]:
+        opened = [path for run in runs for path in run.opened]
+        found: dict[str, Why] = known_files(file.document, around, opened)
+        return hash_files(found, around)
+
+    return await anyio.to_thread.run_sync(hashed)
+
+
+def _content(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return None
+
+
+def _say_nothing(text: str) -> None:
+    """Progress nobody asked for."""
+
+
+def _report(
+    judge: Judge, runs: Sequence[Run], findings: tuple[Finding, ...], data: tuple[DataFile, ...], place: FreshPlace
+) -> Report:
+    differing = {reason.place.cell for reason in judge.reasons if isinstance(reason, OutputDiffers)}
+    return Report(
+        cells=tuple(
+            CellReport(
+                place=judge.place(outcome.id),
+                status=outcome.status,
+                is_same=outcome.id not in differing if len(runs) == RUNS else None,
+            )
+            for outcome in runs[0].outcomes
+        ),
+        checks=_both(runs),
+        findings=findings,
+        data=data,
+        packages=place.packages,
+        has_header=place.requirements is not None,
+        tier=place.tier,
+    )
+
+
+def _both(runs: Sequence[Run]) -> tuple[CheckResult, ...]:
+    """Each check once, as the run saw it in which it went worse."""
+    worst: dict[tuple[CellId, str], CheckResult] = {}
+    for run in runs:
+        for result in run.checks:
+            known = worst.get((result.cell, result.name))
+            if known is None or known.outcome == "passed":
+                worst[result.cell, result.name] = result
+    return tuple(worst.values())
+
+
+def _proof(file: NotebookFile, runs: Sequence[Run], report: Report, place: FreshPlace, made_at: datetime) -> Proof:
+    outcomes = {outcome.id: shown(outcome) for outcome in runs[0].outcomes}
+    cells = tuple(
+        ProvenCell(
+            id=cell.id,
+            name=cell_name(cell.name),
+            code_sha256=sha256(cell.code),
+            status=seen.status if seen is not None else "",
+            output_sha256=seen.sha256 if seen is not None else "",
+            is_whole=seen is None or seen.is_whole,
+        )
+        for cell in file.document.cells
+        for seen in [outcomes.get(cell.id)]
+    )
+    rules = ", ".join(rule.name for rule in NORMALISATIONS)
+    return Proof(
+        notebook=file.path.relative_to(place.project).as_posix(),
+        notebook_sha256=sha256(file.content or b""),
+        header_sha256=header_sha256(file.document),
+        options_sha256=options_sha256(file.document),
+        cells=cells,
+        data=report.data,
+        environment=ProvenEnvironment(requirements=place.requirements, packages=place.packages),
+        checks=tuple(ProvenCheck(name=one.name, kind=one.kind, outcome=one.outcome) for one in report.checks),
+        warnings=tuple(f"line {one.line}: {one.message} ({one.code})" for one in report.findings),
+        tools=tools_here(),
+        tier=place.tier,
+        made_at=made_at.isoformat(timespec="seconds"),
+        determinism=f"{len(outcomes)} of {len(outcomes)} cells showed the same in {RUNS} runs; normalised: {rules}",
+    )
+
+
+def tools_here() -> dict[str, str]:
+    """What a verification made here is made with."""
+    return {
+        "cellwright": importlib.metadata.version("cellwright"),
+        "marimo": importlib.metadata.version("marimo"),
+        "python": platform.python_version(),
+        "platform": sysconfig.get_platform(),
+    }

@@ -1,0 +1,375 @@
+"""A notebook is verified when it runs from scratch twice, shows the same and keeps its promises; else it says why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import anyio
+import pytest
+from dirty_equals import IsPartialDict, IsStr
+from inline_snapshot import snapshot
+
+from cellwright.kernel import CellOutcome
+from cellwright.notebook import read
+from cellwright.policy import Masker
+from cellwright.runs.verify import NotVerified, Verified, hint_of, text_of
+from cellwright.runs.verify.data_files import DataFile
+from cellwright.runs.verify.judging import Judge
+from cellwright.runs.verify.proof import ProvenCheck, canonical, sha256
+from cellwright.runs.verify.reasons import (
+    CellFailed,
+    ChangedMeanwhile,
+    CheckFailed,
+    DidNotEnd,
+    KernelEnded,
+    LintError,
+    MachinePathFound,
+    NoEnvironment,
+    OutputDiffers,
+    SecretFound,
+)
+from cellwright.runs.verify.running import Run
+from cellwright.runs.verify.signing import is_signed
+from tests.runs.verify.verifying import Verifier, said
+
+Write = Callable[..., Path]
+
+
+async def test_a_deterministic_notebook_is_verified_and_its_proof_holds(verified: Verifier, written: Write) -> None:
+    path = written("x = 20", "print('hello')\ny = x + 1\ny * 2", "import marimo as mo\nmo.ui.slider(1, y)")
+    result = await verified(path, now=lambda: datetime(2026, 5, 4, 3, 2, 1, tzinfo=UTC))
+    assert isinstance(result, Verified), said(result)
+    signed, proof = result.signed, result.proof
+    assert is_signed(canonical(proof), key=signed.key, signature=signed.signature)
+    assert (proof.notebook, proof.notebook_sha256) == ("notebook.py", sha256(path.read_bytes()))
+    assert [cell.code_sha256 for cell in proof.cells] == [sha256(cell.code) for cell in read(path).document.cells]
+    assert [cell.status for cell in proof.cells] == ["ok", "ok", "ok"]
+    assert all(cell.output_sha256 and cell.is_whole for cell in proof.cells)
+    assert proof.made_at == "2026-05-04T03:02:01+00:00"
+    assert dict(proof.tools) == {"cellwright": IsStr(), "marimo": "0.25.2", "python": IsStr(), "platform": IsStr()}
+    assert proof.tier in "ABC"
+    assert proof.determinism == snapshot(
+        "3 of 3 cells showed the same in 2 runs; normalised: object addresses, marimo's element tokens, "
+        "marimo's file names of cells, pandas Styler ids"
+    )
+    assert [cell.is_same for cell in result.report.cells] == [True, True, True]
+
+
+async def test_without_a_header_the_proof_says_that_cellwrights_own_packages_were_used(
+    verified: Verifier, written: Write
+) -> None:
+    proof = await verified.proof(written("import pandas\npandas.Series([1, 2]).sum()"))
+    assert proof.environment.requirements is None
+    assert dict(proof.environment.packages) == IsPartialDict({"marimo": "0.25.2", "pandas": IsStr()})
+
+
+@pytest.mark.parametrize(
+    ("code", "what"),
+    [
+        ("import random\nrandom.random()", "output"),
+        ("import time\nprint(time.time_ns())", "console"),
+        ("import uuid\n{'id': str(uuid.uuid4())}", "output"),
+        # Kernels of one zygote share its hash seed: the second run must not.
+        ("print({str(number) for number in range(30)})", "console"),
+    ],
+    ids=["random", "clock", "uuid", "order of a set"],
+)
+async def test_outputs_that_differ_fail_and_the_cell_is_named(
+    verified: Verifier, written: Write, code: str, what: str
+) -> None:
+    result = await verified.refused(written("x = 1", code))
+    (reason,) = result.reasons
+    assert isinstance(reason, OutputDiffers)
+    assert reason.what == what
+    assert reason.place.label.startswith("cell 2 (")
+    assert {line[0] for line in reason.difference.splitlines()} == {"-", "+"}
+    assert [cell.is_same for cell in result.report.cells] == [True, False]
+    assert "seed" in hint_of(reason)
+
+
+async def test_a_picture_that_differs_is_told_as_a_picture(verified: Verifier, written: Write) -> None:
+    path = written("import numpy, matplotlib.pyplot as plt\nplt.plot(numpy.random.rand(9))\nplt.gca()")
+    (reason,) = (await verified.refused(path)).reasons
+    assert isinstance(reason, OutputDiffers)
+    assert "a picture, or another file in it, is not the same" in reason.difference
+
+
+async def test_what_changes_by_design_is_no_difference(verified: Verifier, written: Write) -> None:
+    path = written(
+        "class Thing: ...\nprint(Thing(), Thing)\nThing()",
+        "import warnings\nwarnings.warn('the cell is named by its file')",
+        "import marimo as mo\nmo.ui.array([mo.ui.text(), mo.ui.table([{'a': 1}])])",
+        "import pandas\ntable = pandas.DataFrame({'a': [1, 2]})\ntable",
+        "import altair\naltair.Chart(table).mark_bar().encode(x='a')",
+        "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.gca()",
+    )
+    await verified.proof(path)
+
+
+# ── cells and checks ──
+
+
+async def test_a_cell_that_fails_is_told_and_what_depends_on_it_is_not(verified: Verifier, written: Write) -> None:
+    result = await verified.refused(written("x = 1\ny = x / 0", "z = y"))
+    (reason,) = result.reasons
+    assert isinstance(reason, CellFailed)
+    assert said(result) == snapshot(["cell 1 (x = 1): ZeroDivisionError in line 2: division by zero"])
+    assert [cell.status for cell in result.report.cells] == ["failed", "cancelled"]
+
+
+async def test_checks_in_the_notebook_pass_by_name(verified: Verifier, written: Write) -> None:
+    path = written(
+        "import pytest\ntotal = 3",
+        "@pytest.fixture\ndef seven():\n    return 7\n\ndef test_seven(seven):\n    assert seven == 7",
+        "@pytest.mark.parametrize('number', [1, 2])\ndef test_number(number):\n    assert number < total",
+        "class TestTotal:\n    def test_it(self):\n        assert total == 3",
+        "@pytest.mark.skip(reason='not today')\ndef test_later():\n    assert False",
+        "assert total == 3",
+        "limit = 9\ndef test_beside_other_code():\n    assert limit == 9\ndef test_statistic(values): ...",
+    )
+    proof = await verified.proof(path)
+    assert proof.checks == snapshot(
+        (
+            ProvenCheck(name="cell 6", kind="cell", outcome="passed"),
+            ProvenCheck(name="test_seven", kind="test", outcome="passed"),
+            ProvenCheck(name="test_number[1]", kind="test", outcome="passed"),
+            ProvenCheck(name="test_number[2]", kind="test", outcome="passed"),
+            ProvenCheck(name="TestTotal::test_it", kind="test", outcome="passed"),
+            ProvenCheck(name="test_later", kind="test", outcome="skipped"),
+            ProvenCheck(name="test_beside_other_code", kind="test", outcome="passed"),
+        )
+    )
+
+
+async def test_a_failing_check_is_told_by_name_with_its_message(verified: Verifier, written: Write) -> None:
+    path = written("total = 3", "def test_total():\n    assert total == 4", "def test_good():\n    assert total")
+    result = await verified.refused(path)
+    (reason,) = result.reasons
+    assert isinstance(reason, CheckFailed)
+    assert said(result) == snapshot(["check test_total (cell 2 (def test_total():)): assert 3 == 4"])
+    assert [(check.name, check.outcome) for check in result.report.checks] == [
+        ("test_total", "failed"),
+        ("test_good", "passed"),
+    ]
+
+
+async def test_an_assert_that_does_not_hold_fails_its_cell(verified: Verifier, written: Write) -> None:
+    result = await verified.refused(written("total = 3", "assert total == 4, 'the total is wrong'"))
+    assert said(result) == snapshot(
+        ["cell 2 (assert total == 4, 'the total is wrong'): AssertionError in line 1: the total is wrong"]
+    )
+    assert [(check.name, check.outcome) for check in result.report.checks] == [("cell 2", "failed")]
+
+
+async def test_tests_of_a_cell_that_did_not_run_have_not_passed(verified: Verifier, written: Write) -> None:
+    path = written("import marimo as mo\nmo.stop(True)\ntotal = 3", "def test_total(n=total):\n    assert total")
+    result = await verified.refused(path)
+    assert [(check.name, check.outcome) for check in result.report.checks] == [("test_total", "failed")]
+    assert "did not run" in said(result)[0]
+
+
+async def test_a_cell_that_never_ends_is_stopped_and_named(verified: Verifier, written: Write) -> None:
+    result = await verified.refused(written("x = 1", "while x:\n    pass"), seconds=5)
+    (reason,) = result.reasons
+    assert isinstance(reason, DidNotEnd)
+    assert said(result) == ["cell 2 (while x:): did not end in 5 s"]
+
+
+async def test_a_kernel_that_ends_is_told(verified: Verifier, written: Write) -> None:
+    result = await verified.refused(written("import os", "os._exit(3)"))
+    (reason,) = result.reasons
+    assert isinstance(reason, KernelEnded)
+    assert said(result) == snapshot(["cell 2 (os._exit(3)): The kernel ended: it exited with code 3."])
+
+
+async def test_what_it_writes_is_forgotten_between_the_runs_and_afterwards(verified: Verifier, written: Write) -> None:
+    path = written("from pathlib import Path\nplace = Path('seen')", "print(place.exists())\nplace.touch()")
+    await verified.proof(path)
+    assert sorted(one.name for one in path.parent.iterdir()) == ["notebook.py"]
+
+
+# ── linter ──
+
+
+@pytest.mark.parametrize(
+    ("cells", "code"), [(("x = 1", "x = 2"), "MB002"), (("a = b", "b = a"), "MB003")], ids=["defined twice", "cycle"]
+)
+async def test_what_breaks_a_notebook_is_told_and_nothing_runs(
+    verified: Verifier, written: Write, cells: tuple[str, ...], code: str
+) -> None:
+    told: list[str] = []
+    result = await verified.refused(written(*cells), on_progress=told.append)
+    assert [type(reason) for reason in result.reasons] == [LintError]
+    assert [finding.code for finding in result.report.findings] == [code]
+    assert told == []
+
+
+async def test_formatting_warnings_are_in_the_proof_and_fail_only_when_asked(
+    verified: Verifier, written: Write
+) -> None:
+    path = written("x = 1", "pass")
+    proof = await verified.proof(path)
+    assert proof.warnings == snapshot(
+        ("line 12: Empty cell can be removed (contains only whitespace, comments, or pass) (MF004)",)
+    )
+    strict = await verified.refused(path, is_strict=True)
+    assert [type(reason) for reason in strict.reasons] == [LintError]
+
+
+# ── leaks ──
+
+SECRET = "sk-ant-api03-" + "Zk3" * 30 + "AA"
+
+
+async def test_a_secret_that_is_shown_is_found_and_not_repeated(verified: Verifier, written: Write) -> None:
+    path = written("key = 'sk-ant-api03-' + 'Zk3' * 30 + 'AA'\nprint(key)\nkey")
+    result = await verified.refused(path)
+    found = [(type(reason), reason.where) for reason in result.reasons if isinstance(reason, SecretFound)]
+    assert found == [(SecretFound, "console"), (SecretFound, "output")]
+    assert len(found) == len(result.reasons)
+    assert SECRET not in repr(result)
+
+
+async def test_a_secret_in_the_code_is_found_and_not_repeated(verified: Verifier, written: Write) -> None:
+    result = await verified.refused(written(f"key = '{SECRET}'"))
+    (reason,) = result.reasons
+    assert isinstance(reason, SecretFound)
+    assert reason.where == "code"
+    assert SECRET not in repr(result) + str(said(result))
+
+
+async def test_a_path_of_this_machine_in_code_or_output_is_found(verified: Verifier, written: Write) -> None:
+    path = written(f"place = '{verified.home}/sales.csv'", "print('/'.join(['', *place.split('/')[1:]]))")
+    result = await verified.refused(path)
+    found = [(reason.where, reason.path) for reason in result.reasons if isinstance(reason, MachinePathFound)]
+    assert found == [("code", f"{verified.home}/sales.csv"), ("console", f"{verified.home}/sales.csv")]
+    assert "--data" in hint_of(result.reasons[0])
+
+
+async def test_the_place_of_an_installed_package_is_a_path_of_this_machine(verified: Verifier, written: Write) -> None:
+    (reason,) = (await verified.refused(written("import numpy\nprint(numpy.__file__)"))).reasons
+    assert isinstance(reason, MachinePathFound)
+    assert reason.path.endswith("numpy/__init__.py")
+
+
+# ── data ──
+
+
+async def test_data_is_hashed_given_named_or_opened(verified: Verifier, written: Write, tmp_path: Path) -> None:
+    path = written(
+        "import pathlib\nname = 'sal' + 'es.csv'\ntext = pathlib.Path(name).read_text()",
+        "import polars\npolars.read_csv('named.csv')",
+        "given = open('data/given.csv').read()",
+        "import own_module\nown_module.answer",
+    )
+    for place in (path.parent / "sales.csv", path.parent / "named.csv", tmp_path / "given.csv"):
+        place.write_text("n\n1\n")
+    (path.parent / "own_module.py").write_text("answer = 42\n")
+    (path.parent / "untouched.csv").write_text("n\n")
+    proof = await verified.proof(path, data=(str(tmp_path / "given.csv"),))
+    digest = sha256("n\n1\n")
+    assert proof.data == (
+        DataFile(path="data/given.csv", sha256=digest, bytes=4, why="given"),
+        DataFile(path="named.csv", sha256=digest, bytes=4, why="named"),
+        DataFile(path="own_module.py", sha256=sha256("answer = 42\n"), bytes=12, why="named"),
+        DataFile(path="sales.csv", sha256=digest, bytes=4, why="opened"),
+    )
+
+
+async def test_data_that_changes_meanwhile_proves_nothing(verified: Verifier, written: Write) -> None:
+    path = written("text = open('sales.csv').read()")
+    data = path.parent / "sales.csv"
+    data.write_text("1")
+
+    def meddle(text: str) -> None:
+        if text.startswith("second"):
+            data.write_text("2")
+
+    assert ChangedMeanwhile(what="sales.csv") in (await verified.refused(path, on_progress=meddle)).reasons
+
+
+async def test_a_notebook_that_changes_meanwhile_is_not_proven(verified: Verifier, written: Write) -> None:
+    path = written("x = 1")
+
+    def meddle(text: str) -> None:
+        if text.startswith("second"):
+            written("x = 2")
+
+    assert (await verified.refused(path, on_progress=meddle)).reasons == (ChangedMeanwhile(what="The notebook"),)
+
+
+# ── environments ──
+
+
+async def test_only_what_the_header_asks_for_is_there(verified_with_wheels: Verifier, written: Write) -> None:
+    verified = verified_with_wheels
+    fresh = verified.settings.cache / "environments" / "fresh"
+    left = anyio.Path(fresh / "left-by-a-killed-process")
+    await left.mkdir(parents=True)
+    await left.with_suffix(".lock").touch()
+    proof = await verified.proof(written("import tiny_tool\ntiny_tool.shout('hi')", requires=("tiny-tool==1.2",)))
+    assert proof.environment.requirements == ("tiny-tool==1.2",)
+    assert dict(proof.environment.packages) == IsPartialDict({"tiny-tool": "1.2", "marimo": "0.25.2"})
+    assert "pandas" not in proof.environment.packages
+    result = await verified.refused(written("import tiny_tool", "import pandas", requires=("tiny-tool==1.2",)))
+    (reason,) = result.reasons
+    assert isinstance(reason, CellFailed)
+    assert said(result) == ["cell 2 (import pandas): ModuleNotFoundError in line 1: No module named 'pandas'"]
+    assert "header" in hint_of(reason)
+    # The environments were built for this alone, and are gone; so is what others left.
+    assert [one async for one in anyio.Path(fresh).iterdir()] == []
+
+
+async def test_checks_run_with_pytest_or_without_whichever_the_header_gives(
+    verified_with_wheels: Verifier, written: Write
+) -> None:
+    cells = ("def test_plain():\n    assert True", "def test_temporary(tmp_path):\n    assert tmp_path.exists()")
+    without = await verified_with_wheels.refused(written(*cells, requires=()))
+    assert [(check.name, check.outcome) for check in without.report.checks] == [
+        ("test_plain", "passed"),
+        ("test_temporary", "needs pytest"),
+    ]
+    (reason,) = without.reasons
+    assert isinstance(reason, CheckFailed)
+    assert "pytest" in hint_of(reason)
+    proof = await verified_with_wheels.proof(written(*cells, requires=("pytest",)))
+    assert [(check.name, check.outcome) for check in proof.checks] == [
+        ("test_plain", "passed"),
+        ("test_temporary", "passed"),
+    ]
+
+
+async def test_a_package_that_is_not_to_be_had_is_the_reason(verified_with_wheels: Verifier, written: Write) -> None:
+    result = await verified_with_wheels.refused(written("x = 1", requires=("no-such-package-anywhere",)))
+    (reason,) = result.reasons
+    assert isinstance(reason, NoEnvironment)
+    assert "no-such-package-anywhere" in said(result)[0]
+    assert hint_of(reason)
+
+
+async def test_a_header_that_cannot_be_read_is_the_reason(verified: Verifier, written: Write) -> None:
+    result = await verified.refused(written("x = 1", requires=("tool @ https://example.com/tool.whl",)))
+    assert [type(reason) for reason in result.reasons] == [NoEnvironment]
+    assert isinstance(result, NotVerified)
+
+
+# ── judging ──
+
+
+def test_a_cell_nobody_heard_of_proves_nothing(verified: Verifier, written: Write) -> None:
+    file = read(written("x = 1", "y = 2"))
+    judge = Judge(file, machine=verified.machine(file.path.parent), masker=Masker.of(salt=b"0123456789abcdef"))
+    heard = CellOutcome(id=file.document.cells[0].id, name="", status="ok")
+    judge.runs([Run(number=1, outcomes=(heard,)), Run(number=2, outcomes=(heard,))], 60)
+    assert [text_of(reason) for reason in judge.reasons] == [
+        "cell 2 (y = 2): did not run: nothing was heard of it",
+        "cell 2 (y = 2): did not run: nothing was heard of it",
+    ]
+
+
+async def test_a_test_that_ends_the_kernel_has_failed(verified: Verifier, written: Write) -> None:
+    result = await verified.refused(written("import os", "def test_it():\n    os._exit(3)"))
+    assert [(check.name, check.outcome) for check in result.report.checks] == [("test_it", "failed")]
+    assert "kernel ended" in said(result)[0]
