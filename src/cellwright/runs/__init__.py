@@ -1,0 +1,27 @@
+"""Runs: a goal becoming a notebook: brief, agree, build, check, deliver; durable from the first word to the proof.
+
+Owns:   goals, plans and their edits, the envelope of a plan, the order of work, checks and proofs, deliveries, undo.
+Above:  app, server, cli.   Below: agents, tools, kernel, models, notebook, policy, journal.
+Never:  how an agent thinks (agents), what is allowed (policy), processes and sockets (server), screens (cli).
+
+Below are the values every door needs. The workflow itself is in `cellwright.runs.workflow`: it loads agents and models.
+"""
+
+from cellwright.runs.delivery import DeliveredCheck, DeliveredTask, Delivery, Status
+from cellwright.runs.goal import Approve, Goal, goal_json, parse_goal
+from cellwright.runs.plan import Check, Plan, Task, TaskStatus
+
+__all__ = [
+    "Approve",
+    "Check",
+    "DeliveredCheck",
+    "DeliveredTask",
+    "Delivery",
+    "Goal",
+    "Plan",
+    "Status",
+    "Task",
+    "TaskStatus",
+    "goal_json",
+    "parse_goal",
+]

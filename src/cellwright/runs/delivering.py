@@ -1,0 +1,134 @@
+"""The files of a run: its notebook at the beginning, what code alone can tidy, and what is handed over at the end."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import anyio.to_thread
+
+from cellwright.journal import RunStarted, stream_of
+from cellwright.notebook.atomic import write_atomically
+from cellwright.runs.data_copies import copy_data
+from cellwright.runs.delivery import Delivery
+from cellwright.runs.goal import Goal
+from cellwright.runs.header import local_modules, with_header
+from cellwright.runs.new_notebook import DataFile, create_if_missing, data_files, new_notebook_text
+from cellwright.runs.place import Place
+from cellwright.runs.plan import Plan
+from cellwright.runs.report import MARK, report_html
+from cellwright.runs.telling import ReadStream, read_view
+from cellwright.runs.tidying import tidy
+
+_MARKED_WITHIN: Final = 2_000
+"""Bytes of a report in which its mark stands."""
+
+
+# ── at the beginning ──
+
+
+async def make_notebook(goal: Goal) -> bool:
+    """A notebook where the goal wants one, unless it is there; whether it was made."""
+
+    def work() -> bool:
+        return create_if_missing(Path(goal.notebook), _first_text(goal))
+
+    return await anyio.to_thread.run_sync(work)
+
+
+def mounts_of(goal: Goal) -> tuple[str, ...]:
+    """The goal's data that is not in the project, as a notebook's files take it. Blocking."""
+    return tuple(file.mount for file in _data(goal) if file.is_outside)
+
+
+def _first_text(goal: Goal) -> str:
+    return new_notebook_text("", _data(goal))
+
+
+def _data(goal: Goal) -> tuple[DataFile, ...]:
+    return data_files(goal.data, notebook=Path(goal.notebook), project=Path(goal.project))
+
+
+# ── before the check ──
+
+
+async def tidy_up(place: Place, plan: Plan, key: str, *, is_new: bool) -> None:
+    """Names, a title and a header, as far as code can give them, once for this key.
+
+    In a notebook that was there before, nothing but a header that is there already is completed.
+    """
+    desk = place.desk
+    await desk.sync()
+    if is_new and desk.done(key) is None:
+        edits = tidy(desk.notebook.document, title=plan.title, plan=plan)
+        if edits:
+            await desk.apply(edits, key=key, run="none")
+    if not is_new and desk.notebook.document.script_metadata is None:
+        return
+    installed = await desk.notebook.distributions()
+    document, path = desk.notebook.document, desk.notebook.path
+    wanted = await anyio.to_thread.run_sync(
+        lambda: with_header(document, installed=installed, local=local_modules(path))
+    )
+    if wanted is not document:
+        await desk.set_header(wanted.header)
+
+
+# ── at the end ──
+
+
+async def deliver(
+    place: Place, goal: Goal, delivery: Delivery, run: str, read: ReadStream, *, is_new: bool
+) -> Delivery:
+    """The data beside the notebook, the report, the time it took. Where nothing was done, nothing is left behind."""
+    desk = place.desk
+    await desk.sync()
+    seen = await read_view(read, run)
+    delivery = replace(delivery, seconds=await _seconds(run, read), is_price_known=seen.is_price_known)
+    if delivery.status == "partial" and desk.last_turn() is None and not delivery.answer:
+        delivery = replace(delivery, status="failed", proof="")
+    if delivery.status in {"refused", "failed", "stopped"} and desk.last_turn() is None:
+        is_gone = is_new and await anyio.to_thread.run_sync(_take_away, goal)
+        return replace(delivery, notebook="" if is_gone else goal.notebook)
+    copies = await anyio.to_thread.run_sync(copy_data, _data(goal), Path(goal.notebook))
+    whole = replace(delivery, caveats=(*delivery.caveats, *copies.caveats))
+    report = _report_path(Path(goal.notebook))
+    whole = replace(whole, report=str(report))
+    masker = place.studio.masker
+    page = report_html(
+        whole, desk.notebook.document, desk.notebook.outcomes, masked=lambda text: masker.mask(text).text
+    )
+    await anyio.to_thread.run_sync(write_atomically, report, page.encode())
+    return whole
+
+
+async def _seconds(run: str, read: ReadStream) -> float:
+    async for recorded in read(stream_of(run)):
+        if isinstance(recorded.event, RunStarted) and recorded.event.workflow == run:
+            return round(time.time() - recorded.at_ms / 1_000, 1)
+    return 0.0
+
+
+def _take_away(goal: Goal) -> bool:
+    path = Path(goal.notebook)
+    if path.read_text() != _first_text(goal):
+        return False
+    path.unlink()
+    return True
+
+
+def _report_path(notebook: Path) -> Path:
+    """Beside the notebook, and never in the place of a file that is not ours."""
+    number = 1
+    while True:
+        path = notebook.with_name(f"{notebook.stem}.report{'' if number == 1 else f'-{number}'}.html")
+        if not path.exists() or _is_ours(path):
+            return path
+        number += 1
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether it is a report of ours: any other file of that name is somebody's."""
+    return path.is_file() and not path.is_symlink() and MARK.encode() in path.read_bytes()[:_MARKED_WITHIN]

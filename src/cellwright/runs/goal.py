@@ -1,0 +1,67 @@
+"""A goal: what the person asks for, in words, with data, a budget and how much may be asked. A run's argument."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Final, Literal
+
+from pydantic import TypeAdapter, ValidationError
+
+from cellwright.errors import UserError
+from cellwright.runs.plan import Plan
+
+Approve = Literal["ask", "envelope", "never"]
+"""ask: whatever the rules leave open is asked. envelope: only the plan as a whole is; what lies outside it is refused.
+never: nobody is asked; what would be asked is refused."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Goal:
+    """One goal, as a door took it."""
+
+    words: str
+    notebook: str
+    """Where the notebook is or will be: an absolute path."""
+    project: str
+    """The directory the notebook's code may read and change: an absolute path."""
+    person: str
+    data: tuple[str, ...] = ()
+    """Files and folders, absolute, or `NAME=PATH`."""
+    models: tuple[str, ...] = ()
+    """`provider:model`, instead of each role's tier."""
+    budget_usd: Decimal | None = None
+    approve: Approve = "ask"
+    is_private: bool = False
+    """Nothing may leave this machine."""
+    priority: int = 0
+    """Higher comes first."""
+    plan: Plan | None = None
+    """What to do, when that is agreed already: nothing is planned again."""
+    continues: str = ""
+    """The run this one takes up."""
+
+    @property
+    def is_attended(self) -> bool:
+        """Whether somebody may be asked while it works."""
+        return self.approve == "ask"
+
+
+_GOAL: Final = TypeAdapter(Goal)
+
+
+def goal_json(goal: Goal) -> Any:
+    """As a workflow's argument."""
+    return _GOAL.dump_python(goal, mode="json")
+
+
+def parse_goal(value: Any) -> Goal:
+    """The goal of such an argument. Raises `UserError`."""
+    try:
+        return _GOAL.validate_python(value)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise UserError(
+            f"No goal: {place}: {first['msg']}.", hint="It needs words, notebook, project, person."
+        ) from error

@@ -1,0 +1,80 @@
+"""Where one run works: its notebook, live, and everything its agents work with. Opened anew in each process.
+
+Agents are workflows of their own: after a crash one may be taken up before its run is. It waits here until the run has
+come to the point where it lets that agent in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager
+from dataclasses import dataclass, field, replace
+
+import anyio
+
+from cellwright.agents.studio import Studio
+from cellwright.policy import AgreedEnvelope, Rules
+from cellwright.runs.goal import Approve, Goal
+from cellwright.tools.guard import Guard
+from cellwright.tools.notebook_desk import NotebookDesk
+from cellwright.tools.tool import Done, Tool, ToolResult, tool
+
+_NOBODY = "Nobody can be asked in this run. Take the plainest reading, and say in the answer what you took for granted."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """One run's live place."""
+
+    desk: NotebookDesk
+    studio: Studio
+    rules: Rules
+
+    def studio_under(self, envelope: AgreedEnvelope | None, approve: Approve) -> Studio:
+        """The studio as agents find it once this was agreed to."""
+        guard = Guard(rules=self.rules, masker=self.studio.masker, envelope=envelope, asks=approve == "ask")
+        tools = self.studio.tools if approve != "never" else with_tool(self.studio.tools, _nobody_to_ask())
+        return replace(self.studio, guard=guard, tools=tools)
+
+
+OpenPlace = Callable[[str, Goal], AbstractAsyncContextManager[Place]]
+"""For a run of this name with this goal."""
+
+
+def with_tool(tools: Sequence[Tool], other: Tool) -> list[Tool]:
+    """The tools, with the one of the same name replaced."""
+    return [*(each for each in tools if each.name != other.name), other]
+
+
+def _nobody_to_ask() -> Tool:
+    @tool()
+    async def ask_person(question: str) -> ToolResult:
+        """Ask the person you work for. Nobody is there in this run: you get back how to go on without."""
+        return Done(text=_NOBODY)
+
+    return ask_person
+
+
+@dataclass(slots=True)
+class Doorway:
+    """Lets agents into the places of their runs."""
+
+    _let_in: dict[str, Studio] = field(default_factory=dict[str, Studio])
+    _changed: anyio.Event = field(default_factory=anyio.Event)
+
+    @contextmanager
+    def let_in(self, agent: str, studio: Studio) -> Generator[None]:
+        """While the block lasts, the agent of this workflow finds this studio."""
+        self._let_in[agent] = studio
+        changed, self._changed = self._changed, anyio.Event()
+        changed.set()
+        try:
+            yield
+        finally:
+            del self._let_in[agent]
+
+    async def studio_of(self, agent: str) -> Studio:
+        """The agent's studio, once its run lets it in."""
+        while agent not in self._let_in:
+            await self._changed.wait()
+        return self._let_in[agent]

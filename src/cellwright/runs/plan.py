@@ -1,0 +1,225 @@
+"""The plan of a run: what is to be delivered, tasks as a graph, and how one sees that they are right. All pure.
+
+A person may change it while it is carried out: every change is a value, applied between two tasks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Final, Literal, assert_never
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from cellwright.errors import UserError
+
+TaskStatus = Literal["planned", "running", "done", "failed", "dropped"]
+_NAME: Final = re.compile(r"[a-z][a-z0-9-]{0,39}", flags=re.ASCII)
+_TEST: Final = re.compile(r"test_[a-z0-9_]{1,60}", flags=re.ASCII)
+MOST_TASKS: Final = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One thing that must hold in the end; a test of this name in the notebook shows it."""
+
+    test: str
+    """`test_…`, the name of a test function in the notebook."""
+    says: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """One piece of work with one result."""
+
+    id: str
+    title: str
+    todo: str = ""
+    """What to do, in words, for whoever does it."""
+    after: tuple[str, ...] = ()
+    """Tasks it needs."""
+    checks: tuple[Check, ...] = ()
+    role: str = "coder"
+    status: TaskStatus = "planned"
+    note: str = ""
+    """What came of it."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more is done about it."""
+        return self.status in {"done", "failed", "dropped"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What will be done, and what for."""
+
+    title: str
+    deliverable: str = ""
+    tasks: tuple[Task, ...] = ()
+    assumptions: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    """It will fetch from these, `host` or `host:port`."""
+    packages: tuple[str, ...] = ()
+    """It will install these."""
+
+    def find(self, task: str) -> Task | None:
+        """The task of this id."""
+        return next((each for each in self.tasks if each.id == task), None)
+
+    def next_task(self) -> Task | None:
+        """The first that is planned and needs nothing that is not done; dropped ones are not waited for."""
+        settled = {task.id for task in self.tasks if task.status in {"done", "dropped"}}
+        return next(
+            (task for task in self.tasks if task.status in {"planned", "running"} and set(task.after) <= settled), None
+        )
+
+    def blocked(self) -> tuple[Task, ...]:
+        """Those that are planned and wait for one that failed."""
+        return tuple(task for task in self.tasks if task.status == "planned") if self.next_task() is None else ()
+
+    def checks(self) -> tuple[Check, ...]:
+        """Of all tasks that were not dropped."""
+        return tuple(check for task in self.tasks if task.status != "dropped" for check in task.checks)
+
+    def with_task(self, task: Task) -> Plan:
+        """With the task of the same id replaced, or one more."""
+        if self.find(task.id) is None:
+            return replace(self, tasks=(*self.tasks, task))
+        return replace(self, tasks=tuple(task if each.id == task.id else each for each in self.tasks))
+
+
+# ── a person's changes ──
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddTask:
+    """One more task."""
+
+    op: Literal["add"] = "add"
+    task: Task
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeTask:
+    """Another title or another work; only of a task that is not over."""
+
+    op: Literal["change"] = "change"
+    task: str
+    title: str = ""
+    todo: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropTask:
+    """Do without it. One that is being done stops."""
+
+    op: Literal["drop"] = "drop"
+    task: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryTask:
+    """Do it again."""
+
+    op: Literal["retry"] = "retry"
+    task: str
+
+
+PlanEdit = Annotated[AddTask | ChangeTask | DropTask | RetryTask, Field(discriminator="op")]
+_EDIT: Final[TypeAdapter[AddTask | ChangeTask | DropTask | RetryTask]] = TypeAdapter(PlanEdit)
+_PLAN: Final = TypeAdapter(Plan)
+
+
+def edited(plan: Plan, edit: PlanEdit) -> Plan:
+    """The plan after a change. Raises `UserError` if it cannot be made."""
+    match edit:
+        case AddTask(task=task):
+            if plan.find(task.id) is not None:
+                raise UserError(f"There is a task {task.id!r}.", hint="Give the new one another id.")
+            return checked(plan.with_task(replace(task, status="planned", note="")))
+        case ChangeTask():
+            task = _known(plan, edit.task)
+            if task.is_over:
+                raise UserError(f"The task {task.id!r} is {task.status} already.", hint="Retry it, or add another.")
+            return plan.with_task(replace(task, title=edit.title or task.title, todo=edit.todo or task.todo))
+        case DropTask():
+            return plan.with_task(replace(_known(plan, edit.task), status="dropped", note="dropped by a person"))
+        case RetryTask():
+            return plan.with_task(replace(_known(plan, edit.task), status="planned", note=""))
+        case _:
+            assert_never(edit)
+
+
+def _known(plan: Plan, task: str) -> Task:
+    found = plan.find(task)
+    if found is None:
+        known = ", ".join(each.id for each in plan.tasks) or "none"
+        raise UserError(f"No task {task!r}.", hint=f"Tasks: {known}.")
+    return found
+
+
+def checked(plan: Plan) -> Plan:
+    """The plan, if it can be carried out. Raises `UserError` saying what is wrong."""
+    if not plan.tasks or len(plan.tasks) > MOST_TASKS:
+        raise UserError(f"A plan has 1 to {MOST_TASKS} tasks, not {len(plan.tasks)}.")
+    ids = [task.id for task in plan.tasks]
+    for task in plan.tasks:
+        if _NAME.fullmatch(task.id) is None:
+            raise UserError(f"{task.id!r} is no id for a task.", hint="Small letters, digits and dashes.")
+        if missing := set(task.after) - set(ids):
+            raise UserError(f"The task {task.id!r} comes after {sorted(missing)[0]!r}, which is not there.")
+        for check in task.checks:
+            if _TEST.fullmatch(check.test) is None:
+                raise UserError(f"{check.test!r} is no name for a test.", hint="`test_` and small letters.")
+    if len(set(ids)) < len(ids):
+        raise UserError("Two tasks have the same id.")
+    tests = [check.test for check in plan.checks()]
+    if len(set(tests)) < len(tests):
+        raise UserError("Two checks have the same test.")
+    _in_order(plan.tasks)
+    return plan
+
+
+def _in_order(tasks: Sequence[Task]) -> None:
+    done, left = set[str](), list(tasks)
+    while ready := [task for task in left if set(task.after) <= done]:
+        done |= {task.id for task in ready}
+        left = [task for task in left if task.id not in done]
+    if left:
+        raise UserError(f"These tasks wait for each other: {', '.join(task.id for task in left)}.")
+
+
+# ── as JSON ──
+
+
+def plan_json(plan: Plan) -> Any:
+    """As plain values."""
+    return _PLAN.dump_python(plan, mode="json")
+
+
+def parse_plan(value: Any) -> Plan:
+    """The plan of such values. Raises `UserError`."""
+    try:
+        return _PLAN.validate_python(value)
+    except ValidationError as error:
+        raise UserError(f"No plan: {_first(error)}.") from error
+
+
+def edit_json(edit: PlanEdit) -> Any:
+    """As plain values."""
+    return _EDIT.dump_python(edit, mode="json")
+
+
+def parse_edit(value: Any) -> PlanEdit:
+    """The change of such values. Raises `UserError`."""
+    try:
+        return _EDIT.validate_python(value)
+    except ValidationError as error:
+        raise UserError(f"No change of a plan: {_first(error)}.", hint="add, change, drop or retry.") from error
+
+
+def _first(error: ValidationError) -> str:
+    first = error.errors()[0]
+    return f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}"

@@ -1,0 +1,249 @@
+"""What a cell shows, as HTML that stands still: text, tables, pictures, charts; from data nobody vouches for."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from cellwright.kernel import CellOutcome, CellOutput
+from cellwright.runs.report_page.charts import drawn
+from cellwright.runs.report_page.cleaning import clean, escaped, picture
+
+_LONGEST_TEXT: Final = 20_000
+_MOST_ROWS: Final = 100
+_MOST_COLUMNS: Final = 40
+_LONGEST_CELL: Final = 300
+_DEEPEST: Final = 4
+_PARSED: Final = 8 << 20
+_BUNDLE: Final = "application/vnd.marimo+mimebundle"
+_FORMS: Final = ("image/png", "image/svg+xml", "image/jpeg", "image/gif", "text/html", "text/markdown", "text/plain")
+_TEX: Final = re.compile(r"\|\|[(\[](.*?)\|\|[)\]]", re.DOTALL)
+_LEFT_OUT: Final = frozenset({"marimo-sidebar", "marimo-routes", "marimo-lazy", "marimo-download", "marimo-button"})
+_OPEN: Final = frozenset({
+    "marimo-ui-element", "marimo-accordion", "marimo-tabs", "marimo-carousel", "marimo-nav-menu", "marimo-tex",
+    "marimo-dict", "marimo-array", "marimo-batch", "marimo-form",
+})  # fmt: skip
+"""Elements whose content is what a reader wants to see."""
+_CHART_NOTE: Final = "Interactive chart: open the notebook to see it."
+
+
+def output_html(outcome: CellOutcome | None) -> str:
+    """What the cell shows, made harmless; empty if it shows nothing."""
+    if outcome is None:
+        return ""
+    parts = [_console(outcome.console)]
+    if outcome.error is not None:
+        parts.append(_fault(outcome))
+    elif outcome.output is not None:
+        pictures = [variable.picture for variable in outcome.variables if variable.picture]
+        parts.append(_shown(outcome.output, pictures[0] if len(pictures) == 1 else b""))
+    return "".join(parts)
+
+
+def _shown(output: CellOutput, kernels_picture: bytes) -> str:
+    if not output.data:
+        note = '<p class="note">Too large for this page; in short:</p>' if output.is_cut else ""
+        return note + _preformatted(output.text) if output.text else ""
+    html = _of_type(output.mimetype, output.data, 0)
+    if html is None and kernels_picture:
+        html = f'<img src="data:image/png;base64,{base64.b64encode(kernels_picture).decode()}" alt="chart">'
+    if html is None:
+        note = (
+            _CHART_NOTE if "vega" in output.mimetype or "plotly" in output.mimetype else "Open the notebook to see it."
+        )
+        html = f'<p class="note">{note}</p>' + _preformatted(output.text)
+    return html
+
+
+def _of_type(mimetype: str, data: str, depth: int) -> str | None:
+    """Data of this type as HTML; None where it cannot stand still on a page."""
+    if depth > _DEEPEST:
+        return ""
+    if mimetype == _BUNDLE:
+        return _bundle(data, depth)
+    if mimetype in {"text/html", "text/markdown"}:
+        return clean_output(data, depth)
+    if mimetype.startswith("image/"):
+        return _image(mimetype, data)
+    if "vega" in mimetype:
+        return _chart(_parsed(data))
+    if mimetype in {"application/json", "application/vnd.marimo+json"}:
+        return _json(_parsed(data))
+    if mimetype.startswith("text/"):
+        return _preformatted(data)
+    return None
+
+
+def clean_output(markup: str, depth: int = 0) -> str:
+    """A notebook's HTML made harmless; marimo's own elements become what they show."""
+    text = _TEX.sub(lambda found: f"<code>{escaped(found[1])}</code>", markup) if "||" in markup else markup
+    return clean(text, replace=lambda tag, attributes: _element(tag, attributes, depth))
+
+
+def _console(text: str) -> str:
+    return f'<div class="console">{_preformatted(text)}</div>' if text.strip() else ""
+
+
+def _fault(outcome: CellOutcome) -> str:
+    error = outcome.error
+    assert error is not None
+    where = f" in line {error.line}" if error.line else ""
+    words = f"<strong>{escaped(error.type)}</strong>{where}: {escaped(_clipped(error.message, 2_000))}"
+    trace = (
+        f"<details><summary>traceback</summary>{_preformatted(error.traceback)}</details>" if error.traceback else ""
+    )
+    return f'<div class="fault"><p>{words}</p>{trace}</div>'
+
+
+def _preformatted(text: str) -> str:
+    return f"<pre>{escaped(_clipped(text, _LONGEST_TEXT))}</pre>" if text.strip() else ""
+
+
+def _clipped(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]}\n… {len(text) - most:,} more characters"
+
+
+def _parsed(data: str) -> Any:
+    if len(data) > _PARSED:
+        return None
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _json(value: Any) -> str:
+    try:
+        return _preformatted(json.dumps(value, ensure_ascii=False, indent=2)) if value is not None else ""
+    except (ValueError, RecursionError):
+        return ""
+
+
+def _image(mimetype: str, data: str) -> str | None:
+    if mimetype == "image/svg+xml" and data.lstrip().startswith("<"):
+        data = f"data:image/svg+xml;base64,{base64.b64encode(data.encode('utf-8', 'replace')).decode()}"
+    elif not data.startswith("data:"):
+        data = f"data:{mimetype};base64,{data}"
+    source = picture(data)
+    return f'<img src="{source}" alt="">' if source else None
+
+
+def _bundle(data: str, depth: int) -> str | None:
+    """One value in several forms: the one that stands still best."""
+    forms = _parsed(data)
+    if not isinstance(forms, dict):
+        return None
+    for wanted in _FORMS:
+        held = forms.get(wanted)
+        if isinstance(held, str):
+            html = _of_type(wanted, held, depth + 1)
+            if html:
+                return html
+    for form, held in forms.items():
+        if "vega" in str(form):
+            return _chart(_parsed(held) if isinstance(held, str) else held)
+    return None
+
+
+def _chart(spec: Any) -> str | None:
+    source = drawn(spec) if isinstance(spec, dict) else None
+    return f'<img src="{source}" alt="chart" class="chart">' if source else None
+
+
+# ── marimo's elements ──
+
+
+def _element(tag: str, attributes: Mapping[str, str], depth: int) -> str | None:
+    """What an element of marimo shows; it keeps that in attributes, as JSON. None: look inside."""
+    if tag in _LEFT_OUT or depth >= _DEEPEST:
+        return ""
+    if tag in _OPEN or not tag.startswith("marimo-"):
+        return None
+    match tag:
+        case "marimo-table":
+            return _table(attributes)
+        case "marimo-callout-output":
+            return f'<div class="callout">{_nested(attributes.get("data-html"), depth)}</div>'
+        case "marimo-mime-renderer":
+            return _rendered(attributes, depth)
+        case "marimo-stat":
+            return _stat(attributes, depth)
+        case "marimo-json-output":
+            return _json(_parsed(attributes.get("data-json-data", "")))
+        case "marimo-mermaid":
+            return _preformatted(str(_parsed(attributes.get("data-diagram", "")) or ""))
+        case "marimo-vega":
+            return _chart(_parsed(attributes.get("data-spec", ""))) or f'<p class="note">{_CHART_NOTE}</p>'
+        case "marimo-plotly":
+            return f'<p class="note">{_CHART_NOTE}</p>'
+        case _:
+            return _control(tag.removeprefix("marimo-"), attributes, depth)
+
+
+def _nested(held: str | None, depth: int) -> str:
+    value = _parsed(held or "")
+    return (
+        clean_output(value, depth + 1) if isinstance(value, str) else escaped(str(value)) if value is not None else ""
+    )
+
+
+def _rendered(attributes: Mapping[str, str], depth: int) -> str:
+    mimetype, data = _parsed(attributes.get("data-mime", "")), _parsed(attributes.get("data-data", ""))
+    if not isinstance(mimetype, str):
+        return ""
+    text = data if isinstance(data, str) else json.dumps(data)
+    return _of_type(mimetype, text, depth + 1) or f'<p class="note">{_CHART_NOTE}</p>'
+
+
+def _stat(attributes: Mapping[str, str], depth: int) -> str:
+    label, value, caption = (_nested(attributes.get(f"data-{name}"), depth) for name in ("label", "value", "caption"))
+    small = f"<small>{caption}</small>" if caption else ""
+    return f'<div class="stat"><span>{label}</span><strong>{value}</strong>{small}</div>'
+
+
+def _control(name: str, attributes: Mapping[str, str], depth: int) -> str:
+    """An input, with the value it had."""
+    label = _nested(attributes.get("data-label"), depth)
+    value = attributes.get("data-initial-value", "")
+    shown = f" = {escaped(_clipped(value, 100))}" if value not in {"", "null", "{}", "[]", '""'} else ""
+    return f'<span class="control">{label or escaped(name[:40])}{shown}</span>'
+
+
+def _table(attributes: Mapping[str, str]) -> str:
+    held = _parsed(attributes.get("data-data", ""))
+    rows = _parsed(held) if isinstance(held, str) else held
+    total = attributes.get("data-total-rows", "")
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows[:_MOST_ROWS]):
+        return f'<p class="note">Table of {escaped(total[:20]) or "some"} rows: open the notebook to see it.</p>'
+    return table_html(rows, int(total) if total.isdecimal() and len(total) < 19 else len(rows))
+
+
+def table_html(rows: Sequence[Mapping[str, Any]], total: int) -> str:
+    """Rows as a table, with a note about what is not shown."""
+    shown = rows[:_MOST_ROWS]
+    columns = [name for name in dict.fromkeys(name for row in shown for name in row) if name != "_marimo_row_id"]
+    wide = columns[_MOST_COLUMNS:]
+    columns = columns[:_MOST_COLUMNS]
+    head = "".join(f"<th>{escaped(_clipped(str(name), 80))}</th>" for name in columns)
+    body = "".join(f"<tr>{''.join(_cell(row.get(name)) for name in columns)}</tr>" for row in shown)
+    notes = [f"{len(shown):,} of {total:,} rows"] if total > len(shown) else []
+    notes += [f"{len(columns)} of {len(columns) + len(wide)} columns"] if wide else []
+    note = f'<p class="note">{", ".join(notes)}</p>' if notes else ""
+    return f'<div class="table"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>{note}'
+
+
+def _cell(value: Any) -> str:
+    match value:
+        case None:
+            return "<td></td>"
+        case bool() | str():
+            return f"<td>{escaped(_clipped(str(value), _LONGEST_CELL))}</td>"
+        case int() | float():
+            return (
+                f'<td class="number">{escaped(f"{value:,.6g}" if isinstance(value, float) else str(value)[:60])}</td>'
+            )
+        case _:
+            return f"<td>{escaped(_clipped(json.dumps(value, ensure_ascii=False, default=str), _LONGEST_CELL))}</td>"

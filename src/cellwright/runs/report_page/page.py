@@ -1,0 +1,163 @@
+"""The page of a report, put together: head, answer, lists, checks, and the notebook with its code folded away."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Final
+
+from cellwright.ids import CellId
+from cellwright.kernel import CellOutcome
+from cellwright.notebook import DEFAULT_NAME, Cell, Document
+from cellwright.runs.cell_reading import read_cell, tree_of
+from cellwright.runs.delivery import Delivery
+from cellwright.runs.report_page.cleaning import escaped
+from cellwright.runs.report_page.outputs import output_html
+from cellwright.runs.report_page.prose import line, prose
+from cellwright.runs.report_words import MARK, SAYS, account
+
+_POLICY: Final = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+_MOST_CHARACTERS: Final = 40_000_000
+_TASK_MARKS: Final = {"done": "✓", "failed": "✗", "dropped": "–", "planned": "○", "running": "○"}
+
+
+def page_html(delivery: Delivery, document: Document | None, outcomes: Mapping[CellId, CellOutcome]) -> str:
+    """The whole report as one page. Everything in it is escaped or cleaned."""
+    title = _title(delivery)
+    body = "\n".join(part for part in (*_head(delivery, title), *_sections(delivery)) if part)
+    cells = "\n".join(_notebook(document, outcomes)) if document is not None else ""
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{_POLICY}">
+<meta name="generator" content="{MARK}">
+<meta name="referrer" content="no-referrer">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{escaped(title)}</title>
+<style>{_style()}</style>
+</head>
+<body>
+{body}
+{cells}
+</main>
+<footer>{_footer(delivery)}</footer>
+</body>
+</html>
+"""
+
+
+@cache
+def _style() -> str:
+    return (files("cellwright.runs") / "report_page" / "style.css").read_text(encoding="utf-8")
+
+
+def _title(delivery: Delivery) -> str:
+    return delivery.title or delivery.goal.strip().partition("\n")[0][:150] or "Report"
+
+
+def _head(delivery: Delivery, title: str) -> Iterator[str]:
+    yield (
+        f'<header><span class="badge {delivery.status}">{SAYS[delivery.status]}</span>'
+        f"<h1>{escaped(title)}</h1>"
+        f'<p class="meta">{escaped(delivery.goal) if delivery.goal != title else ""}</p></header>\n<main>'
+    )
+    if delivery.answer.strip():
+        yield f'<section class="answer" aria-label="Answer">{prose(delivery.answer)}</section>'
+
+
+def _sections(delivery: Delivery) -> Iterator[str]:
+    if delivery.why:
+        yield _section("Why it ended", prose(delivery.why))
+    if delivery.summary.strip():
+        yield _section("Summary", prose(delivery.summary))
+    yield _listed("Assumptions", delivery.assumptions)
+    yield _listed("Caveats", delivery.caveats)
+    yield _listed("Problems nobody mended", delivery.problems)
+    yield _checks(delivery)
+    yield _tasks(delivery)
+
+
+def _section(title: str, html: str) -> str:
+    return f"<section><h2>{title}</h2>{html}</section>"
+
+
+def _listed(title: str, texts: Sequence[str]) -> str:
+    if not texts:
+        return ""
+    return _section(title, f"<ul>{''.join(f'<li>{line(text)}</li>' for text in texts)}</ul>")
+
+
+def _checks(delivery: Delivery) -> str:
+    if not delivery.checks:
+        return ""
+    rows: list[str] = []
+    for check in delivery.checks:
+        sign, word = ("✓", "passed") if check.has_passed else ("✗", "missed")
+        detail = f'<div class="detail">{line(check.detail)}</div>' if check.detail else ""
+        name = f' <code title="the test in the notebook">{escaped(check.name)}</code>' if check.name else ""
+        rows.append(f'<li><span class="mark {word}">{sign} {word}</span>{line(check.says)}{name}{detail}</li>')
+    return _section("Checks", f'<ul class="checks">{"".join(rows)}</ul>')
+
+
+def _tasks(delivery: Delivery) -> str:
+    if not delivery.tasks:
+        return ""
+    rows: list[str] = []
+    for task in delivery.tasks:
+        kind = task.status if task.status in {"done", "failed"} else "other"
+        note = f'<div class="detail">{line(task.note)}</div>' if task.note else ""
+        sign = f"{_TASK_MARKS[task.status]} {task.status}"
+        rows.append(f'<li><span class="mark {kind}">{sign}</span>{line(task.title)}{note}</li>')
+    return _section("What was done", f'<ul class="tasks">{"".join(rows)}</ul>')
+
+
+def _footer(delivery: Delivery) -> str:
+    parts = [f"{name} {value}" for name, value in account(delivery)]
+    # Only names: a path would tell strangers about somebody's machine.
+    if delivery.notebook:
+        parts.append(f"notebook {Path(delivery.notebook).name}")
+    if delivery.proof:
+        parts.append(f"proof {Path(delivery.proof).name}")
+    return escaped(" · ".join(["Made with Cellwright", *parts]))
+
+
+# ── the notebook in it ──
+
+
+def _notebook(document: Document, outcomes: Mapping[CellId, CellOutcome]) -> Iterator[str]:
+    yield '<section class="notebook"><h2>The notebook</h2>'
+    left = _MOST_CHARACTERS
+    for cell in document.cells:
+        html = _cell(cell, outcomes.get(cell.id))
+        if len(html) > left:
+            html = '<p class="note">This page is full: open the notebook to see this output.</p>'
+        left -= len(html)
+        if html:
+            yield f'<article class="cell">{html}</article>'
+    yield "</section>"
+
+
+def _cell(cell: Cell, outcome: CellOutcome | None) -> str:
+    reading = read_cell(cell)
+    output = output_html(outcome)
+    if reading.is_markdown:
+        return output if outcome is not None else prose(_markdown_source(cell.code))
+    if not cell.code.strip():
+        return output
+    name = "code" if cell.name == DEFAULT_NAME else f"code of {escaped(cell.name)}"
+    return f"{output}<details><summary>{name}</summary><pre><code>{escaped(cell.code)}</code></pre></details>"
+
+
+def _markdown_source(code: str) -> str:
+    """The text of a markdown cell that did not run: as it was written, holes and all."""
+    tree = tree_of(code)
+    words = [
+        node.value
+        for node in (ast.walk(tree) if tree is not None else ())
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    ]
+    return "".join(words)

@@ -1,0 +1,348 @@
+"""One run at work: its state, and the verbs of its workflow. All of the state follows from recorded steps."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+from pydantic import TypeAdapter
+
+from cellwright.agents import AgentReport, Assignment, Note
+from cellwright.agents.loop import assignment_json
+from cellwright.agents.steering import Orders, listen, pause_question
+from cellwright.agents.studio import Studio
+from cellwright.journal import Flow
+from cellwright.policy import Limit
+from cellwright.runs import briefing, orders
+from cellwright.runs.agreeing import Agreed, NotAgreed, agree
+from cellwright.runs.checking import Checked, CheckNotebook, with_plan
+from cellwright.runs.delivering import deliver, tidy_up
+from cellwright.runs.delivery import DeliveredTask, Delivery, Status
+from cellwright.runs.goal import Goal
+from cellwright.runs.orders import NewGoal, PlanChanged
+from cellwright.runs.place import Doorway, OpenPlace, Place, with_tool
+from cellwright.runs.plan import Plan, Task, edited
+from cellwright.runs.telling import Stage, delivery_told, plan_told, stage_told, task_told
+from cellwright.runs.turns import Turns
+
+AGENT: Final = "agent"
+"""The workflow that does one assignment."""
+_MENDS: Final = 2
+"""So often what the check found goes back to be mended."""
+_REPORT: Final = TypeAdapter(AgentReport)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Over:
+    """The run comes to its end."""
+
+    status: Status
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workshop:
+    """What runs of this process work with."""
+
+    open_place: OpenPlace
+    doorway: Doorway
+    turns: Turns
+    check: CheckNotebook
+
+
+@dataclass(slots=True)
+class _Used:
+    """What is used and known so far."""
+
+    tokens: int = 0
+    microdollars: int = 0
+    answer: str = ""
+    summary: str = ""
+
+
+class Run:
+    """The state of one run."""
+
+    def __init__(self, flow: Flow, goal: Goal, workshop: Workshop, place: Place, *, is_new: bool) -> None:
+        self._flow = flow
+        self._goal = goal
+        self._workshop = workshop
+        self._place = place
+        self._is_new = is_new
+        self._plan = goal.plan or Plan(title=goal.words[:120])
+        self._has_plan = goal.plan is not None
+        self._agreed = Agreed(envelope=None, allowed=(), denied=())
+        self._agreed_for: tuple[tuple[str, ...], ...] | None = None
+        self._limits: tuple[Limit, ...] = _limits(goal)
+        self._heard = 0
+        self._steered = Orders()
+        self._round = 0
+        self._checked: Checked | None = None
+        self._used = _Used()
+
+    # ── brief ──
+
+    async def make_brief(self) -> Over | None:
+        """A plan for the goal, unless there is one."""
+        if self._has_plan:
+            if self._goal.plan is not None and not self._round:
+                await self._adopt(briefing.with_story(self._plan))
+            return None
+        await self._stage("brief")
+        notes = (briefing.so_far(self._plan),) if self._plan.tasks else ()
+        report = await self._ask_planner(notes)
+        if report.outcome != "finished":
+            return None if self._is_overruled(await self._hear()) else _over(report)
+        self._has_plan = True
+        await self._adopt(briefing.plan_of(report, self._goal.words))
+        return None
+
+    async def _ask_planner(self, notes: tuple[Note, ...]) -> AgentReport:
+        studio = self._studio(before_agreement=True)
+        studio = replace(studio, tools=with_tool(studio.tools, briefing.plan_finish()))
+        return await self._work(studio, self._assignment(self._goal.words, briefing.ROLE, "", notes))
+
+    async def _adopt(self, plan: Plan) -> None:
+        self._plan = plan
+        await self._flow.tell(plan_told(plan), *(task_told(task) for task in plan.tasks))
+
+    # ── agree ──
+
+    async def agree(self) -> Over | None:
+        """Leave for everything the plan will touch, or the end."""
+        self._round += 1
+        if self._agreed_for == _touched(self._plan):
+            return None
+        await self._stage("agree")
+        agreed = await agree(
+            self._flow,
+            self._plan,
+            self._goal,
+            rules=self._place.rules,
+            masker=self._place.studio.masker,
+            number=self._round,
+        )
+        if isinstance(agreed, NotAgreed):
+            return Over(status="refused", why=agreed.why)
+        self._agreed, self._agreed_for = agreed, _touched(self._plan)
+        if (put := self._place.studio.put_into_effect) is not None:
+            for action in agreed.allowed:
+                # Not in a step: what it changes is this process, so a replay must do it again.
+                await put(action)
+        return None
+
+    # ── build ──
+
+    async def build(self) -> Over | None:
+        """Every task of the plan, one after another; None when nothing is left that can be done."""
+        await self._stage("build")
+        while True:
+            await self._hear()
+            if self._steered.stop:
+                return Over(status="stopped", why=self._steered.stop)
+            task = self._plan.next_task() if self._has_plan else None
+            if task is None:
+                return None
+            if (over := await self._do(task)) is not None:
+                return over
+
+    async def _do(self, task: Task) -> Over | None:
+        task = await self._became(task, "running")
+        notes = tuple(Note(name="not allowed", text=line, is_data=False) for line in self._agreed.denied)
+        text = briefing.work_text(self._goal.words, task)
+        assignment = self._assignment(text, task.role, briefing.overview(self._plan, task), notes)
+        report = await self._work(self._studio(), assignment)
+        match report.outcome:
+            case "finished":
+                self._used.answer = report.answer or self._used.answer
+                self._used.summary = report.summary or self._used.summary
+                await self._became(task, "done", report.answer or report.summary)
+                return None
+            case "stopped" | "cancelled":
+                if self._is_overruled(await self._hear()):
+                    return None
+                await self._became(task, "failed", report.why)
+                return Over(status="stopped", why=report.why)
+            case "out-of-budget" | "gave-up":
+                await self._became(task, "failed", report.why)
+                return None
+
+    async def _became(self, task: Task, status: Literal["running", "done", "failed"], note: str = "") -> Task:
+        changed = replace(task, status=status, note=note)
+        self._plan = self._plan.with_task(changed)
+        await self._flow.tell(task_told(changed))
+        return changed
+
+    # ── check ──
+
+    async def check(self) -> Over | None:
+        """Whether the notebook stands up; what does not goes back to be mended. None when that is settled."""
+        for attempt in range(_MENDS + 1):
+            await self._stage("check")
+            self._checked = await self._check(attempt)
+            if not self._checked.problems or attempt == _MENDS or not self._can_be_mended():
+                return None
+            mend = Task(
+                id=f"mend-{self._round}-{attempt + 1}",
+                title="Mend what the check found",
+                todo="\n".join(f"- {problem}" for problem in self._checked.problems),
+                role="fixer",
+            )
+            await self._adopt(self._plan.with_task(mend))
+            if (over := await self.build()) is not None or not self._has_plan:
+                return over
+        return None
+
+    async def _check(self, attempt: int) -> Checked:
+        place, goal, plan = self._place, self._goal, self._plan
+        name = f"check {self._round}.{attempt + 1}"
+
+        async def work() -> Checked:
+            await tidy_up(place, plan, f"{self._flow.id}/{name}", is_new=self._is_new)
+            return with_plan(await self._workshop.check(goal), plan)
+
+        return await self._flow.step(name, work, returns=Checked)
+
+    def _can_be_mended(self) -> bool:
+        """What failed for want of a model or money is not mended by asking one again."""
+        return not any(task.status == "failed" for task in self._plan.tasks)
+
+    async def is_settled(self) -> bool:
+        """Whether nobody has given it more to do meanwhile."""
+        await self._hear()
+        return self._has_plan and self._plan.next_task() is None
+
+    @property
+    def has_new_goal(self) -> bool:
+        """Whether the goal changed, so that there is no plan for it yet."""
+        return not self._has_plan
+
+    # ── deliver ──
+
+    async def deliver(self, over: Over | None) -> Delivery:
+        """What there is, handed over honestly."""
+        await self._stage("deliver")
+        plan, checked = self._plan, self._checked
+        problems = () if checked is None else checked.problems
+        unmet = [
+            f"{task.title}: {task.note or task.status}" for task in plan.tasks if task.status in {"failed", "planned"}
+        ]
+        status: Status = over.status if over else "partial" if problems or unmet or checked is None else "done"
+        delivery = Delivery(
+            status=status,
+            goal=self._goal.words,
+            title=plan.title,
+            answer=self._used.answer,
+            summary=self._used.summary,
+            why=over.why if over else "; ".join([*unmet, *problems]),
+            assumptions=plan.assumptions,
+            caveats=(*self._agreed.denied, *unmet),
+            tasks=tuple(DeliveredTask(id=t.id, title=t.title, status=t.status, note=t.note) for t in plan.tasks),
+            checks=() if checked is None else checked.checks,
+            problems=problems,
+            notebook=self._goal.notebook,
+            proof="" if checked is None else checked.proof,
+            microdollars=self._used.microdollars,
+            tokens=self._used.tokens,
+        )
+
+        async def work() -> Delivery:
+            flow = self._flow
+            return await deliver(self._place, self._goal, delivery, flow.run, flow.read, is_new=self._is_new)
+
+        delivered = await self._flow.step("deliver", work, returns=Delivery)
+        await self._flow.tell(delivery_told(delivered), stage_told("over", delivered.status))
+        return delivered
+
+    # ── what people say meanwhile ──
+
+    async def _hear(self) -> tuple[orders.Order, ...]:
+        """What people ordered since, put into effect; waits while the run is paused."""
+        heard_upto, steered = self._heard, self._steered
+
+        async def work() -> _Said:
+            # What agents were told to hand over for stands among the orders.
+            said = await listen(self._flow.read, self._flow.id, steered, knows_order=sys.maxsize)
+            heard = await orders.listen(self._flow.read, self._flow.run, heard_upto)
+            return _Said(steered=said, heard=heard)
+
+        said = await self._flow.step("hear", work, returns=_Said)
+        if said.steered.pause:
+            await self._flow.ask(pause_question(said.steered.pause))
+        self._steered, self._heard = said.steered, said.heard.upto
+        for order in said.heard.orders:
+            await self._obey(order)
+        return said.heard.orders
+
+    async def _obey(self, order: orders.Order) -> None:
+        match order:
+            case NewGoal(words=words):
+                self._goal = replace(self._goal, words=words, plan=None)
+                self._has_plan = False
+            case PlanChanged(edit=edit):
+                await self._adopt(edited(self._plan, edit))
+
+    @staticmethod
+    def _is_overruled(heard: tuple[orders.Order, ...]) -> bool:
+        """Whether what was stopped was stopped for something else to be done."""
+        return bool(heard)
+
+    # ── agents ──
+
+    def _studio(self, *, before_agreement: bool = False) -> Studio:
+        envelope = None if before_agreement else self._agreed.envelope
+        return self._place.studio_under(envelope, self._goal.approve)
+
+    def _assignment(self, text: str, role: str, plan: str, notes: tuple[Note, ...]) -> Assignment:
+        return Assignment(
+            goal=text,
+            role=role,
+            plan=plan,
+            notes=notes,
+            limits=self._limits,
+            models=self._goal.models,
+            is_private=self._goal.is_private,
+            is_attended=self._goal.approve != "never",
+            if_unknown="ask" if self._goal.approve != "never" else "stop",
+            orders_heard=self._heard,
+        )
+
+    async def _work(self, studio: Studio, assignment: Assignment) -> AgentReport:
+        with self._workshop.doorway.let_in(self._flow.next_child(AGENT), studio):
+            done = await self._flow.child(AGENT, assignment_json(assignment))
+        report = _REPORT.validate_python(done)
+        self._used.tokens += report.tokens
+        self._used.microdollars += report.microdollars
+        self._limits = report.limits
+        return report
+
+    async def _stage(self, stage: Stage, note: str = "") -> None:
+        await self._flow.tell(stage_told(stage, note))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Said:
+    """What a step heard."""
+
+    steered: Orders
+    heard: orders.Heard
+
+
+def _touched(plan: Plan) -> tuple[tuple[str, ...], ...]:
+    return plan.hosts, plan.packages
+
+
+def _limits(goal: Goal) -> tuple[Limit, ...]:
+    if goal.budget_usd is None:
+        return ()
+    return (Limit(measure="money", per="run", at_most=goal.budget_usd, currency="USD", where="--budget"),)
+
+
+def _over(report: AgentReport) -> Over:
+    """Why there is no plan."""
+    match report.outcome:
+        case "stopped" | "cancelled":
+            return Over(status="stopped", why=report.why)
+        case _:
+            return Over(status="failed", why=report.why or "No plan could be made.")

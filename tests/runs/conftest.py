@@ -1,0 +1,34 @@
+"""Houses with a gateway forked from one warm process, and one cache of packages and a zygote for all tests."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from tests.models.houses import House, Warm, warm_process
+
+
+@pytest.fixture(scope="session")
+def warm(tmp_path_factory: pytest.TempPathFactory) -> Generator[Warm]:
+    with warm_process(tmp_path_factory.mktemp("warm")) as process:
+        yield process
+
+
+@pytest.fixture
+def house(warm: Warm, tmp_path: Path) -> Generator[House]:
+    with House.open(tmp_path / "house", warm) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    return folder

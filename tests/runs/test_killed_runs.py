@@ -1,0 +1,164 @@
+"""kill -9 anywhere in a run: it delivers the same notebook, applies each edit once, and pays each call once."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import AsyncGenerator, Generator
+from pathlib import Path
+from typing import Any
+
+import anyio.to_thread
+import psutil
+import pytest
+
+from cellwright.journal import CrashPoint
+from cellwright.models.client import Models
+from cellwright.testing import Fault
+from tests.agents.forked import Forker, forking
+from tests.conftest import notebook_source
+from tests.models.houses import House
+from tests.runs.factory import apply, at_once, create, finish, open_factory, plan, task
+
+ANSWERS = (
+    plan(task(checks=[{"test": "test_total", "says": "The total is 45."}])),
+    apply(create("total = sum(range(10))\ntotal", "total")),
+    at_once(apply(create("def test_total():\n    assert total == 45", "check_total")), finish("45")),
+    at_once(apply(create('mo.md(f"It is {total}.")', "answer")), finish("They sum to 45.")),
+)
+POINTS = [
+    (CrashPoint.RUN_BEGUN, 1),
+    (CrashPoint.RUN_BEGUN, 3),
+    (CrashPoint.STEP_CHECKED, 9),
+    (CrashPoint.STEP_WORKED, 12),
+    (CrashPoint.STEP_COMMITTING, 15),
+    (CrashPoint.STEP_COMMITTED, 8),
+    (CrashPoint.STEP_COMMITTED, 30),
+    (CrashPoint.EFFECT_INTENDED, 2),
+    (CrashPoint.EFFECT_HAPPENED, 1),
+    (CrashPoint.EFFECT_HAPPENED, 3),
+    (CrashPoint.CHILD_STARTING, 2),
+    (CrashPoint.CHILD_ENDED, 1),
+    (CrashPoint.CHILD_ENDED, 3),
+    (CrashPoint.RUN_ENDING, 1),
+    (CrashPoint.RUN_TOLD, 4),
+]
+SAMPLE = {(CrashPoint.STEP_WORKED, 12), (CrashPoint.EFFECT_HAPPENED, 1), (CrashPoint.CHILD_ENDED, 3)}
+
+
+@pytest.fixture(scope="module")
+def forker() -> Generator[Forker]:
+    with forking("tests.runs.killed_run") as opened:
+        yield opened
+
+
+@pytest.fixture
+async def gateway(house: House) -> AsyncGenerator[Models]:
+    async with Models.open(house.home, launch=house.launch()) as models:
+        yield models
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "sums.py").write_text(notebook_source("import marimo as mo"))
+    return folder
+
+
+def delivered(house: House) -> dict[str, Any]:
+    return json.loads((house.home / "delivery.json").read_text())
+
+
+def expect_all_done_once(house: House, project: Path) -> None:
+    told = delivered(house)
+    assert (told["why"], told["status"], told["answer"]) == ("", "done", "They sum to 45.")
+    text = (project / "sums.py").read_text()
+    assert [text.count(part) for part in ("total = sum(range(10))", "def test_total", "It is {total}")] == [1, 1, 1]
+    assert len(house.provider.charged) == len(ANSWERS)
+
+
+@pytest.mark.parametrize(
+    ("point", "visit"),
+    [pytest.param(point, visit, marks=() if (point, visit) in SAMPLE else pytest.mark.slow) for point, visit in POINTS],
+)
+async def test_a_run_killed_at_any_point_delivers_the_same_and_does_everything_once(
+    house: House, project: Path, cache: Path, forker: Forker, gateway: Models, point: CrashPoint, visit: int
+) -> None:
+    house.provider.script(*ANSWERS)
+    arguments = (str(house.home), str(cache), str(project))
+    first = await anyio.to_thread.run_sync(forker.run, *arguments, point, str(visit))
+    second = await anyio.to_thread.run_sync(forker.run, *arguments, "-", "1")
+    assert (first, second) == (-9, 0)
+    expect_all_done_once(house, project)
+
+
+async def test_a_run_killed_again_and_again_gets_a_little_further_each_time(
+    house: House, project: Path, cache: Path, forker: Forker, gateway: Models
+) -> None:
+    house.provider.script(*ANSWERS)
+    arguments = (str(house.home), str(cache), str(project))
+    codes = [-9]
+    while codes[-1] == -9 and len(codes) < 20:
+        codes.append(await anyio.to_thread.run_sync(forker.run, *arguments, CrashPoint.STEP_WORKED, "9"))
+    assert codes[-1] == 0
+    assert len(codes) > 3
+    expect_all_done_once(house, project)
+
+
+async def test_a_run_killed_in_the_middle_of_a_thought_pays_for_it_once(
+    house: House, project: Path, cache: Path, forker: Forker, gateway: Models
+) -> None:
+    house.provider.script(ANSWERS[0], Fault("slow-first-byte", answer=ANSWERS[1]), *ANSWERS[2:])
+    arguments = (str(house.home), str(cache), str(project))
+    pid = await anyio.to_thread.run_sync(forker.start, *arguments, "-", "1")
+    await house.provider.until(lambda provider: provider.silent == 1, timeout_seconds=60)
+    await anyio.to_thread.run_sync(forker.kill, pid)
+    house.provider.release()
+    assert await anyio.to_thread.run_sync(forker.run, *arguments, "-", "1") == 0
+    expect_all_done_once(house, project)
+
+
+@pytest.mark.parametrize("whom", ["kernel", "zygote"])
+async def test_a_kernel_or_zygote_that_is_killed_is_replaced_and_the_run_goes_on(
+    house: House, project: Path, cache: Path, whom: str
+) -> None:
+    async with open_factory(house, project, cache) as factory:
+        factory.script(*ANSWERS[:2], Fault("slow-first-byte", answer=ANSWERS[2]), *ANSWERS[3:])
+        await factory.start()
+        await house.provider.until(lambda provider: provider.silent == 1, timeout_seconds=60)
+        await anyio.to_thread.run_sync(_kill, whom)
+        house.provider.release()
+        delivery = await factory.delivery()
+        assert (delivery.why, delivery.status, delivery.answer) == ("", "done", "They sum to 45.")
+        assert factory.notebook().count("total = sum(range(10))") == 1
+        assert len(house.provider.charged) == len(ANSWERS)
+
+
+def _kill(whom: str) -> None:
+    """The zygote this process started, or every kernel it made."""
+    zygotes = [each for each in psutil.Process().children() if "zygote_main" in " ".join(each.cmdline())]
+    assert zygotes
+    for zygote in zygotes:
+        kernels = [each for cage in zygote.children() for each in cage.children(recursive=True)]
+        assert kernels
+        for process in [zygote] if whom == "zygote" else kernels:
+            os.kill(process.pid, signal.SIGKILL)
+
+
+async def test_a_gateway_that_dies_in_flight_asks_before_it_pays_again(
+    house: House, project: Path, cache: Path
+) -> None:
+    async with open_factory(house, project, cache) as factory:
+        factory.script(ANSWERS[0], Fault("slow-first-byte", answer=ANSWERS[1]), *ANSWERS[1:])
+        await factory.start()
+        await house.provider.until(lambda provider: provider.silent == 1, timeout_seconds=60)
+        await anyio.to_thread.run_sync(house.kill_gateway)
+        question = await factory.asked("model-answer-lost")
+        assert "It may have been paid" in question.question.text
+        house.provider.release()
+        await factory.runs.records.questions.answer(question.id, question.question.choices[0], by="ada")
+        delivery = await factory.delivery()
+        assert (delivery.why, delivery.status, delivery.answer) == ("", "done", "They sum to 45.")
+        assert len(house.provider.requests) == len(ANSWERS) + 1

@@ -1,0 +1,135 @@
+"""Many runs at once: never more than the limits say, fair between people, important ones first, all delivered."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+
+from cellwright.journal import Fact, stream_of
+from cellwright.runs import Delivery
+from cellwright.runs.delivery import parse_delivery
+from cellwright.runs.telling import STAGE
+from cellwright.runs.turns import TurnLimits
+from cellwright.testing import CallTool, Fault
+from tests.conftest import notebook_source
+from tests.models.houses import House
+from tests.runs.factory import Factory, finish, of, open_factory, plan, task
+
+LIMITS = TurnLimits(at_once=4, per_person=2)
+PLANNING, WORKING, TELLING = of("You plan work"), of("Your task: Do sum"), of("Your task: Make it readable")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A run somebody wants."""
+
+    run: str
+    person: str
+    priority: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spell:
+    """When a run was at work, as its stream tells."""
+
+    run: str
+    began_ms: int
+    ended_ms: int
+
+
+TWELVE = [
+    *(Asked(run=f"ada-{number}", person="ada", priority=9 if number == 6 else 0) for number in range(1, 7)),
+    *(Asked(run=f"bob-{number}", person="bob", priority=number) for number in range(1, 5)),
+    *(Asked(run=f"cy-{number}", person="cy") for number in range(1, 3)),
+]
+
+
+async def start(factory: Factory, asked: Asked) -> None:
+    notebook = f"{asked.run}.py"
+    (factory.project / notebook).write_text(notebook_source("import marimo as mo"))
+    goal = factory.goal(f"Sum for {asked.run}.", notebook=notebook, person=asked.person, priority=asked.priority)
+    await factory.start(goal, run=asked.run)
+
+
+async def deliveries(factory: Factory, runs: Sequence[str]) -> dict[str, Delivery]:
+    with anyio.fail_after(900):
+        return {run: parse_delivery(await factory.runs.result(run)) for run in runs}
+
+
+async def spell(factory: Factory, run: str) -> Spell:
+    """From the first stage after the queue to the last."""
+    stages = [
+        (recorded.at_ms, recorded.event.subject)
+        async for recorded in factory.runs.records.log.read_all(stream_of(run))
+        if isinstance(recorded.event, Fact) and recorded.event.topic == STAGE
+    ]
+    assert [stages[0][1], stages[-1][1]] == ["queued", "over"]
+    return Spell(run=run, began_ms=stages[1][0], ended_ms=stages[-1][0])
+
+
+def most_at_once(spells: Sequence[Spell]) -> int:
+    # One that ends in the millisecond in which another begins has made room for it.
+    ticks = sorted([(each.began_ms, 1) for each in spells] + [(each.ended_ms, -1) for each in spells])
+    at_once = [sum(step for _, step in ticks[: number + 1]) for number in range(len(ticks))]
+    return max(at_once)
+
+
+async def test_twelve_runs_of_three_people_keep_to_the_limits_and_all_are_delivered(
+    house: House, project: Path, cache: Path
+) -> None:
+    async with open_factory(house, project, cache, limits=LIMITS) as factory:
+        planned = plan(task("sum"))
+        # The first four think until all twelve are there.
+        house.provider.when(PLANNING, *[Fault("slow-first-byte", answer=planned)] * 4, *[planned] * 8)
+        house.provider.when(WORKING, finish("1"), for_ever=True)
+        house.provider.when(TELLING, finish("It is 1."), for_ever=True)
+        for asked in TWELVE:
+            await start(factory, asked)
+        await house.provider.until(lambda server: server.silent == 4, timeout_seconds=120)
+        for asked in TWELVE:
+            await factory.until(lambda seen: seen.stage != "queued" or bool(seen.waits), asked.run)
+        views = {asked.run: await factory.view(asked.run) for asked in TWELVE}
+        assert [run for run, view in views.items() if view.stage == "brief"] == ["ada-1", "ada-2", "bob-1", "bob-2"]
+        assert "2 runs of ada go on already" in views["ada-3"].waits
+        assert "4 runs go on already" in views["cy-1"].waits
+        assert await factory.runs.at_work() == len(TWELVE)
+
+        house.provider.release()
+        delivered = await deliveries(factory, [asked.run for asked in TWELVE])
+        assert {run: (each.why, each.status) for run, each in delivered.items()} == {
+            asked.run: ("", "done") for asked in TWELVE
+        }
+        spells = [await spell(factory, asked.run) for asked in TWELVE]
+    assert most_at_once(spells) == LIMITS.at_once
+    for person in ("ada", "bob", "cy"):
+        own = [each for each in spells if each.run.startswith(person)]
+        assert most_at_once(own) <= LIMITS.per_person
+    order = [each.run for each in sorted(spells, key=lambda each: each.began_ms)]
+    # Whoever had nothing going comes before the third run of anybody, and the important before what came earlier.
+    assert order[4].startswith("cy-")
+    assert [run for run in order if run.startswith("ada")][2] == "ada-6"
+    assert [run for run in order if run.startswith("bob")][2] == "bob-4"
+    assert Counter(charge.is_finished for charge in house.provider.charged) == {True: 3 * len(TWELVE)}
+
+
+async def test_a_run_that_waits_for_a_person_makes_room_for_another(house: House, project: Path, cache: Path) -> None:
+    async with open_factory(house, project, cache, limits=TurnLimits(at_once=1)) as factory:
+        house.provider.when(PLANNING, plan(task("sum")), for_ever=True)
+        house.provider.when(of("The person answered: seven"), finish("7"), finish("It is 7."))
+        house.provider.when(TELLING, finish("It is 1."), for_ever=True)
+        house.provider.when(
+            lambda received: WORKING(received) and of("Sum for asks.")(received),
+            CallTool("ask_person", {"question": "Which number?"}),
+        )
+        house.provider.when(WORKING, finish("1"), for_ever=True)
+        await start(factory, Asked(run="asks", person="ada"))
+        question = await factory.asked(run="asks")
+        await start(factory, Asked(run="next", person="bob"))
+        assert (await deliveries(factory, ["next"]))["next"].status == "done"
+        assert (await factory.runs.records.status("asks")).is_going
+        await factory.runs.records.questions.answer(question.id, "seven", by="ada")
+        assert (await deliveries(factory, ["asks"]))["asks"].status == "done"

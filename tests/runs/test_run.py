@@ -1,0 +1,176 @@
+"""A goal becomes a notebook: planned, agreed, built, checked and delivered."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import anyio
+
+from cellwright.testing import Say
+from tests.conftest import notebook_source
+from tests.models.houses import House
+from tests.runs.factory import apply, at_once, create, finish, open_factory, plan, task
+
+SALES = "region,month,amount\nnorth,2025-07,120\nsouth,2025-07,80\nnorth,2025-08,90\nsouth,2025-08,70\neast,2025-08,5\n"
+REGIONS = "region,manager\nnorth,Ada\nsouth,Bob\n"
+
+
+async def test_a_goal_becomes_a_notebook_that_is_proven(house: House, project: Path, cache: Path) -> None:
+    (project / "sales.csv").write_text(SALES)
+    (project / "regions.csv").write_text(REGIONS)
+    joined = """\
+joined = sales.merge(regions, on="region", how="left")
+monthly = joined.groupby("month", as_index=False)["amount"].sum()
+monthly"""
+    plot = """\
+_figure, _axes = plt.subplots()
+_axes.bar(monthly["month"], monthly["amount"])
+_axes.set(title="Revenue per month", xlabel="month", ylabel="EUR")
+_figure"""
+    async with open_factory(house, project, cache) as factory:
+        factory.script(
+            plan(
+                task("load"),
+                task("join", after=["load"], checks=[{"test": "test_total", "says": "The months sum to 365 EUR."}]),
+                title="Why revenue fell",
+                assumptions=["Amounts are in EUR."],
+            ),
+            apply(
+                create("import pandas as pd\nimport matplotlib.pyplot as plt", "packages"),
+                create("sales = pd.read_csv(sales_csv)\nregions = pd.read_csv(regions_csv)\nsales", "tables"),
+            ),
+            finish("5 rows"),
+            apply(
+                create(joined, "joined"),
+                create(plot, "plot"),
+                create("def test_total():\n    assert monthly['amount'].sum() == 365", "check_total"),
+            ),
+            finish("Revenue fell from 200 to 165 EUR."),
+            apply(
+                create('mo.md(f"# Why revenue fell\\n\\nIt sums to {monthly.amount.sum()} EUR.")', "answer", at="start")
+            ),
+            finish("Revenue fell from 200 EUR in July to 165 EUR in August 2025."),
+        )
+        goal = factory.goal(
+            "Why did revenue fall?",
+            notebook="revenue.py",
+            data=(str(project / "sales.csv"), str(project / "regions.csv")),
+        )
+        delivery = await factory.deliver(goal)
+        assert (delivery.why, delivery.status) == ("", "done")
+        assert delivery.answer == "Revenue fell from 200 EUR in July to 165 EUR in August 2025."
+        assert [(check.name, check.has_passed, check.says) for check in delivery.checks] == [
+            ("test_total", True, "The months sum to 365 EUR.")
+        ]
+        assert delivery.assumptions == ("Amounts are in EUR.",)
+        assert await anyio.Path(delivery.proof).is_file()
+        report = await anyio.Path(delivery.report).read_text()
+        assert "165 EUR in August" in report
+        assert "data:image/png;base64," in report
+        text = factory.notebook("revenue.py")
+        assert '"matplotlib==' in text
+        assert '"pandas==' in text
+        assert str(project) not in text
+        assert delivery.microdollars > 0
+        assert delivery.seconds > 0
+        view = await factory.view()
+        assert view.stage == "over"
+        assert view.plan is not None
+        assert [each.status for each in view.plan.tasks] == ["done", "done", "done"]
+
+
+async def test_the_planner_sees_the_data_before_its_first_thought(house: House, project: Path, cache: Path) -> None:
+    (project / "sums.py").write_text(notebook_source("import marimo as mo"))
+    (project / "sales.csv").write_text(SALES)
+    async with open_factory(house, project, cache) as factory:
+        factory.script(plan(task()), finish("1"), finish("1"))
+        await factory.deliver(factory.goal(data=(str(project / "sales.csv"),)))
+        assert "region,month,amount" in factory.prompts()[0]
+        assert "Sum the numbers." in factory.prompts()[0]
+
+
+async def test_an_existing_notebook_grows_and_what_a_person_wrote_stays_as_it_was(
+    house: House, project: Path, cache: Path
+) -> None:
+    mine = notebook_source("import marimo as mo", "# mine, as I like it\nnumbers   =  [1,2,3]")
+    (project / "sums.py").write_text(mine)
+    async with open_factory(house, project, cache) as factory:
+        factory.script(
+            plan(task()),
+            at_once(apply(create("total = sum(numbers)\ntotal", "total")), finish("6")),
+            finish("The numbers sum to 6."),
+        )
+        delivery = await factory.deliver()
+        assert (delivery.why, delivery.status) == ("", "done")
+        text = factory.notebook()
+        assert "# mine, as I like it\n    numbers   =  [1,2,3]" in text
+        assert "total = sum(numbers)" in text
+        assert "# /// script" not in text
+        assert "numbers   =  [1,2,3]" in factory.prompts()[0]
+
+
+async def test_what_the_check_finds_is_mended_and_checked_again(house: House, project: Path, cache: Path) -> None:
+    (project / "sums.py").write_text(notebook_source("import marimo as mo"))
+    checks = [{"test": "test_total", "says": "The total is 6."}]
+    async with open_factory(house, project, cache) as factory:
+        factory.script(
+            plan(task(checks=checks)),
+            at_once(
+                apply(
+                    create("total = 7\ntotal", "total"),
+                    create("def test_total():\n    assert total == 6", "check_total"),
+                ),
+                finish("7"),
+            ),
+            finish("7"),
+            apply({"op": "edit", "cell": "total", "base_version": 1, "code": "total = 6\ntotal"}),
+            finish("6"),
+        )
+        delivery = await factory.deliver()
+        assert (delivery.why, delivery.status) == ("", "done")
+        assert [check.has_passed for check in delivery.checks] == [True]
+        assert delivery.answer == "6"
+        mending = factory.prompts()[3]
+        assert "Mend what the check found" in mending
+        assert "check test_total" in mending
+
+
+async def test_what_nobody_can_mend_is_delivered_and_said(house: House, project: Path, cache: Path) -> None:
+    (project / "sums.py").write_text(notebook_source("import marimo as mo"))
+    async with open_factory(house, project, cache) as factory:
+        factory.script(
+            plan(task(checks=[{"test": "test_total", "says": "The total is right."}])),
+            at_once(apply(create("import random\nrandom.random()", "chance")), finish("0.4")),
+            finish("It is about 0.4."),
+            finish("I cannot."),
+            finish("I still cannot."),
+        )
+        delivery = await factory.deliver()
+        assert delivery.status == "partial"
+        assert any("differs between two runs" in problem for problem in delivery.problems)
+        assert any("No test 'test_total'" in problem for problem in delivery.problems)
+        assert delivery.proof == ""
+        assert delivery.answer == "I still cannot."
+        assert "random.random()" in factory.notebook()
+
+
+async def test_words_instead_of_a_plan_are_one_task(house: House, project: Path, cache: Path) -> None:
+    (project / "sums.py").write_text(notebook_source("import marimo as mo"))
+    async with open_factory(house, project, cache) as factory:
+        factory.script(
+            Say("I would simply add them."), Say("Simply add them."), finish("45"), finish("They sum to 45.")
+        )
+        delivery = await factory.deliver()
+        assert (delivery.why, delivery.status) == ("", "done")
+        assert delivery.tasks[0].title == "Sum the numbers."
+        assert "The planner made no plan of tasks." in delivery.assumptions
+
+
+async def test_a_notebook_that_is_none_fails_the_run_with_the_reason(house: House, project: Path, cache: Path) -> None:
+    (project / "sums.py").write_text("print('no notebook')\n")
+    async with open_factory(house, project, cache) as factory:
+        delivery = await factory.deliver()
+        assert delivery.status == "failed"
+        assert "marimo" in delivery.why
+        assert factory.notebook() == "print('no notebook')\n"
+        assert (await factory.view()).delivery == delivery

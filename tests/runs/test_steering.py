@@ -1,0 +1,328 @@
+"""People in the middle of a run: questions, leave, budgets, pauses, another plan, another goal, two runs at once."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+
+import anyio
+import pytest
+
+from cellwright.agents.steering import stop
+from cellwright.errors import UserError
+from cellwright.policy import Masker
+from cellwright.runs import orders
+from cellwright.runs.plan import AddTask, DropTask, RetryTask, Task
+from cellwright.runs.undo import turns_of
+from cellwright.testing import CallTool, Fault
+from cellwright.tools import Desk, Raise
+from tests.conftest import notebook_source
+from tests.models.houses import House
+from tests.runs.factory import ADA, apply, at_once, create, finish, of, open_factory, plan, task
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "sums.py").write_text(notebook_source("import marimo as mo"))
+    return folder
+
+
+async def test_a_question_waits_for_the_person_and_their_answer_goes_on(
+    house: House, project: Path, cache: Path
+) -> None:
+    async with open_factory(house, project, cache) as factory:
+        factory.script(
+            plan(task()),
+            CallTool("ask_person", {"question": "Net or gross?", "options": ["net", "gross"]}),
+            finish("net"),
+            finish("Net it is."),
+        )
+        await factory.start()
+        question = await factory.asked("agent-question")
+        assert question.question.text == "Net or gross?"
+        await factory.runs.records.questions.answer(question.id, "net", by="ada")
+        delivery = await factory.delivery()
+        assert (delivery.why, delivery.status) == ("", "done")
+        assert "The person answered: net" in factory.prompts()[2]
+
+
+async def test_a_plan_that_reaches_out_is_agreed_to_once_as_a_whole(house: House, project: Path, cache: Path) -> None:
+    async with open_factory(house, project, cache) as factory:
+        factory.script(plan(task(), hosts=["data.example.org"], packages=["tabulate"]), finish("1"), finish("1"))
+        await factory.start()
+        shown = await factory.say_yes()
+        assert "data.example.org" in shown
+        assert "tabulate" in shown
+        delivery = await factory.delivery()
+        assert (delivery.why, delivery.status) == ("", "done")
+        assert await factory.runs.records.questions.pending() == []
+
+
+async def test_a_no_to_the_plan_ends_the_run_and_leaves_no_notebook(house: House, project: Path, cache: Path) -> None:
+    async with open_factory(house, project, cache) as factory:
+        factory.script(plan(task(), hosts=["data.example.org"]))
+        await factory.start(factory.goal(notebook="new.py"))
+        await factory.say_no("Not from there.")
+        delivery = await factory.delivery()
+        assert delivery.status == "refused"
+        assert "Not from there." in delivery.why
+        assert delivery.notebook == ""
+        assert [path.name async for path in anyio.Path(project).iterdir()] == ["sums.py"]
+
+
+async def test_with_approve_never_a_plan_that_would_ask_is_refused(house: House, project: Path, cache: Path) -> None:
+    async with open_factory(house, project, cache) as factory:
+        factory.script(plan(task(), hosts=["data.example.org"]))
+        delivery = await factory.deliver(factory.goal(approve="never"))
+        assert delivery.status == "refused"
+        assert "data.example.org" in delivery.why
+        assert len(house.provider.requests) == 1
+
+
+async def test_with_approve_never_an_agent_is_refused_and_told_to_go_on_without_asking(
+    house: House, project: Path, cache: Path
+) -> None:
+    async with open_factory(house, project, cache) as factory:
+        factory.script(
+            plan(task()),
+            CallTool("ask_person", {"question": "Net or gross?"}),
+            CallTool("read_web_page", {"url": "https://example.org/"}),
+            finish("net"),
+            finish("Net."),
+        )
+        delivery = await factory.deliver(factory.goal(approve="never"))
+        assert (delivery.why, delivery.status) == ("", "done")
+        assert "Nobody can be asked in this run" in factory.prompts()[2]
+        assert "Nobody is asked in this run" in factory.prompts()[3]
+
+
+async def test_with_approve_envelope_only_the_plan_is_asked_about(house: House, project: Path, cache: Path) -> None:
+    async with open_factory(house, project, cache) as factory:
+        factory.script(
+            plan(task(), hosts=["data.example.org"]),
+            CallTool("read_web_page", {"url": "https://example.org/"}),
+            finish("net"),
+            finish("Net."),
+        )
+        await factory.start(factory.goal(approve="envelope"))
+        await factory.say_yes()
+        delivery = await factory.delivery()
+        assert (delivery.why, delivery.status) == ("", "done")
+        assert "Nobody is asked in this run" in factory.prompts()[2]
+
+
+async def test_a_reached_budget_pauses_the_run_until_it_is_raised_and_is_raised_for_all_of_it(
+    house: House, project: Path, cache: Path
+) -> None:
+    async with open_factory(house, project, cache) as factory:
+        factory.script(plan(task()), finish("45"), finish("They sum to 45."))
+        await factory.start(factory.goal(budget_usd=Decimal("0.000001")))
+        question = await factory.asked("budget")
+        desk = Desk(factory.runs.records, masker=Masker.of(salt=b"s" * 16))
+        shown = (await desk.show(question.id)).question
+        await desk.answer(question.id, Raise(more=Decimal(1)), ADA, shown.fingerprint)
+        delivery = await factory.delivery()
+        assert (delivery.why, delivery.status) == ("", "done")
+        assert delivery.microdollars > 0
+
+
+async def test_private_runs_refuse_a_model_that_is_not_on_this_machine(
+    house: House, project: Path, cache: Path
+) -> None:
+    async with open_factory(house, project, cache) as factory:
+        delivery = await factory.deliver(factory.goal(is_private=True))
+        assert delivery.status == "failed"
+        assert "near:one" in delivery.why
+        assert house.provider.requests == ()
+
+
+async def test_a_paused_run_waits_before_its_next_step_and_goes_on(house: House, project: Path, cache: Path) -> None:
+    async with open_factory(house, project, cache) as factory:
+        factory.script(plan(task()), Fault("slow-first-byte", answer=finish("45")), finish("They sum to 45."))
+        await factory.start()
+        await house.provider.until(lambda server: server.silent == 1, timeout_seconds=60)
+        await orders.pause(factory.runs.records, "r", ADA)
+        house.provider.release()
+        question = await factory.asked("paused")
+        assert question.question.text == "Paused by ada."
+        asked = len(house.provider.requests)
+        assert await orders.resume(factory.runs.records, "r", ADA)
+        delivery = await factory.delivery()
+        assert (delivery.why, delivery.status) == ("", "done")
+        assert (asked, len(house.provider.requests)) == (2, 3)
+
+
+async def test_a_task_added_in_the_middle_is_done_and_a_dropped_one_is_not(
+    house: House, project: Path, cache: Path
+) -> None:
+    async with open_factory(house, project, cache) as factory:
+        factory.script(
+            plan(task("one"), task("two", after=["one"])),
+            Fault("slow-first-byte", answer=finish("first")),
+            finish("third"),
+            finish("All told."),
+        )
+        await factory.start()
+        await house.provider.until(lambda server: server.silent == 1, timeout_seconds=60)
+        records = factory.runs.records
+        await orders.change_plan(records, "r", DropTask(task="two"), ADA)
+        await orders.change_plan(records, "r", AddTask(task=Task(id="three", title="A third thing")), ADA)
+        with pytest.raises(UserError, match="No task 'four'"):
+            await orders.change_plan(records, "r", RetryTask(task="four"), ADA)
+        house.provider.release()
+        delivery = await factory.delivery()
+        assert {each.id: each.status for each in delivery.tasks} == {
+            "one": "done",
+            "two": "dropped",
+            "tell-the-story": "done",
+            "three": "done",
+        }
+        assert any("A third thing" in prompt for prompt in factory.prompts())
+
+
+async def test_dropping_the_task_at_work_stops_whoever_does_it(house: House, project: Path, cache: Path) -> None:
+    async with open_factory(house, project, cache) as factory:
+        factory.script(
+            plan(task("one"), task("two")),
+            Fault("slow-first-byte", answer=CallTool("look", {"what": "summary"})),
+            finish("second"),
+            finish("All told."),
+        )
+        await factory.start()
+        await house.provider.until(lambda server: server.silent == 1, timeout_seconds=60)
+        await orders.change_plan(factory.runs.records, "r", DropTask(task="one"), ADA)
+        house.provider.release()
+        delivery = await factory.delivery()
+        assert (delivery.why, delivery.status) == ("", "done")
+        assert [each.status for each in delivery.tasks] == ["dropped", "done", "done"]
+
+
+async def test_another_goal_in_the_middle_is_planned_for_and_what_was_done_stays(
+    house: House, project: Path, cache: Path
+) -> None:
+    async with open_factory(house, project, cache) as factory:
+        factory.script(
+            plan(task("one"), task("two")),
+            at_once(apply(create("first = 1\nfirst", "first")), finish("1")),
+            Fault("slow-first-byte", answer=CallTool("look", {"what": "summary"})),
+            plan(task("instead"), title="Something else"),
+            finish("2"),
+            finish("It is 2."),
+        )
+        await factory.start()
+        await house.provider.until(lambda server: server.silent == 1, timeout_seconds=60)
+        await orders.change_goal(factory.runs.records, "r", "Multiply them instead.", ADA)
+        house.provider.release()
+        delivery = await factory.delivery()
+        assert (delivery.why, delivery.status) == ("", "done")
+        assert (delivery.goal, delivery.title) == ("Multiply them instead.", "Something else")
+        assert [each.id for each in delivery.tasks] == ["instead", "tell-the-story"]
+        assert "first = 1" in factory.notebook()
+        again = next(prompt for prompt in factory.prompts() if "Multiply them instead." in prompt)
+        assert "done so far" in again
+        assert "Do one: done" in again
+
+
+async def test_two_runs_on_two_notebooks_go_on_side_by_side(house: House, project: Path, cache: Path) -> None:
+    (project / "other.py").write_text(notebook_source("import marimo as mo"))
+    async with open_factory(house, project, cache) as factory:
+        for words, answer in (("Count the apples.", "3"), ("Weigh the pears.", "4 kg")):
+            house.provider.when(
+                of(words),
+                plan(task()),
+                Fault("slow-first-byte", answer=finish(answer)),
+                finish(f"It is {answer}."),
+            )
+        await factory.start(factory.goal("Count the apples."), run="apples")
+        await factory.start(factory.goal("Weigh the pears.", notebook="other.py"), run="pears")
+        await house.provider.until(lambda server: server.silent == 2, timeout_seconds=60)
+        house.provider.release()
+        assert (await factory.delivery("apples")).answer == "It is 3."
+        assert (await factory.delivery("pears")).answer == "It is 4 kg."
+
+
+async def test_a_second_run_on_a_notebook_waits_and_says_for_which(house: House, project: Path, cache: Path) -> None:
+    async with open_factory(house, project, cache) as factory:
+        first = [plan(task()), Fault("slow-first-byte", answer=finish("3")), finish("3 apples.")]
+        house.provider.when(of("Count the apples."), *first)
+        house.provider.when(of("Weigh the pears."), plan(task()), finish("4"), finish("4 kg."))
+        await factory.start(factory.goal("Count the apples."), run="apples")
+        await house.provider.until(lambda server: server.silent == 1, timeout_seconds=60)
+        await factory.start(factory.goal("Weigh the pears."), run="pears")
+        view = await factory.until(lambda seen: bool(seen.waits), "pears")
+        assert "The run apples works on this notebook" in view.waits
+        house.provider.release()
+        assert (await factory.delivery("apples")).answer == "3 apples."
+        assert (await factory.delivery("pears")).answer == "4 kg."
+
+
+async def test_a_stopped_run_hands_over_what_it_has(house: House, project: Path, cache: Path) -> None:
+    async with open_factory(house, project, cache) as factory:
+        factory.script(
+            plan(task()),
+            apply(create("first = 1\nfirst", "first")),
+            Fault("slow-first-byte", answer=CallTool("look", {"what": "summary"})),
+        )
+        await factory.start()
+        await house.provider.until(lambda server: server.silent == 1, timeout_seconds=60)
+        await stop(factory.runs.records.log, "r", ADA, "Enough.")
+        house.provider.release()
+        delivery = await factory.delivery()
+        assert (delivery.status, delivery.why) == ("stopped", "ada stopped it: Enough.")
+        assert "first = 1" in factory.notebook()
+
+
+async def test_a_cancelled_run_can_be_resumed(house: House, project: Path, cache: Path) -> None:
+    async with open_factory(house, project, cache) as factory:
+        factory.script(plan(task()), Fault("slow-first-byte", answer=finish("45")), finish("45."))
+        await factory.start()
+        await house.provider.until(lambda server: server.silent == 1, timeout_seconds=60)
+        await factory.runs.cancel("r")
+        assert (await factory.runs.records.status("r")).standing == "cancelled"
+        with pytest.raises(UserError, match="cancelled already"):
+            await orders.pause(factory.runs.records, "r", ADA)
+        house.provider.release()
+        await factory.runs.resume("r", person="ada")
+        delivery = await factory.delivery()
+        assert (delivery.why, delivery.status) == ("", "done")
+
+
+async def test_a_failed_task_of_an_ended_run_is_retried_in_a_run_that_goes_on_from_there(
+    house: House, project: Path, cache: Path
+) -> None:
+    async with open_factory(house, project, cache) as factory:
+        factory.script(plan(task("one"), task("two", after=["one"])), *[Fault("bad-request")] * 2)
+        delivery = await factory.deliver()
+        assert delivery.status == "failed"
+        assert [each.status for each in delivery.tasks] == ["failed", "planned", "planned"]
+        house.provider.forget()
+        factory.script(finish("1"), finish("2"), finish("One and two."))
+        again = await factory.runs.retry("r", "one", person="ada")
+        assert again != "r"
+        second = await factory.delivery(again)
+        assert (second.why, second.status) == ("", "done")
+        assert [each.status for each in second.tasks] == ["done", "done", "done"]
+
+
+async def test_a_forked_run_goes_on_from_the_old_ones_steps_and_does_nothing_twice(
+    house: House, project: Path, cache: Path
+) -> None:
+    async with open_factory(house, project, cache) as factory:
+        factory.script(
+            plan(task()),
+            apply(create("first = 1\nfirst", "first")),
+            Fault("slow-first-byte", answer=finish("1")),
+            finish("It is 1."),
+        )
+        await factory.start()
+        await house.provider.until(lambda server: server.silent == 1, timeout_seconds=60)
+        forked = await factory.runs.fork("r")
+        house.provider.release()
+        delivery = await factory.delivery(forked)
+        assert (delivery.why, delivery.status) == ("", "done")
+        assert factory.notebook().count("first = 1") == 1
+        assert (await factory.runs.records.status("r")).standing == "cancelled"
+        memory = house.home / "runs" / forked / "desk.json"
+        assert [turn.key for turn in turns_of(memory)] == [f"{forked}/agent:2/s1c1"]
