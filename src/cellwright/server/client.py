@@ -1,0 +1,230 @@
+"""The daemon, as doors see it: one connection, one request at a time; a daemon that dies is started again."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
+from typing import Final
+
+import anyio
+import anyio.from_thread
+import anyio.to_thread
+from anyio.abc import SocketStream
+
+from cellwright.errors import Defect, Unavailable
+from cellwright.journal import RunId
+from cellwright.journal.names import new_run_id, run_id
+from cellwright.models.framing import BadFrame, Unpacker
+from cellwright.residents import running_pid
+from cellwright.runs import Goal
+from cellwright.server.door import Opener, RunsDoor, RunsHere, open_carrier
+from cellwright.server.greeting import OnNote, find_daemon, find_or_start_daemon
+from cellwright.server.launching import Launch, daemon_at
+from cellwright.server.protocol import (
+    MAX_ANSWER,
+    Answer,
+    Cancel,
+    Done,
+    Failed,
+    Fork,
+    Request,
+    Resume,
+    Retry,
+    Standing,
+    Start,
+    Status,
+    Stop,
+    Welcome,
+    When,
+    pack_request,
+    read_answer,
+)
+from cellwright.settings import Settings
+
+_ANSWER_SECONDS: Final = 180
+"""A daemon with fifty runs at work may take its time."""
+_LOST_AT_MOST: Final = 3
+Asking = Callable[[int], Request]
+"""A request, given its number."""
+_GONE: Final = (anyio.BrokenResourceError, anyio.ClosedResourceError, anyio.EndOfStream)
+
+
+@asynccontextmanager
+async def connect(
+    settings: Settings, *, start: bool = True, on_note: OnNote = lambda text: None, launch: Launch | None = None
+) -> AsyncGenerator[Daemon]:
+    """The daemon of this state directory, started if there is none, and replaced if it is of an older version.
+
+    Without `start`, the one that runs, of whichever version: only `status` and `stop` are sure to be understood.
+    Raises `Unavailable` if there is none or it cannot be started, `RefusedByPolicy` if it is another user's.
+    """
+    daemon = Daemon(settings, launch or Launch(), on_note, is_starting=start)
+    try:
+        await daemon.link()
+        yield daemon
+    finally:
+        with anyio.CancelScope(shield=True):
+            await daemon.leave()
+
+
+@asynccontextmanager
+async def runs_here_or_there(
+    settings: Settings, on_note: OnNote, *, launch: Launch | None = None, opener: Opener = open_carrier
+) -> AsyncGenerator[RunsDoor]:
+    """Runs in the daemon; in this process, and said so, if there can be none."""
+    async with AsyncExitStack() as stack:
+        yield await _door(stack, settings, on_note, launch, opener)
+
+
+async def _door(
+    stack: AsyncExitStack, settings: Settings, on_note: OnNote, launch: Launch | None, opener: Opener
+) -> RunsDoor:
+    try:
+        return await stack.enter_async_context(connect(settings, on_note=on_note, launch=launch))
+    except Unavailable as problem:
+        # One that runs, newer than us or hanging, has the journal: nobody else can work.
+        if await anyio.to_thread.run_sync(running_pid, daemon_at(settings.home)) is not None:
+            raise
+        on_note(f"{problem.message} {problem.hint} Runs work in this process instead, and rest when it ends.")
+    return RunsHere(await stack.enter_async_context(opener(settings)))
+
+
+class Daemon:
+    """Runs that go on whether or not this process does. `async with connect(settings) as daemon`."""
+
+    def __init__(self, settings: Settings, launch: Launch, on_note: OnNote, *, is_starting: bool) -> None:
+        self._settings = settings
+        self._launch = launch
+        self._on_note = on_note
+        self._is_starting = is_starting
+        self._stream: SocketStream | None = None
+        self._asking = anyio.Lock()
+        self._numbers = 0
+
+    @property
+    def is_daemon(self) -> bool:
+        """Runs go on when this process ends."""
+        return True
+
+    async def start(self, goal: Goal, *, run: str | None = None) -> RunId:
+        """Begin a run; durable once it returns. An id that is taken means that run."""
+        chosen = run_id(run) if run is not None else new_run_id()
+        return await self._run_of(lambda number: Start(number=number, goal=goal, run=chosen), is_repeatable=True)
+
+    async def cancel(self, run: str, *, reason: str = "cancelled") -> None:
+        """Stop a run for good."""
+        await self._done(lambda number: Cancel(number=number, run=run, reason=reason), is_repeatable=True)
+
+    async def retry(self, run: str, task: str, *, person: str) -> RunId:
+        """Do a task again: in the same run while it is at work, in a new one that continues it afterwards."""
+        asked = partial(Retry, run=run, task=task, person=person)
+        return await self._run_of(lambda number: asked(number=number), is_repeatable=False)
+
+    async def fork(self, run: str, *, from_step: int | None = None) -> RunId:
+        """A new run with the old one's steps below `from_step`."""
+        return await self._run_of(lambda number: Fork(number=number, run=run, from_step=from_step), is_repeatable=False)
+
+    async def resume(self, run: str, *, person: str) -> None:
+        """Let a cancelled or dead run go on."""
+        await self._done(lambda number: Resume(number=number, run=run, person=person), is_repeatable=True)
+
+    async def status(self) -> Standing:
+        """How the daemon is doing."""
+        match await self._exchange(lambda number: Status(number=number), is_repeatable=True):
+            case Standing() as standing:
+                return standing
+            case other:
+                raise _unexpected(other)
+
+    async def stop(self, when: When = "now", *, why: str = "") -> None:
+        """Let it end: now, what is in flight goes on at the next start; or as soon as no run is at work."""
+        await self._done(lambda number: Stop(number=number, when=when, why=why), is_repeatable=False)
+
+    async def link(self) -> SocketStream:
+        """The connection; a new one, to a new daemon if need be, if there is none."""
+        if self._stream is None:
+            connection = await anyio.to_thread.run_sync(self._find)
+            connection.setblocking(False)
+            self._stream = await SocketStream.from_socket(connection)
+        return self._stream
+
+    async def leave(self) -> None:
+        """Close the connection; the next request opens another."""
+        stream, self._stream = self._stream, None
+        if stream is not None:
+            await anyio.aclose_forcefully(stream)
+
+    # ── inside ──
+
+    def _find(self) -> socket.socket:
+        if self._is_starting:
+            note = partial(anyio.from_thread.run_sync, self._on_note)
+            return find_or_start_daemon(self._settings, self._launch, note)
+        found = find_daemon(self._settings, self._launch)
+        if found is None:
+            raise Unavailable("No daemon runs.", hint="`cellwright serve --detach` starts one.")
+        return found
+
+    async def _done(self, ask: Asking, *, is_repeatable: bool) -> None:
+        match await self._exchange(ask, is_repeatable=is_repeatable):
+            case Done():
+                return
+            case other:
+                raise _unexpected(other)
+
+    async def _run_of(self, ask: Asking, *, is_repeatable: bool) -> RunId:
+        match await self._exchange(ask, is_repeatable=is_repeatable):
+            case Done(run=run):
+                return run_id(run)
+            case other:
+                raise _unexpected(other)
+
+    async def _exchange(self, ask: Asking, *, is_repeatable: bool) -> Answer:
+        """One request, one answer; asked again of the next daemon if this one ends meanwhile and it does no harm."""
+        async with self._asking:
+            for _ in range(_LOST_AT_MOST if is_repeatable else 1):
+                self._numbers += 1
+                try:
+                    answer = await self._ask_once(ask(self._numbers))
+                except _GONE:
+                    continue
+                if isinstance(answer, Failed):
+                    if not answer.number:
+                        await self.leave()
+                    raise answer.error
+                return answer
+        raise Unavailable("The daemon ended before it answered.", hint="See `cellwright runs list`, then try again.")
+
+    async def _ask_once(self, request: Request) -> Answer:
+        """A connection on which an answer is still to come is of no further use."""
+        stream, frame = await self.link(), pack_request(request)
+        try:
+            with anyio.fail_after(_ANSWER_SECONDS):
+                await stream.send(frame)
+                return await _answer(stream, request.number)
+        except (TimeoutError, BadFrame) as problem:
+            await self.leave()
+            raise daemon_at(self._settings.home).silent() from problem
+        except BaseException:
+            with anyio.CancelScope(shield=True):
+                await self.leave()
+            raise
+
+
+async def _answer(stream: SocketStream, number: int) -> Answer:
+    unpacker = Unpacker(MAX_ANSWER)
+    while True:
+        for payload in unpacker.feed(await stream.receive()):
+            match read_answer(payload):
+                case Welcome():
+                    raise BadFrame("a second welcome")
+                case answer if answer.number in {number, 0}:
+                    return answer
+                case _:
+                    raise BadFrame("an answer to what was not asked")
+
+
+def _unexpected(answer: Answer) -> Defect:
+    return Defect(f"The daemon answered with {type(answer).__name__}.")

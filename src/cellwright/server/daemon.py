@@ -1,0 +1,201 @@
+"""The daemon: runs in one process, for every door of this person, until it is told to end or nobody needs it."""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import signal
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from datetime import UTC, datetime
+from functools import partial
+from typing import Final, NoReturn, assert_never
+
+import anyio
+from anyio.abc import SocketListener, TaskGroup
+
+from cellwright.errors import CellwrightError
+from cellwright.journal.background import beside
+from cellwright.residents import Resident, listen
+from cellwright.server.carrying_over import carry_over
+from cellwright.server.conversations import Conversations
+from cellwright.server.door import Carrier, Opener
+from cellwright.server.launching import Start, daemon_at
+from cellwright.server.protocol import (
+    Answer,
+    Cancel,
+    Done,
+    Fork,
+    Request,
+    Resume,
+    Retry,
+    Standing,
+    Status,
+    Stop,
+    When,
+)
+from cellwright.server.protocol import Start as StartRun
+
+logger = logging.getLogger(__name__)
+
+_ANSWER_SECONDS: Final = 20
+"""How long what was asked may take to be answered once the daemon ends."""
+_CLOSE_SECONDS: Final = 90
+"""How long everything may take to close; the journal's own limits are far below."""
+_LOOKS: Final = (0.05, 2.0)
+
+
+async def run_daemon(start: Start, *, opener: Opener, version: str, on_ready: Callable[[], None]) -> None:
+    """Be the daemon of this state directory. Runs that were cut off go on at once."""
+    resident, ending = daemon_at(start.settings.home), Ending()
+    async with AsyncExitStack() as stack:
+        await stack.enter_async_context(beside(partial(_hear_signals, ending, resident)))
+        await stack.enter_async_context(beside(partial(_end_in_time, ending, resident)))
+        carrier = await stack.enter_async_context(opener(start.settings))
+        await carry_over(carrier)
+        daemon = Daemon(carrier, ending, idle_seconds=start.idle_seconds, version=version)
+        logger.info("version %s listens", version)
+        await daemon.serve(resident, on_ready)
+        ending.ask("now", ending.why or "nobody needs it")
+        logger.info("ends: %s", ending.why)
+    logger.info("has ended")
+
+
+class Ending:
+    """Whether the daemon is to end."""
+
+    def __init__(self) -> None:
+        self.why = ""
+        self.is_when_idle = False
+        self.now = anyio.Event()
+        self._news = anyio.Event()
+
+    def ask(self, when: When, why: str) -> None:
+        """End now, or as soon as no run is at work."""
+        self.why = why
+        match when:
+            case "now":
+                self.now.set()
+            case "idle":
+                self.is_when_idle = True
+            case _:
+                assert_never(when)
+        self._news.set()
+
+    async def news(self, wait_seconds: float) -> None:
+        """Until something was asked, but not for longer."""
+        with anyio.move_on_after(wait_seconds):
+            await self._news.wait()
+            self._news = anyio.Event()
+
+
+class Daemon:
+    """What doors reach over the socket."""
+
+    def __init__(self, carrier: Carrier, ending: Ending, *, idle_seconds: float, version: str) -> None:
+        self._carrier = carrier
+        self._ending = ending
+        self._idle_seconds = idle_seconds
+        self._version = version
+        self._since = datetime.now(UTC)
+        self._doors = Conversations(self._answer, uid=os.getuid(), version=version)
+
+    async def serve(self, resident: Resident, on_ready: Callable[[], None]) -> None:
+        """Until it is time to end; then no door finds it, and what was asked is answered."""
+        accepting = anyio.CancelScope()
+        async with (
+            await SocketListener.from_socket(listen(resident)) as listener,
+            anyio.create_task_group() as tasks,
+        ):
+            tasks.start_soon(self._accept, accepting, listener, tasks)
+            on_ready()
+            await self._until_over()
+            # Nothing is awaited from the decision on: nobody is let in and then left standing.
+            resident.file("sock").unlink(missing_ok=True)
+            accepting.cancel()
+            self._doors.hear_no_more()
+            tasks.cancel_scope.deadline = anyio.current_time() + _ANSWER_SECONDS
+
+    async def _accept(self, accepting: anyio.CancelScope, listener: SocketListener, tasks: TaskGroup) -> None:
+        with accepting:
+            await listener.serve(self._doors.hold, tasks)
+
+    async def _until_over(self) -> None:
+        shortest, longest = _LOOKS
+        look_seconds = min(max(self._idle_seconds / 10, shortest), longest)
+        needed_at = anyio.current_time()
+        while not self._ending.now.is_set():
+            if await self._is_needed():
+                needed_at = anyio.current_time()
+            elif self._ending.is_when_idle or anyio.current_time() - needed_at >= self._idle_seconds:
+                return
+            await self._ending.news(look_seconds)
+
+    async def _is_needed(self) -> bool:
+        if math.isinf(self._idle_seconds) and not self._ending.is_when_idle:
+            return True
+        try:
+            has_work = await self._carrier.at_work() > 0
+        except CellwrightError as problem:
+            logger.warning("cannot count the runs at work: %s", problem.message)
+            return True
+        return has_work or (self._doors.count > 0 and not self._ending.is_when_idle)
+
+    async def _answer(self, request: Request) -> Answer:
+        number, carrier = request.number, self._carrier
+        match request:
+            case StartRun(goal=goal, run=run):
+                return Done(number=number, run=await carrier.start(goal, run=run))
+            case Cancel(run=run, reason=reason):
+                await carrier.cancel(run, reason=reason)
+                return Done(number=number)
+            case Retry(run=run, task=task, person=person):
+                return Done(number=number, run=await carrier.retry(run, task, person=person))
+            case Fork(run=run, from_step=from_step):
+                return Done(number=number, run=await carrier.fork(run, from_step=from_step))
+            case Resume(run=run, person=person):
+                await carrier.resume(run, person=person)
+                return Done(number=number)
+            case Status():
+                return await self._standing(number)
+            case Stop(when=when, why=why):
+                self._ending.ask(when, why or "a door said so")
+                return Done(number=number)
+            case _:
+                assert_never(request)
+
+    async def _standing(self, number: int) -> Standing:
+        return Standing(
+            number=number,
+            pid=os.getpid(),
+            version=self._version,
+            since=self._since.isoformat(timespec="seconds"),
+            runs_at_work=await self._carrier.at_work(),
+            connections=self._doors.count,
+            idle_seconds=None if math.isinf(self._idle_seconds) else self._idle_seconds,
+        )
+
+
+async def _hear_signals(ending: Ending, resident: Resident) -> None:
+    """The first ends it in order, the second at once."""
+    has_heard = False
+    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
+        async for number in signals:
+            if has_heard:
+                _end_at_once(resident, "told so twice")
+            has_heard = True
+            ending.ask("now", signal.Signals(number).name)
+
+
+async def _end_in_time(ending: Ending, resident: Resident) -> None:
+    await ending.now.wait()
+    await anyio.sleep(_CLOSE_SECONDS)
+    _end_at_once(resident, f"not closed after {_CLOSE_SECONDS} s")
+
+
+def _end_at_once(resident: Resident, why: str) -> NoReturn:
+    """What is in flight goes on at the next start, as after any crash; kernels end with their starter."""
+    logger.error("ends at once: %s", why)
+    resident.file("sock").unlink(missing_ok=True)
+    os._exit(1)

@@ -1,0 +1,105 @@
+"""What a door can do with runs, wherever they are carried out: in the daemon, or in this very process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+from cellwright.journal import Records, RunId
+from cellwright.runs import Goal
+from cellwright.settings import Settings
+
+
+class RunVerbs(Protocol):
+    """The five things that need whoever carries runs out; all else is read from and written to the journal."""
+
+    async def start(self, goal: Goal, *, run: str | None = None) -> RunId:
+        """Begin a run; durable once it returns. An id that is taken means that run."""
+        ...
+
+    async def cancel(self, run: str, *, reason: str = "cancelled") -> None:
+        """Stop a run for good."""
+        ...
+
+    async def retry(self, run: str, task: str, *, person: str) -> RunId:
+        """Do a task again: in the same run while it is at work, in a new one that continues it afterwards."""
+        ...
+
+    async def fork(self, run: str, *, from_step: int | None = None) -> RunId:
+        """A new run with the old one's steps below `from_step`."""
+        ...
+
+    async def resume(self, run: str, *, person: str) -> None:
+        """Let a cancelled or dead run go on."""
+        ...
+
+
+class RunsDoor(RunVerbs, Protocol):
+    """The same, and where it happens."""
+
+    @property
+    def is_daemon(self) -> bool:
+        """Whether runs go on when this process ends."""
+        ...
+
+
+class Carrier(RunVerbs, Protocol):
+    """A process that carries out runs, as the daemon needs it: `cellwright.app.runs.Runs`."""
+
+    @property
+    def records(self) -> Records:
+        """Of its journal."""
+        ...
+
+    async def at_work(self) -> int:
+        """How many runs are going: queued, running, or waiting for a person."""
+        ...
+
+    async def stranded(self) -> list[RunId]:
+        """Runs of other versions of the code, which nobody here goes on with."""
+        ...
+
+
+Opener = Callable[[Settings], AbstractAsyncContextManager[Carrier]]
+"""Opens what carries out runs."""
+
+
+def open_carrier(settings: Settings) -> AbstractAsyncContextManager[Carrier]:
+    """The real one. Loads agents and models."""
+    from cellwright.app.runs import open_runs
+
+    return open_runs(settings)
+
+
+@dataclass(frozen=True, slots=True)
+class RunsHere:
+    """Runs that are carried out in this process, and rest when it ends."""
+
+    carrier: Carrier
+
+    @property
+    def is_daemon(self) -> bool:
+        """Runs do not go on when this process ends."""
+        return False
+
+    async def start(self, goal: Goal, *, run: str | None = None) -> RunId:
+        """Begin a run."""
+        return await self.carrier.start(goal, run=run)
+
+    async def cancel(self, run: str, *, reason: str = "cancelled") -> None:
+        """Stop a run for good."""
+        await self.carrier.cancel(run, reason=reason)
+
+    async def retry(self, run: str, task: str, *, person: str) -> RunId:
+        """Do a task again."""
+        return await self.carrier.retry(run, task, person=person)
+
+    async def fork(self, run: str, *, from_step: int | None = None) -> RunId:
+        """A new run with the old one's steps."""
+        return await self.carrier.fork(run, from_step=from_step)
+
+    async def resume(self, run: str, *, person: str) -> None:
+        """Let a cancelled or dead run go on."""
+        await self.carrier.resume(run, person=person)

@@ -1,0 +1,120 @@
+"""How a daemon is started, and what it is told: no key, no secret, nothing that is only in the person's terminal."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+
+from cellwright.models.handover import MARKER
+from cellwright.models.keys import key_variables
+from cellwright.residents import Beginning, Resident, clean_environment
+from cellwright.settings import Settings
+
+IDLE_SECONDS: Final = 600.0
+COMMAND: Final = (sys.executable, "-I", "-m", "cellwright.server")
+FOREGROUND: Final = "--foreground"
+"""The daemon stays in the process and the session it was started in."""
+_ALSO: Final = ("CELLWRIGHT_", "UV_", "PIP_", "XDG_STATE_HOME", "XDG_CACHE_HOME", "GIT_AUTHOR_")
+_NEVER: Final = "UV_PUBLISH_"
+"""Tokens for uploading packages, which no run does."""
+
+
+def package_version() -> str:
+    """Of this Cellwright."""
+    return version("cellwright")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """How a daemon is started, if none runs."""
+
+    idle_seconds: float = IDLE_SECONDS
+    """It ends after so long without a run at work and without a connection; `math.inf`: only when told."""
+    command: tuple[str, ...] = COMMAND
+    start_seconds: float = 120
+    """How long to wait for a daemon to listen."""
+    version: str = field(default_factory=package_version)
+    """Of whoever asks: an older daemon is replaced, a newer one is left alone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """What a daemon is told at its start, over its standard input."""
+
+    settings: Settings
+    idle_seconds: float = IDLE_SECONDS
+    announcement: str = ""
+    """What to write to standard error once it listens, in the foreground."""
+    announcement_json: str = ""
+    """What to write to standard output then."""
+
+
+def daemon_at(home: Path) -> Resident:
+    """The daemon of this state directory, whether it runs or not."""
+    return Resident(home=home, name="daemon", called="daemon", ended_by="`cellwright serve stop --kill` ends it.")
+
+
+def beginning(settings: Settings, launch: Launch) -> Beginning:
+    """How the daemon for these settings is started in the background."""
+    start = Start(settings=settings, idle_seconds=launch.idle_seconds)
+    return Beginning(
+        command=launch.command, environment=daemon_environment(settings), told=told(start), seconds=launch.start_seconds
+    )
+
+
+def daemon_environment(settings: Settings) -> dict[str, str]:
+    """Of the person's environment, what the daemon gets."""
+    found = clean_environment(settings.environment, also=_ALSO) | dict(settings.uv_variables)
+    keys = key_variables(found)
+    return {
+        name: value
+        for name, value in found.items()
+        if name not in keys and name != MARKER and not name.startswith(_NEVER)
+    }
+
+
+def told(start: Start) -> dict[str, Any]:
+    """As plain values. Variables are not among them: the daemon has its own environment."""
+    settings = start.settings
+    return {
+        "home": str(settings.home.absolute()),
+        "cache": str(settings.cache.absolute()),
+        "team_rules": _path(settings.team_rules),
+        "user_home": str(settings.user_home),
+        "private_hosts": sorted(settings.private_hosts),
+        "certificates": _path(settings.certificates),
+        "git_name": settings.git_name,
+        "git_email": settings.git_email,
+        "idle_seconds": None if math.isinf(start.idle_seconds) else start.idle_seconds,
+        "announcement": start.announcement,
+        "announcement_json": start.announcement_json,
+    }
+
+
+def read_start(plain: Mapping[str, Any], own: Settings) -> Start:
+    """What was told, with the variables of the daemon's `own` environment."""
+    return Start(
+        settings=replace(
+            own,
+            home=Path(plain["home"]),
+            cache=Path(plain["cache"]),
+            team_rules=Path(plain["team_rules"]) if plain["team_rules"] else None,
+            user_home=Path(plain["user_home"]),
+            private_hosts=frozenset(plain["private_hosts"]),
+            certificates=Path(plain["certificates"]) if plain["certificates"] else None,
+            git_name=plain["git_name"],
+            git_email=plain["git_email"],
+        ),
+        idle_seconds=math.inf if plain["idle_seconds"] is None else float(plain["idle_seconds"]),
+        announcement=plain["announcement"],
+        announcement_json=plain["announcement_json"],
+    )
+
+
+def _path(path: Path | None) -> str:
+    return str(path.absolute()) if path is not None else ""

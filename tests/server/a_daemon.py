@@ -1,0 +1,112 @@
+"""A daemon for tests: the real one, with a tiny run of three steps; the second lasts while the file `hold` is there.
+
+Whoever works leaves a line in `begun.txt` and `work.txt`; each look at how many runs are at work one in `looks.txt`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from cellwright.app import open_notebook, open_pool
+from cellwright.errors import UserError
+from cellwright.journal import Flow, Journal, Question, RunId, Workflow
+from cellwright.kernel import KernelPool
+from cellwright.runs import Goal, goal_json
+from cellwright.server.__main__ import main
+from cellwright.server.door import Opener
+from cellwright.settings import Settings
+
+STEPS = ("first", "second", "third")
+ASK = "ask"
+"""A goal that asks a person after its steps."""
+KERNEL = "kernel"
+"""A goal whose second step opens its notebook."""
+
+
+def leave(path: Path, line: str) -> None:
+    """One line, written at once or not at all."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    os.write(descriptor, f"{line}\n".encode())
+    os.close(descriptor)
+
+
+def tiny_run(folder: Path, settings: Settings, pool: KernelPool) -> Workflow:
+    async def run(flow: Flow, goal: Any) -> list[str]:
+        async def work(step: str) -> str:
+            async with AsyncExitStack() as stack:
+                if step == "second" and goal["words"] == KERNEL:
+                    opening = open_notebook(goal["notebook"], pool=pool, settings=settings)
+                    await (await stack.enter_async_context(opening)).run()
+                leave(folder / "begun.txt", f"{flow.run} {step} {os.getpid()}")
+                # Another process takes the file away: there is no event to wait for.
+                while step == "second" and (folder / "hold").exists():  # noqa: ASYNC110
+                    await anyio.sleep(0.01)
+            leave(folder / "work.txt", f"{flow.run} {step}")
+            return step
+
+        done = [await flow.step(step, lambda step=step: work(step)) for step in STEPS]
+        if goal["words"] == ASK:
+            done.append(await flow.ask(Question(text="Go on?", choices=("yes", "no"))))
+        return done
+
+    return Workflow(name="run", body=run)
+
+
+class TinyRuns:
+    """Carries out tiny runs, as `cellwright.app.runs.Runs` does real ones, without loading agents and models."""
+
+    def __init__(self, journal: Journal, folder: Path) -> None:
+        self._journal = journal
+        self._folder = folder
+        self.records = journal.records
+
+    async def start(self, goal: Goal, *, run: str | None = None) -> RunId:
+        return await self._journal.run("run", goal_json(goal), run=run)
+
+    async def cancel(self, run: str, *, reason: str = "cancelled") -> None:
+        await self._journal.cancel(run, reason=reason)
+
+    async def retry(self, run: str, task: str, *, person: str) -> RunId:
+        if task not in STEPS:
+            raise UserError(f"No task {task!r}.", hint=f"Ask {person}.")
+        return await self._journal.fork(run, from_step=STEPS.index(task) + 2)
+
+    async def fork(self, run: str, *, from_step: int | None = None) -> RunId:
+        return await self._journal.fork(run, from_step=from_step)
+
+    async def resume(self, run: str, *, person: str) -> None:
+        await self._journal.resume(run, by=person)
+
+    async def at_work(self) -> int:
+        found = sum(status.is_going for status in await self.records.runs())
+        leave(self._folder / "looks.txt", str(found))
+        return found
+
+    async def stranded(self) -> list[RunId]:
+        return [status.run for status in await self._journal.stranded()]
+
+
+def tiny_opener(folder: Path, journal_version: str = "1") -> Opener:
+    """Opens a real journal with the tiny run."""
+
+    @asynccontextmanager
+    async def open_tiny(settings: Settings) -> AsyncGenerator[TinyRuns]:
+        where = settings.ready_home() / "journal.db"
+        async with open_pool(settings) as pool:
+            workflows = [tiny_run(folder, settings, pool)]
+            async with Journal.open(where, version=journal_version, workflows=workflows) as journal:
+                yield TinyRuns(journal, folder)
+
+    return open_tiny
+
+
+def start(arguments: Sequence[str]) -> None:
+    """`FOLDER VERSION JOURNAL-VERSION`: the daemon of this version of the package."""
+    folder, version, journal_version = arguments
+    main(tiny_opener(Path(folder), journal_version), version)

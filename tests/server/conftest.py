@@ -1,0 +1,37 @@
+"""What tests of the daemon share: houses with daemons forked from one warm process, and journals with their tables."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from pathlib import Path
+
+import dbos
+import pytest
+
+from cellwright.journal.database import Database, Place
+from cellwright.journal.tables import create_tables
+from tests.server.daemon_house import House
+from tests.server.warm import Warm, warm_process
+
+
+@pytest.fixture(scope="session")
+def warm(tmp_path_factory: pytest.TempPathFactory) -> Generator[Warm]:
+    with warm_process(tmp_path_factory.mktemp("warm")) as process:
+        yield process
+
+
+@pytest.fixture(scope="session")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("template") / "journal.db"
+    place = Place.of(path)
+    dbos.DBOS.migrate(place.url)
+    database = Database(place)
+    database.write_now(create_tables)
+    database.close()
+    return path
+
+
+@pytest.fixture
+def house(tmp_path: Path, template: Path, warm: Warm) -> Generator[House]:
+    with House.open(tmp_path, template, warm) as opened:
+        yield opened

@@ -1,0 +1,229 @@
+"""What is said over the daemon's socket means what was meant, or nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from dataclasses import replace
+from typing import Any
+
+import anyio
+import pytest
+from anyio.abc import SocketStream
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cellwright.errors import (
+    CellwrightError,
+    Defect,
+    KernelLost,
+    ModelUnavailable,
+    RefusedByPolicy,
+    Unavailable,
+    UserError,
+)
+from cellwright.models.framing import BadFrame
+from cellwright.runs import Plan, Task
+from cellwright.server.conversations import Conversations
+from cellwright.server.protocol import (
+    MAX_REQUEST,
+    Answer,
+    Cancel,
+    Done,
+    Failed,
+    Fork,
+    FromDaemon,
+    Hello,
+    Request,
+    Resume,
+    Retry,
+    Standing,
+    Start,
+    Status,
+    Stop,
+    ToDaemon,
+    Welcome,
+    pack_answer,
+    pack_request,
+    read_answer,
+    read_request,
+)
+from tests.server.daemon_house import SECONDS, a_goal, all_said
+
+REQUESTS: list[ToDaemon] = [
+    Hello(protocol=1, version="1.0"),
+    Start(number=1, goal=a_goal(), run="mine"),
+    Cancel(number=2, run="mine", reason="enough"),
+    Retry(number=3, run="mine", task="load", person="ada"),
+    Fork(number=4, run="mine", from_step=7),
+    Fork(number=5, run="mine"),
+    Resume(number=6, run="mine", person="ada"),
+    Status(number=7),
+    Stop(number=8, when="idle", why="late"),
+]
+ANSWERS: list[FromDaemon] = [
+    Welcome(protocol=1, version="1.0", pid=7),
+    Done(number=1, run="mine"),
+    Standing(number=1, pid=7, version="1", since="now", runs_at_work=3, connections=1, idle_seconds=None),
+]
+ERRORS = [UserError, RefusedByPolicy, Unavailable, KernelLost, ModelUnavailable, Defect]
+
+
+@pytest.mark.parametrize("request_", REQUESTS, ids=lambda request: type(request).__name__)
+def test_a_request_is_read_as_it_was_written(request_: ToDaemon) -> None:
+    assert read_request(pack_request(request_)[4:]) == request_
+
+
+@given(words=st.text(min_size=1, max_size=50), title=st.text(max_size=20))
+def test_a_goal_with_its_plan_travels_whole(words: str, title: str) -> None:
+    goal = replace(a_goal(words), plan=Plan(title=title, tasks=(Task(id="load", title=words),)))
+    sent = Start(number=1, goal=goal, run="mine")
+    try:
+        frame = pack_request(sent)
+    except UserError:
+        assert any("\ud800" <= character <= "\udfff" for character in words + title)
+    else:
+        assert read_request(frame[4:]) == sent
+
+
+@pytest.mark.parametrize("answer", ANSWERS, ids=lambda answer: type(answer).__name__)
+def test_an_answer_is_read_as_it_was_written(answer: FromDaemon) -> None:
+    assert read_answer(pack_answer(answer)[4:]) == answer
+
+
+@pytest.mark.parametrize("kind", ERRORS)
+def test_an_error_travels_as_its_class_message_and_hint(kind: type[CellwrightError]) -> None:
+    sent = kind("It broke.", hint="Mend it.")
+    match read_answer(pack_answer(Failed(number=3, error=sent))[4:]):
+        case Failed(number=3, error=error):
+            assert (type(error), error.message, error.hint) == (kind, "It broke.", "Mend it.")
+            if isinstance(sent, Defect):
+                assert isinstance(error, Defect)
+                assert error.report_id == sent.report_id
+        case other:
+            pytest.fail(f"{other}")
+
+
+def test_a_particular_error_nobody_knows_at_the_other_end_travels_as_the_next_general_one() -> None:
+    class Flooded(Unavailable):
+        pass
+
+    match read_answer(pack_answer(Failed(number=1, error=Flooded("Wet \ud800." + "x" * 100_000)))[4:]):
+        case Failed(error=error):
+            assert type(error) is Unavailable
+            assert error.message.startswith("Wet ?.")
+            assert len(error.message) == 8_000
+        case other:
+            pytest.fail(f"{other}")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {},
+        [],
+        None,
+        {"kind": "stop"},
+        {"kind": "burn", "number": 1},
+        {"kind": "status", "number": -1},
+        {"kind": "status", "number": 2**60},
+        {"kind": "stop", "number": 1, "when": "never"},
+        {"kind": "cancel", "number": 1, "run": ""},
+        {"kind": "cancel", "number": 1, "run": "x" * 201},
+        {"kind": "cancel", "number": 1, "run": ["mine"]},
+        {"kind": "fork", "number": 1, "run": "mine", "from_step": -1},
+        {"kind": "start", "number": 1, "run": "mine", "goal": {"words": "secret-words"}},
+        {"kind": "hello", "protocol": "secret-words", "version": "1"},
+    ],
+)
+def test_what_makes_no_sense_is_refused_and_not_repeated(said: Any) -> None:
+    with pytest.raises(BadFrame) as problem:
+        read_request(json.dumps(said).encode())
+    assert "secret-words" not in str(problem.value)
+
+
+@given(st.binary(max_size=200))
+def test_no_bytes_do_more_than_be_refused(data: bytes) -> None:
+    for read in (read_request, read_answer):
+        try:
+            read(data)
+        except BadFrame:
+            pass
+
+
+@pytest.mark.parametrize("payload", [b"[" * 200_000, b'{"kind":"start","goal":' + b'{"plan":' * 50_000])
+def test_nesting_without_end_is_refused(payload: bytes) -> None:
+    for read in (read_request, read_answer):
+        with pytest.raises(BadFrame):
+            read(payload)
+
+
+def test_a_request_that_is_too_long_is_refused_where_it_is_made() -> None:
+    with pytest.raises(UserError, match="bytes"):
+        pack_request(Start(number=1, goal=a_goal("x" * MAX_REQUEST), run="mine"))
+
+
+async def test_a_process_of_another_user_is_turned_away_without_a_word() -> None:
+    heard = list[Request]()
+
+    async def answer(request: Request) -> Answer:
+        heard.append(request)
+        return Done(number=request.number)
+
+    for uid, is_welcome in ((os.getuid() + 1, False), (os.getuid(), True)):
+        ours, theirs = socket.socketpair(socket.AF_UNIX)
+        doors = Conversations(answer, uid=uid, version="1.0")
+        theirs.setblocking(False)
+        with ours, anyio.fail_after(SECONDS):
+            ours.sendall(pack_request(Hello(protocol=1, version="1.0")) + pack_request(Status(number=1)))
+            ours.shutdown(socket.SHUT_WR)
+            await doors.hold(await SocketStream.from_socket(theirs))
+            assert doors.count == 0
+            said = all_said(ours)
+        assert (b"welcome" in said, b"done" in said) == (is_welcome, is_welcome)
+        assert len(heard) == int(is_welcome)
+
+
+async def test_what_was_asked_is_answered_even_if_no_more_is_heard() -> None:
+    begun, may_end = anyio.Event(), anyio.Event()
+
+    async def answer(request: Request) -> Answer:
+        begun.set()
+        await may_end.wait()
+        return Done(number=request.number, run="mine")
+
+    ours, theirs = socket.socketpair(socket.AF_UNIX)
+    doors = Conversations(answer, uid=os.getuid(), version="1.0")
+    theirs.setblocking(False)
+    with ours, anyio.fail_after(SECONDS):
+        ours.sendall(pack_request(Hello(protocol=1, version="1.0")) + pack_request(Status(number=1)))
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(doors.hold, await SocketStream.from_socket(theirs))
+            await begun.wait()
+            doors.hear_no_more()
+            may_end.set()
+        said = all_said(ours)
+    assert said.endswith(pack_answer(Done(number=1, run="mine")))
+
+
+async def test_our_own_mistake_is_told_as_one_and_the_next_request_is_heard() -> None:
+    async def answer(request: Request) -> Answer:
+        if request.number == 1:
+            raise ZeroDivisionError("secret-words")
+        return Done(number=request.number)
+
+    ours, theirs = socket.socketpair(socket.AF_UNIX)
+    theirs.setblocking(False)
+    with ours, anyio.fail_after(SECONDS):
+        ours.sendall(
+            pack_request(Hello(protocol=1, version="1.0"))
+            + pack_request(Status(number=1))
+            + pack_request(Status(number=2))
+        )
+        ours.shutdown(socket.SHUT_WR)
+        await Conversations(answer, uid=os.getuid(), version="1.0").hold(await SocketStream.from_socket(theirs))
+        said = all_said(ours)
+    assert b"The daemon failed: ZeroDivisionError." in said
+    assert b"secret-words" not in said
+    assert pack_answer(Done(number=2)) in said

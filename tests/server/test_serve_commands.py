@@ -1,0 +1,102 @@
+"""The daemon through its door, with everything it really opens: started, looked at, stopped."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dirty_equals import IsPositiveInt, IsStr
+from inline_snapshot import snapshot
+
+from cellwright.models.keys import key_variables
+from cellwright.residents import running_pid
+from cellwright.server.launching import daemon_at
+from tests.cli.in_process import Said, run_here
+from tests.server.daemon_house import SECONDS
+
+CELLWRIGHT = Path(sys.executable).with_name("cellwright")
+SECRET = "hunter2-q7Xm2f9Kd4Lw8Rz1"
+
+
+class Home:
+    """A state directory and the commands in it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.resident = daemon_at(folder)
+
+    def run(self, *words: str, code: int = 0) -> Said:
+        return run_here(self.folder, "serve", *words, code=code)
+
+    def json(self, *words: str) -> Any:
+        return json.loads(self.run(*words, "--json").stdout)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Generator[Home]:
+    opened = Home(tmp_path / "state")
+    yield opened
+    if (pid := running_pid(opened.resident)) is not None:
+        os.kill(pid, signal.SIGKILL)
+
+
+def test_a_daemon_in_the_background_is_started_once_looked_at_and_stopped(home: Home) -> None:
+    assert home.json("status") == {"running": False}
+    assert "No daemon runs" in home.run("status").stdout
+    started = home.json("--detach", "--idle", "60")
+    assert started == snapshot(
+        {
+            "running": True,
+            "pid": IsPositiveInt(),
+            "version": IsStr(),
+            "since": IsStr(),
+            "runs_at_work": 0,
+            "connections": 1,
+            "idle_seconds": 60.0,
+        }
+    )
+    assert home.json("--detach")["pid"] == home.json("status")["pid"] == started["pid"]
+    assert f"process {started['pid']}" in home.run("status").stdout
+    assert "runs already" in home.run(code=2).stderr
+    assert "--when-idle" in home.run("stop", "--when-idle", "--kill", code=2).stderr
+    assert home.json("stop", "--when-idle") == {"was_running": True, "ended": True, "runs_at_work": 0}
+    assert running_pid(home.resident) is None
+    assert not list(home.folder.glob("*.sock"))
+    assert "No daemon runs." in home.run("stop").stderr
+
+
+def test_a_daemon_that_hangs_can_be_ended(home: Home) -> None:
+    pid = home.json("--detach")["pid"]
+    os.kill(pid, signal.SIGSTOP)
+    assert home.json("stop", "--kill") == {"was_running": True, "ended": True, "runs_at_work": 0}
+
+
+def test_in_the_foreground_it_says_where_it_listens_stays_and_ends_with_ctrl_c(home: Home) -> None:
+    held = key_variables(os.environ)
+    kept = {name: value for name, value in os.environ.items() if name not in held}
+    process = subprocess.Popen(
+        [CELLWRIGHT, "serve", "--json"],
+        env=kept | {"CELLWRIGHT_HOME": str(home.folder), "DATABASE_PASSWORD": SECRET},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    said = json.loads(process.stdout.readline())
+    assert said == {"pid": process.pid, "socket": str(home.folder / "daemon.sock"), "version": IsStr()}
+    assert SECRET not in Path(f"/proc/{process.pid}/environ").read_text()
+    standing = home.json("status")
+    assert (standing["pid"], standing["idle_seconds"]) == (process.pid, None)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=SECONDS)
+    assert process.returncode == 0
+    assert "Traceback" not in errors
+    assert not (home.folder / "daemon.sock").exists()
