@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import importlib
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import typer
@@ -16,11 +18,17 @@ from typer.core import TyperCommand, TyperGroup
 from cellwright.cli import render
 from cellwright.cli.launch import leave_keys_behind
 from cellwright.errors import CellwrightError, Defect, RefusedByPolicy, Unavailable, UserError
+from cellwright.settings import Settings
 from cellwright.telemetry import masked_logs
 
+_COMPLETION = "_CELLWRIGHT_COMPLETE"
+"""How a shell says so; the name follows from the program's."""
+
 _COMMANDS = {
+    "run": "Turn a goal into a notebook: planned, built, checked from scratch, delivered.",
+    "runs": "Runs at work and what came of others: watch, steer, answer, undo.",
+    "serve": "The daemon in which runs live: start it, look at it, end it.",
     "notebook": "Open a marimo notebook without a browser.",
-    "runs": "Agents at work, and what they read.",
     "approvals": "What runs ask you, and what you have allowed them.",
     "questions": "What runs want to know from you.",
     "rules": "What agents may do here.",
@@ -39,9 +47,18 @@ class _Commands(TyperGroup):
     _is_listing = False
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
+        with self._listing():
+            super().format_help(ctx, formatter)
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> Any:
+        with self._listing():
+            return super().shell_complete(ctx, incomplete)
+
+    @contextmanager
+    def _listing(self) -> Generator[None]:
         self._is_listing = True
         try:
-            super().format_help(ctx, formatter)
+            yield
         finally:
             self._is_listing = False
 
@@ -64,7 +81,6 @@ app = typer.Typer(
     name="cellwright",
     help="State a goal, get a notebook you can trust.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 
@@ -77,7 +93,8 @@ def _root() -> None:
 def main() -> NoReturn:
     """Run the command line; expected errors end in one line and a hint."""
     try:
-        leave_keys_behind()
+        if not is_completing():
+            leave_keys_behind()
         with masked_logs():
             app(standalone_mode=True)
     except CellwrightError as problem:
@@ -89,6 +106,11 @@ def main() -> NoReturn:
     except BaseExceptionGroup as group:
         sys.exit(_end_of_group(group))
     sys.exit(0)
+
+
+def is_completing() -> bool:
+    """Whether a shell asks what could be typed next: no gateway is started and no key handed over for a Tab."""
+    return _COMPLETION in Settings.read().environment
 
 
 def exit_code(problem: CellwrightError) -> int:

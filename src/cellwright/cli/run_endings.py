@@ -1,0 +1,63 @@
+"""How watching a run ends: what is printed, and which exit code says the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NoReturn, assert_never
+
+import typer
+
+from cellwright.cli import render, run_render
+from cellwright.cli.run_questions import show_told
+from cellwright.cli.run_watching import Left, Outcome, Over, Paused, Waits
+from cellwright.runs.delivery import Delivery, Status, delivery_json
+
+WAITING: int = 4
+INTERRUPTED: int = 130
+_CODES: dict[Status, int] = {"done": 0, "partial": 1, "failed": 1, "refused": 3, "stopped": 1}
+
+
+def finish(ended: Outcome, run: str, *, as_json: bool, is_daemon: bool) -> NoReturn:
+    """Print what came of it, and exit with the code that says so."""
+    match ended:
+        case Over(delivery=delivery, is_by_us=is_by_us):
+            hand_over(delivery, run, as_json=as_json)
+            raise typer.Exit(INTERRUPTED if is_by_us and delivery.status == "stopped" else _CODES[delivery.status])
+        case Waits(questions=told):
+            _tell_waiting(told, run, as_json=as_json, is_daemon=is_daemon)
+            raise typer.Exit(WAITING)
+        case Paused():
+            if as_json:
+                run_render.json_line({"kind": "paused", "run": run, "resume_with": f"cellwright runs resume {run}"})
+            else:
+                render.note("Paused; everything is kept. To go on:")
+                run_render.command(f"cellwright runs resume {run}")
+            raise typer.Exit(WAITING)
+        case Left():
+            if not as_json:
+                render.note(f"The run goes on; `cellwright runs watch {run}` shows it again.")
+            raise typer.Exit(INTERRUPTED)
+        case _:
+            assert_never(ended)
+
+
+def hand_over(delivery: Delivery, run: str, *, as_json: bool) -> None:
+    """The delivery on stdout: the answer first."""
+    if as_json:
+        run_render.json_line({"kind": "delivery", "run": run, **delivery_json(delivery)})
+    else:
+        # It may load what draws reports, which takes a while.
+        from cellwright.runs.report import report_text
+
+        run_render.data(report_text(delivery))
+
+
+def _tell_waiting(told: Sequence[dict[str, Any]], run: str, *, as_json: bool, is_daemon: bool) -> None:
+    if as_json:
+        run_render.json_line({"kind": "waiting", "run": run, "questions": list(told)})
+        return
+    show_told(told)
+    if is_daemon:
+        render.note(f"The run goes on once it is answered; `cellwright runs watch {run}` shows how.")
+    else:
+        render.note(f"There is no daemon: the run goes on at the next `cellwright runs watch {run}`.")

@@ -1,0 +1,196 @@
+"""A run as somebody sees it who watches: what its stream adds up to, and what of it is worth a line. All pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from cellwright.journal import (
+    CostRecorded,
+    EffectInDoubt,
+    Event,
+    Fact,
+    QuestionAnswered,
+    QuestionAsked,
+    QuestionWithdrawn,
+    Recorded,
+    RunEnded,
+    RunForked,
+    RunRecovered,
+    RunResumed,
+    RunStarted,
+    StepErred,
+    StepStarted,
+    TaskChanged,
+)
+from cellwright.policy.shown import shown
+from cellwright.runs.telling import CELL, GOAL, PLAN, STAGE, STAGES, WAITS, RunView, view
+
+MARKS: Final = {"planned": "○", "running": "●", "done": "✓", "failed": "✗", "dropped": "–"}
+_STAGES: Final = {
+    "queued": "waiting for its turn",
+    "brief": "reading the data and planning",
+    "agree": "agreeing on what it may touch",
+    "build": "building",
+    "check": "checking from scratch",
+    "deliver": "delivering",
+    "over": "over",
+}
+_LONGEST: Final = 160
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Picture:
+    """A run, a moment ago."""
+
+    run: str
+    view: RunView = field(default_factory=RunView)
+    began_ms: int = 0
+    """0: nothing was told yet."""
+    last_ms: int = 0
+    now: str = ""
+    """What is being done, in one line."""
+    unpriced_tokens: int = 0
+    """Tokens of calls that nobody put a price on."""
+    ended: str = ""
+    """What was said about its end; empty while it goes on, and for one that is done."""
+
+    @property
+    def cost(self) -> str:
+        """In dollars; what has no known price is said to have none."""
+        unpriced = f"price unknown of {self.unpriced_tokens:,} tokens" if self.unpriced_tokens else ""
+        if unpriced and not self.view.microdollars:
+            return unpriced
+        return dollars(self.view.microdollars) + (f" + {unpriced}" if unpriced else "")
+
+    @property
+    def stage(self) -> str:
+        """How far it has come, in words."""
+        return _STAGES[self.view.stage]
+
+
+def see(before: Picture, recorded: Recorded) -> Picture:
+    """One more event."""
+    event = recorded.event
+    now = _now(event, before.run)
+    unpriced = 0
+    if isinstance(event, CostRecorded) and not event.is_price_known:
+        unpriced = event.input_tokens + event.output_tokens
+    return replace(
+        before,
+        view=view(before.view, recorded),
+        began_ms=before.began_ms or recorded.at_ms,
+        last_ms=recorded.at_ms,
+        now=before.now if now is None else now,
+        unpriced_tokens=before.unpriced_tokens + unpriced,
+        ended=_ended(before, event),
+    )
+
+
+def _ended(before: Picture, event: Event) -> str:
+    match event:
+        case RunEnded(workflow=before.run, error=error):
+            return error
+        case RunResumed(workflow=before.run) | RunRecovered(workflow=before.run):
+            return ""
+        case _:
+            return before.ended
+
+
+def line_of(before: Picture, event: Event) -> str:
+    """The event in one line for somebody who watches; empty if nobody would notice it."""
+    match event:
+        case Fact(topic=topic) if topic in {GOAL, STAGE, PLAN, CELL, WAITS}:
+            return _told(before, event)
+        case TaskChanged(state=state, title=title, note=note) if state != "planned":
+            return f"{MARKS[state]} {_short(title)}: {state}{f': {_short(note)}' if note else ''}"
+        case QuestionAsked(question=question, text=text):
+            return f"asks {question}: {_short(text)}"
+        case QuestionAnswered(question=question, by=by):
+            return f"{shown(by)} answered {question}"
+        case QuestionWithdrawn(question=question):
+            return f"no longer asks {question}"
+        case RunRecovered(workflow=before.run):
+            return "taken up again after a crash"
+        case RunResumed(workflow=before.run, by=by):
+            return f"goes on{f', said {shown(by)}' if by else ''}"
+        case RunForked(forked_from=other):
+            return f"goes on from the run {other}"
+        case EffectInDoubt(name=name):
+            return f"{_short(name)} may or may not have happened"
+        case StepErred(error=error):
+            return f"went wrong: {_short(error)}"
+        case RunEnded(workflow=before.run, outcome=outcome, error=error) if outcome != "done":
+            return f"{outcome}{f': {_short(error)}' if error else ''}"
+        case _:
+            return ""
+
+
+def _told(before: Picture, fact: Fact) -> str:
+    match fact.topic:
+        case "run":
+            is_new = before.view.goal is not None
+            return f"{'new goal' if is_new else 'goal'}: {_short(fact.subject)}"
+        case "stage" if fact.subject in STAGES and (fact.subject, fact.text) != (before.view.stage, before.view.note):
+            return f"{_STAGES[fact.subject]}{f': {_short(fact.text)}' if fact.text else ''}"
+        case "plan":
+            return f"plan: {_short(fact.subject)}"
+        case "cell":
+            seconds = fact.numbers.get("seconds", 0.0)
+            return f"cell {_short(fact.subject)}: {_short(fact.text)} ({seconds:.1f} s)"
+        case "waits":
+            return f"waits: {_short(fact.subject)}"
+        case _:
+            return ""
+
+
+def _now(event: Event, run: str) -> str | None:
+    """What somebody is busy with from here on; None: as before."""
+    match event:
+        case StepStarted(name=name):
+            return _step(name)
+        case RunStarted(workflow=workflow, name=name) if workflow != run:
+            return f"{shown(name)} begins"
+        case Fact(topic="cell", subject=name, text=status):
+            return f"cell {_short(name)}: {_short(status)}"
+        case Fact(topic="says", text=text):
+            return _short(text)
+        case RunEnded(workflow=workflow) if workflow == run:
+            return ""
+        case _:
+            return None
+
+
+def _step(name: str) -> str:
+    verb, _, rest = name.partition(" ")
+    match verb:
+        case "think":
+            return "thinks"
+        case "tool":
+            return f"uses {_short(rest)}"
+        case "ask":
+            return "waits for an answer"
+        case "look":
+            return "looks at the notebook"
+        case _:
+            return _short(name)
+
+
+def dollars(microdollars: int) -> str:
+    """Money as people write it."""
+    return f"${microdollars / 1e6:.4f}" if microdollars < 1_000_000 else f"${microdollars / 1e6:.2f}"
+
+
+def elapsed(seconds: float) -> str:
+    """A length of time as people say it."""
+    whole = max(0, int(seconds))
+    hours, minutes = whole // 3600, whole // 60 % 60
+    if hours:
+        return f"{hours} h {minutes:02} min"
+    return f"{minutes} min {whole % 60:02} s" if minutes else f"{whole} s"
+
+
+def _short(text: str) -> str:
+    """On one line, nothing hidden, not too long: agents wrote it."""
+    line = shown(" ".join(text.split()))
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"

@@ -1,0 +1,191 @@
+"""How a run looks while it goes on: plain lines, JSON lines, or a live screen; and what is printed at its end."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from rich.console import Group, RenderableType
+from rich.live import Live
+from rich.markup import escape
+from rich.text import Text
+from rich.tree import Tree
+
+from cellwright.cli.render import people
+from cellwright.cli.run_picture import MARKS, Picture, elapsed, line_of
+from cellwright.journal import Recorded
+from cellwright.policy.shown import shown, shown_block
+from cellwright.runs.plan import Plan, Task
+
+_COLOURS = {"planned": "dim", "running": "bold cyan", "done": "green", "failed": "red", "dropped": "dim strike"}
+_A_SECOND = 4
+
+
+class Display(Protocol):
+    """Shows a run to whoever watches."""
+
+    def show(self, recorded: Recorded, before: Picture, after: Picture) -> None:
+        """One more event, and what it changed."""
+        ...
+
+    def hide(self) -> None:
+        """Make room: somebody is asked something, or it is over."""
+        ...
+
+    def appear(self) -> None:
+        """Be there again."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Lines that stay where they are written."""
+
+    write: Callable[[Recorded, Picture, Picture], None]
+
+    def show(self, recorded: Recorded, before: Picture, after: Picture) -> None:
+        """One more event."""
+        self.write(recorded, before, after)
+
+    def hide(self) -> None:
+        """They take no room."""
+
+    def appear(self) -> None:
+        """They are there."""
+
+
+def _event_line(recorded: Recorded, _: Picture, __: Picture) -> None:
+    """Every event, as it is kept."""
+    json_line(recorded.json())
+
+
+def _plain_line(recorded: Recorded, before: Picture, after: Picture) -> None:
+    """On stderr, each thing a person would notice."""
+    if line := line_of(before, recorded.event):
+        people.print(Text(line), soft_wrap=True)
+    if after.view.plan is not None and _ids(before.view.plan) != _ids(after.view.plan):
+        for task in after.view.plan.tasks:
+            people.print(Text(f"  {_task_line(task)}"), soft_wrap=True)
+
+
+class LiveScreen:
+    """The plan, the current cell, cost and time, drawn again in the same place, at most four times a second."""
+
+    def __init__(self, run: str) -> None:
+        self._picture = Picture(run=run)
+        self._live: Live | None = None
+
+    def show(self, recorded: Recorded, before: Picture, after: Picture) -> None:
+        """One more event; it is drawn when it is time."""
+        self._picture = after
+
+    def appear(self) -> None:
+        """Draw from now on."""
+        if self._live is None:
+            # Not kept on the terminal: what is printed at the end says it all again, and better.
+            self._live = Live(
+                console=people,
+                get_renderable=self._draw,
+                refresh_per_second=_A_SECOND,
+                transient=True,
+                redirect_stdout=False,
+                redirect_stderr=False,
+            )
+            self._live.start()
+
+    def hide(self) -> None:
+        """Leave the terminal as it was."""
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+    def _draw(self) -> RenderableType:
+        return drawn(self._picture, time.time())
+
+
+def display_for(run: str, *, as_json: bool) -> Display:
+    """JSON for programs, a screen for a terminal, else lines."""
+    if as_json:
+        return Lines(_event_line)
+    return LiveScreen(run) if people.is_terminal else Lines(_plain_line)
+
+
+def drawn(picture: Picture, now_seconds: float) -> RenderableType:
+    """The whole screen."""
+    seen = picture.view
+    title = shown(seen.goal.words.splitlines()[0]) if seen.goal is not None else f"run {picture.run}"
+    since = elapsed(now_seconds - picture.began_ms / 1000) if picture.began_ms else "0 s"
+    lines: list[RenderableType] = [
+        Text(title, style="bold", no_wrap=True, overflow="ellipsis"),
+        Text(
+            f"{picture.stage} · {since} · {picture.cost} · run {picture.run}",
+            style="dim",
+            no_wrap=True,
+            overflow="ellipsis",
+        ),
+    ]
+    if seen.plan is not None:
+        lines.append(plan_tree(seen.plan))
+    if seen.cell:
+        lines.append(Text(f"cell {shown(seen.cell)}", no_wrap=True, overflow="ellipsis"))
+    if said := seen.waits or picture.now:
+        lines.append(Text(f"… {shown(said)}", style="dim", no_wrap=True, overflow="ellipsis"))
+    return Group(*lines)
+
+
+def plan_tree(plan: Plan) -> Tree:
+    """The tasks of a plan, each with how it stands and what it waits for."""
+    tree = Tree(Text(shown(plan.title)), guide_style="dim")
+    for task in plan.tasks:
+        tree.add(Text(_task_line(task), style=_COLOURS[task.status], no_wrap=True, overflow="ellipsis"))
+    return tree
+
+
+def _task_line(task: Task) -> str:
+    after = f" (after {', '.join(task.after)})" if task.after and task.status == "planned" else ""
+    note = f": {shown(task.note)}" if task.note else ""
+    return f"{MARKS[task.status]} {task.id}  {shown(task.title)}{after}{note}"
+
+
+def _ids(plan: Plan | None) -> tuple[str, ...]:
+    return () if plan is None else tuple(task.id for task in plan.tasks)
+
+
+# ── lines ──
+
+
+def json_line(value: Mapping[str, Any]) -> None:
+    """One JSON object on one line of stdout, at once."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
+    sys.stdout.flush()
+
+
+def data(text: str) -> None:
+    """What the person came for, on stdout. Agents wrote it: hidden characters are escaped."""
+    sys.stdout.write(shown_block(text.rstrip("\n")) + "\n")
+    sys.stdout.flush()
+
+
+def lines(texts: Sequence[str]) -> None:
+    """Each on a line of its own, on stdout."""
+    for text in texts:
+        sys.stdout.write(f"{shown(text)}\n")
+
+
+def say(text: str, *, style: str = "") -> None:
+    """A line for the person who waits; what agents wrote is printed as it is, hidden characters escaped."""
+    people.print(Text(shown_block(text), style=style), soft_wrap=True)
+
+
+def prompt(text: str) -> None:
+    """Words in front of what the person types."""
+    people.print(f"[bold]{escape(shown(text))}[/] ", end="", soft_wrap=True)
+
+
+def command(words: str) -> None:
+    """Something to type."""
+    people.print(Text(f"  {words}", style="cyan"), soft_wrap=True)

@@ -1,0 +1,105 @@
+"""What somebody sees who watches a run: the picture its events add up to, and how it is drawn."""
+
+from __future__ import annotations
+
+import pytest
+from inline_snapshot import snapshot
+from rich.console import Console
+
+from cellwright.cli.run_picture import Picture, elapsed, see
+from cellwright.cli.run_render import drawn
+from cellwright.journal import CostRecorded, Event, Fact, Recorded, RunEnded, RunResumed, StepStarted
+from cellwright.runs.telling import cell_told, goal_told, plan_told, stage_told, task_told, waits_told
+from tests.cli.told_runs import COMPARE, PLAN, READ, a_goal
+
+
+def seen(*events: Event) -> Picture:
+    picture = Picture(run="r")
+    for number, event in enumerate(events, start=1):
+        recorded = Recorded(stream="run:r", sequence=number, at_ms=number * 1_000, event=event, link="")
+        picture = see(picture, recorded)
+    return picture
+
+
+def screen(picture: Picture, width: int = 80) -> str:
+    console = Console(width=width, no_color=True)
+    with console.capture() as captured:
+        console.print(drawn(picture, 75.0))
+    return "\n".join(line.rstrip() for line in captured.get().splitlines())
+
+
+def cost(microdollars: int, tokens: int = 100) -> CostRecorded:
+    return CostRecorded(
+        what="near:one", microdollars=microdollars, input_tokens=tokens, is_price_known=bool(microdollars)
+    )
+
+
+def done(task: str) -> Event:
+    return task_told(type(READ)(id=task, title=task, status="done"))
+
+
+def test_the_screen_has_the_plan_the_cell_the_cost_and_the_time() -> None:
+    picture = seen(
+        goal_told(a_goal("Why did revenue fall?\nIn Q3.")),
+        stage_told("build"),
+        plan_told(PLAN),
+        done(READ.id),
+        cost(1_200),
+        cell_told("sales", "ok", 0.2),
+        StepStarted(workflow="r/agent:2", step=4, name="tool apply"),
+    )
+    assert screen(picture) == snapshot(
+        """\
+Why did revenue fall?
+building · 1 min 14 s · $0.0012 · run r
+Revenue in Q3
+├── ✓ read-sales  Read the sales
+└── ○ compare  Compare the quarters (after read-sales)
+cell sales: ok
+… uses apply\
+"""
+    )
+    assert all(len(line) <= 30 for line in screen(picture, width=30).splitlines())
+
+
+def test_before_anything_is_told_the_screen_says_so_much() -> None:
+    assert screen(Picture(run="r")) == "run r\nwaiting for its turn · 0 s · $0.0000 · run r"
+
+
+def test_what_has_no_known_price_is_said_to_have_none() -> None:
+    assert seen(cost(1_200)).cost == "$0.0012"
+    assert seen(cost(0)).cost == "price unknown of 100 tokens"
+    assert seen(cost(2_500_000), cost(0, tokens=4_000)).cost == "$2.50 + price unknown of 4,000 tokens"
+
+
+def test_why_it_waits_goes_before_what_is_done_and_is_gone_when_it_goes_on() -> None:
+    waiting = [StepStarted(workflow="r", step=1, name="hear"), waits_told("Another run works on this notebook.")]
+    assert "Another run works on this notebook." in screen(seen(*waiting))
+    assert "Another run" not in screen(seen(*waiting, stage_told("brief")))
+
+
+def test_what_agents_wrote_is_shown_on_one_line_without_hidden_characters() -> None:
+    evil = "line one\nline two\x1b[2J\u202e" + "x" * 500
+    for event in (Fact(topic="says", subject="coder", text=evil), cell_told(evil, "ok", 1.0), waits_told(evil)):
+        shown = screen(seen(goal_told(a_goal()), event), width=120)
+        assert not {"\x1b", "\u202e"} & set(shown)
+        assert max(map(len, shown.splitlines())) <= 120
+
+
+def test_an_end_is_forgotten_when_the_run_goes_on() -> None:
+    ended = RunEnded(workflow="r", name="run", outcome="cancelled", error="stopped by ada")
+    assert seen(ended).ended == "stopped by ada"
+    assert seen(ended, RunResumed(workflow="r", by="ada")).ended == ""
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(-3, "0 s"), (59.9, "59 s"), (61, "1 min 01 s"), (3_600, "1 h 00 min"), (90_061, "25 h 01 min")],
+)
+def test_time_is_said_as_people_say_it(seconds: float, words: str) -> None:
+    assert elapsed(seconds) == words
+
+
+def test_a_task_that_failed_says_why() -> None:
+    failed = task_told(type(COMPARE)(id="compare", title="Compare", status="failed", note="no such column"))
+    assert "✗ compare  Compare the quarters: no such column" in screen(seen(plan_told(PLAN), failed))

@@ -1,0 +1,188 @@
+"""Runs for tests of the terminal: a real journal, and a tiny workflow that tells and asks what a run tells and asks.
+
+`python -m tests.cli.told_runs HOME WORDS` carries one out and watches it, as `cellwright run` does.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from cellwright.agents import steering
+from cellwright.agents.steering import Orders
+from cellwright.journal import CostRecorded, Flow, Journal, Question, Workflow
+from cellwright.policy import Masker, No, UseNetwork
+from cellwright.runs.delivery import DeliveredCheck, Delivery, delivery_json
+from cellwright.runs.goal import Goal, goal_json, parse_goal
+from cellwright.runs.plan import Plan, Task
+from cellwright.runs.telling import (
+    cell_told,
+    delivery_told,
+    goal_told,
+    plan_told,
+    stage_told,
+    task_told,
+    waits_told,
+)
+from cellwright.tools import ask_approval
+
+READ = Task(id="read-sales", title="Read the sales")
+COMPARE = Task(id="compare", title="Compare the quarters", after=("read-sales",))
+PLAN = Plan(title="Revenue in Q3", tasks=(READ, COMPARE))
+RATES = UseNetwork(host="api.example.com", port=443, purpose="exchange rates")
+ROADS = Question(text="Which quarter first?", choices=("Q2", "Q3"))
+MASKER = Masker.of(salt=b"s" * 16)
+WORDS = "Why did revenue fall?"
+News = Callable[[], Awaitable[anyio.Event]]
+"""Set when something is written next."""
+
+
+def a_goal(words: str = WORDS, folder: Path = Path("/project"), **more: Any) -> Goal:
+    notebook = str(folder / "revenue.py")
+    return Goal(words=words, notebook=notebook, project=str(folder), person="ada", **more)
+
+
+async def carry_out(flow: Flow, goal: Goal, news: News) -> Any:
+    """Plans, builds one task, does what its words want (ask, approve, work, break), delivers."""
+    await flow.tell(goal_told(goal), stage_told("queued"), waits_told("Another run works on this notebook."))
+    await flow.tell(stage_told("brief"), plan_told(PLAN), stage_told("build"))
+    await flow.tell(
+        task_told(replace(READ, status="running")),
+        cell_told("sales", "ok", 0.25),
+        CostRecorded(what="near:one", microdollars=1_200, input_tokens=900, output_tokens=100),
+        task_told(replace(READ, status="done", note="12 rows")),
+        task_told(replace(COMPARE, status="running")),
+    )
+    said = await _wanted(flow, goal.words, news)
+    delivery = Delivery(
+        status="refused" if said == "refused" else "done",
+        goal=goal.words,
+        title="Revenue in Q3",
+        answer=f"It fell by 4 %. {said}".strip(),
+        why="ada said no." if said == "refused" else "",
+        checks=(DeliveredCheck(name="test_total", says="The parts add up.", has_passed=True),),
+        notebook=goal.notebook,
+        microdollars=1_200,
+        tokens=1_000,
+        seconds=2.0,
+    )
+    await flow.tell(delivery_told(delivery), stage_told("over", delivery.status))
+    return delivery_json(delivery)
+
+
+async def _wanted(flow: Flow, words: str, news: News) -> str:
+    if "ask" in words:
+        return f"{await flow.ask(ROADS)} first."
+    if "approve" in words:
+        answered = await ask_approval(flow, RATES, reason="A rule asks.", project="/project", masker=MASKER)
+        return "refused" if isinstance(answered.reply, No) else "With today's rates."
+    if "work" in words:
+        await _work_until_paused(flow, news)
+        return "After a pause."
+    if "break" in words:
+
+        async def fail() -> None:
+            raise ValueError("the disk is full")
+
+        await flow.step("write it down", fail)
+    return ""
+
+
+async def _work_until_paused(flow: Flow, news: News) -> None:
+    """Works until somebody lets it pause, as agents do; goes on when they let it."""
+
+    async def work() -> Orders:
+        while True:
+            changed = await news()
+            heard = await steering.listen(flow.read, flow.id, Orders())
+            # Told to pause; or told so and then to go on, before it listened.
+            if heard.pause or heard.upto:
+                return heard
+            await changed.wait()
+
+    heard = await flow.step("work", work, returns=Orders)
+    if heard.pause:
+        await flow.ask(steering.pause_question(heard.pause))
+
+
+@asynccontextmanager
+async def open_told(home: Path) -> AsyncGenerator[Journal]:
+    """The journal of this state directory, and somebody who carries runs out."""
+    opened: list[Journal] = []
+    is_open = anyio.Event()
+
+    async def news() -> anyio.Event:
+        # A run that was cut off is taken up before the journal is open for others.
+        await is_open.wait()
+        return opened[0].log.growth.next()
+
+    async def body(flow: Flow, argument: Any) -> Any:
+        return await carry_out(flow, parse_goal(argument), news)
+
+    async with Journal.open(home / "journal.db", version="1", workflows=[Workflow(name="run", body=body)]) as journal:
+        opened.append(journal)
+        is_open.set()
+        yield journal
+
+
+async def started(journal: Journal, run: str, words: str = WORDS, *, folder: Path = Path("/project")) -> str:
+    return await journal.run("run", goal_json(a_goal(words, folder)), run=run)
+
+
+async def has_ended(journal: Journal, run: str) -> None:
+    with anyio.fail_after(60):
+        await journal.result(run)
+
+
+async def is_asking(journal: Journal, run: str) -> str:
+    """The question it waits at."""
+    with anyio.fail_after(60):
+        while not (pending := await journal.records.questions.pending(run)):
+            await journal.log.growth.next().wait()
+    return pending[0].id
+
+
+async def _watch(home: Path, words: str) -> tuple[Any, str]:
+    from cellwright.cli import run_render
+    from cellwright.cli.journal_place import open_records
+    from cellwright.cli.run_typing import is_somebody_here
+    from cellwright.cli.run_watching import Watching
+
+    async with open_told(home) as journal, open_records(str(home / "journal.db"), None, MASKER) as records:
+        run = await started(journal, "r", words)
+
+        async def cancel() -> None:
+            await journal.cancel(run, reason="stopped by ada with Ctrl-C")
+
+        watching = Watching(
+            records=records,
+            run=run,
+            display=run_render.display_for(run, as_json=False),
+            masker=MASKER,
+            is_somebody_here=is_somebody_here(),
+            cancel=cancel,
+        )
+        return await watching.until_over(), run
+
+
+def main(home: str, words: str) -> None:
+    """As `cellwright run` does it, with the tiny workflow in this process."""
+    import typer
+
+    from cellwright.cli.run_endings import finish
+
+    ended, run = anyio.run(_watch, Path(home), words)
+    try:
+        finish(ended, run, as_json=False, is_daemon=False)
+    except typer.Exit as leaving:
+        sys.exit(leaving.exit_code)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
