@@ -1,0 +1,103 @@
+"""Which environment a header asks for, and where it lives in the cache: values, worked out without touching a disk."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+import sysconfig
+from dataclasses import dataclass
+from pathlib import Path
+
+from cellwright.kernel.script_header import PYTHON_VERSION, ScriptHeader, requirements_for
+
+LAYOUT_VERSION = 1
+"""Part of every key: raise it when an environment built by an older Cellwright must not be used."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Environment:
+    """A complete environment on disk, in the layout of a virtual environment."""
+
+    key: str
+    path: Path
+    """The prefix: the only folder a cage needs to see."""
+    python: Path
+    """A link to our own base interpreter. Start it only in a cage."""
+    site_packages: Path
+    requirements: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Everything that decides what ends up in an environment."""
+
+    requirements: tuple[str, ...]
+    interpreter: Path
+    python: str
+    platform: str
+
+    @property
+    def key(self) -> str:
+        """The same for whoever asks for the same."""
+        content = [LAYOUT_VERSION, self.requirements, str(self.interpreter), self.python, self.platform]
+        return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:32]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Places:
+    """Where one environment and the things around it live in the cache."""
+
+    cache: Path
+    key: str
+
+    @property
+    def home(self) -> Path:
+        """An empty home folder for uv."""
+        return self.cache / "home"
+
+    @property
+    def finished(self) -> Path:
+        """The environment and the record of its use; whole whenever it is there."""
+        return self.cache / "environments" / self.key
+
+    @property
+    def workshop(self) -> Path:
+        """Where it is built."""
+        return self.cache / "building" / self.key
+
+    @property
+    def lock(self) -> Path:
+        """Held by whoever builds or removes it."""
+        return self.cache / "locks" / f"{self.key}.lock"
+
+
+def plan_for(header: ScriptHeader) -> Plan:
+    """What a header asks for, on this machine and for our own interpreter."""
+    return Plan(
+        requirements=requirements_for(header),
+        interpreter=Path(str(getattr(sys, "_base_executable", sys.executable))),
+        python=f"{PYTHON_VERSION} {sysconfig.get_config_var('SOABI')}",
+        platform=sysconfig.get_platform(),
+    )
+
+
+def places_for(plan: Plan, cache: Path) -> Places:
+    """Where the planned environment lives in this cache."""
+    return Places(cache=cache.absolute(), key=plan.key)
+
+
+def environment_at(places: Places, plan: Plan) -> Environment:
+    """The environment as it is once it is finished."""
+    path = places.finished / "venv"
+    return Environment(
+        key=places.key,
+        path=path,
+        python=path / "bin" / "python",
+        site_packages=_site_packages(path),
+        requirements=plan.requirements,
+    )
+
+
+def _site_packages(prefix: Path) -> Path:
+    return Path(sysconfig.get_path("purelib", "venv", {"base": str(prefix)}))
