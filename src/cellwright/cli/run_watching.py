@@ -31,6 +31,8 @@ from cellwright.runs.delivery import Delivery
 _LOOK_SECONDS: Final = 2.0
 _SOON_SECONDS: Final = 0.02
 """A run tells of its end a moment before its result is there."""
+_UNTOLD_LOOKS: Final = 250
+"""So often one looks again for why a run was cancelled: that is told a moment after it is."""
 _IN_A_HURRY: Final = 2
 """Ctrl-C pauses, stops, and then leaves at once."""
 
@@ -84,6 +86,7 @@ class Watching:
     _asked: str = field(init=False, default="")
     _answered: set[str] = field(init=False, default_factory=set[str])
     _dialogue: anyio.CancelScope | None = field(init=False, default=None)
+    _hushed: anyio.Event = field(init=False, default_factory=anyio.Event)
     _interrupts: int = field(init=False, default=0)
     _is_late: bool = field(init=False, default=False)
     """The person let it go on before it had paused: it may still do so."""
@@ -116,7 +119,7 @@ class Watching:
     # ── what it tells ──
 
     async def _follow(self) -> None:
-        after, patience = 0, _LOOK_SECONDS
+        after, patience, untold = 0, _LOOK_SECONDS, 0
         while not self._over.is_set():
             news = self.records.log.growth.next()
             row = await known_run(self.records, self.run)
@@ -128,12 +131,15 @@ class Watching:
                 patience = (
                     _SOON_SECONDS if isinstance(event, RunEnded) and event.workflow == self.run else _LOOK_SECONDS
                 )
-            if not row.is_going:
+            await self._look_for_questions()
+            if row.state == "cancelled" and not self.picture.ended and untold < _UNTOLD_LOOKS:
+                untold, patience = untold + 1, _SOON_SECONDS
+            elif not row.is_going:
                 delivery = delivery_of(row.state, self.picture)
                 assert delivery is not None
+                await self._until_hushed()
                 self._end(Over(delivery=delivery, is_by_us=self._interrupts > 1))
                 return
-            await self._look_for_questions()
             with anyio.move_on_after(patience):
                 await _first(news, self._over)
 
@@ -149,6 +155,12 @@ class Watching:
         self._wake()
         if found and not self.is_somebody_here:
             self._end()
+
+    async def _until_hushed(self) -> None:
+        """Until the person was told that what they are being asked needs no answer any more."""
+        if self._dialogue is not None and self._asked:
+            self._give_up_dialogue()
+            await self._hushed.wait()
 
     # ── what it asks ──
 
@@ -168,6 +180,7 @@ class Watching:
 
     async def _talk(self, dialogue: Callable[[], Awaitable[None]]) -> None:
         self.display.hide()
+        self._hushed = anyio.Event()
         with anyio.CancelScope() as scope:
             self._dialogue = scope
             await dialogue()
@@ -178,6 +191,7 @@ class Watching:
                 f"\n{'It was answered elsewhere.' if is_answered else 'It is no longer asked.'}", style="dim"
             )
         self._dialogue, self._asked = None, ""
+        self._hushed.set()
         if not self._over.is_set():
             self.display.appear()
 
