@@ -182,7 +182,7 @@ async def test_a_journals_files_are_closed_to_others(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("event_type", EVENT_TYPES, ids=lambda kind: kind.__name__)
 def test_every_event_comes_back_as_it_was(event_type: type[Event]) -> None:
-    samples: dict[str, Any] = {"int": 3, "float": 1.5, "str": "ü \x00\u2028"}
+    samples: dict[str, Any] = {"int": 3, "float": 1.5, "str": "ü \x00\u2028", "bool": False}
     values: dict[str, Any] = {item.name: samples.get(str(item.type)) for item in fields(event_type)}
     literal: dict[str, Any] = {"outcome": "done", "state": "running", "numbers": {"rows": 2.0}}
     make: Callable[..., Event] = event_type

@@ -178,6 +178,9 @@ def test_an_environment_of_its_own_is_asked_about_its_own_packages(tmp_path: Pat
     (info / "RECORD").write_text(
         "penguins/__init__.py,,\npenguins/sub.py,,\nlone.py,,\npenguin_kit-1.2.dist-info/METADATA,,\n"
     )
+    (tmp_path / "penguins").mkdir()
+    for name in ("penguins/__init__.py", "penguins/sub.py", "lone.py"):
+        (tmp_path / name).touch()
     assert installed_packages(tmp_path) == {"penguin-kit": "1.2"}
     owners = module_owners(tmp_path)
     assert owners == {"penguins": ["Penguin-Kit"], "lone": ["Penguin-Kit"]}
