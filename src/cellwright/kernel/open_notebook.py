@@ -6,6 +6,7 @@ a kernel is lost, the next call starts another and replays what had run.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
@@ -57,6 +58,8 @@ from cellwright.sandbox import FileChange, FilesMode, KeepReport, Limits, Tier
 from cellwright_guest import wire
 
 __all__ = ["EditorLane", "OpenNotebook"]
+
+logger = logging.getLogger(__name__)
 
 
 class OpenNotebook:
@@ -279,6 +282,10 @@ class OpenNotebook:
                 await self._carry_out(call)
             except Unavailable as error:
                 call.refuse(Observation(problem=f"{error.message} {error.hint}".strip()))
+            except Exception as error:
+                # Whoever waits for this call must hear of it, and the notebook's other calls go on.
+                logger.exception("a call to a notebook met our own mistake")
+                call.refuse(Observation(problem=f"Our own mistake, please report it: {type(error).__name__}: {error}"))
             finally:
                 self.current = None
         if call.observation is not None:
