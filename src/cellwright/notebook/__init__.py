@@ -32,10 +32,7 @@ from cellwright.notebook.marimo_check import Finding, check
 from cellwright.notebook.marimo_graph import graph
 from cellwright.notebook.prompt_summary import Outcome, Status, summary
 from cellwright.notebook.render import render
-from cellwright.notebook.syntax_trees import take_turns
 from cellwright.notebook.text_budget import clip, estimate_tokens
-
-take_turns()
 
 __all__ = [
     "DEFAULT_NAME",

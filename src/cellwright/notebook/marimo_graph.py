@@ -28,10 +28,13 @@ from marimo._types.ids import CellId_t
 from cellwright.ids import CellId
 from cellwright.notebook.dataflow import CodeProblem, Graph, Node, find_cycles
 from cellwright.notebook.document import Document
-from cellwright.notebook.syntax_trees import TURN
+from cellwright.notebook.syntax_trees import TURN, take_turns
 
 _ANY_CELL: Final = CellId_t("cell")
 _STAR_IMPORT: Final = re.compile(r"^line (?P<line>\d+|\.\.\.) SyntaxError: ")
+
+# Marimo parses in whichever thread it is called.
+take_turns()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
