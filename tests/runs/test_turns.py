@@ -17,31 +17,38 @@ def entry(run: str, person: str = "ada", *, notebook: str = "", priority: int = 
 FIVE = TurnLimits(at_once=5, per_person=3)
 
 
+def turns_of(waiting: list[Entry], going: list[Entry], idle: Collection[str], limits: TurnLimits) -> tuple[str, ...]:
+    """The runs that may begin, by name."""
+    names = {each.came: each.run for each in waiting}
+    assert len(names) == len(waiting)
+    return tuple(names[came] for came in next_turns(waiting, going, idle, limits))
+
+
 def test_nobody_gets_more_than_their_share_while_others_wait() -> None:
     waiting = [entry(f"a{number}", came=number) for number in range(4)] + [entry("b", "bob", came=9)]
-    assert next_turns(waiting, [], (), TurnLimits(at_once=2, per_person=9)) == ("a0", "b")
+    assert turns_of(waiting, [], (), TurnLimits(at_once=2, per_person=9)) == ("a0", "b")
 
 
 def test_higher_priority_comes_first_among_ones_own() -> None:
     waiting = [entry("slow", came=1), entry("quick", came=2, priority=5)]
-    assert next_turns(waiting, [], (), TurnLimits(at_once=1)) == ("quick",)
+    assert turns_of(waiting, [], (), TurnLimits(at_once=1)) == ("quick",)
 
 
 def test_a_person_has_a_limit_of_their_own() -> None:
     waiting = [entry(f"a{number}", came=number) for number in range(9)]
-    assert next_turns(waiting, [], (), FIVE) == ("a0", "a1", "a2")
+    assert turns_of(waiting, [], (), FIVE) == ("a0", "a1", "a2")
 
 
 def test_runs_that_wait_for_a_person_make_room() -> None:
     going = [entry(f"a{number}") for number in range(3)]
-    assert next_turns([entry("next")], going, (), FIVE) == ()
-    assert next_turns([entry("next")], going, ("a1",), FIVE) == ("next",)
+    assert turns_of([entry("next")], going, (), FIVE) == ()
+    assert turns_of([entry("next")], going, ("a1",), FIVE) == ("next",)
 
 
 def test_two_runs_never_get_one_notebook_at_the_same_time() -> None:
     waiting = [entry("one", notebook="/n.py", came=1), entry("two", "bob", notebook="/n.py", came=2)]
-    assert next_turns(waiting, [], (), FIVE) == ("one",)
-    assert next_turns(waiting[1:], waiting[:1], ("one",), FIVE) == ()
+    assert turns_of(waiting, [], (), FIVE) == ("one",)
+    assert turns_of(waiting[1:], waiting[:1], ("one",), FIVE) == ()
     assert "works on this notebook" in why_it_waits(waiting[1], waiting[:1], FIVE)
 
 
@@ -107,3 +114,32 @@ async def test_one_that_gives_up_waiting_is_forgotten() -> None:
                     scope.cancel()
         async with turns.take("three", goal("/b.py")):
             pass
+
+
+async def test_a_run_that_comes_again_while_its_last_attempt_ends_gets_its_turn() -> None:
+    async def note(_: str, __: str) -> None:
+        pass
+
+    async def nobody() -> Collection[str]:
+        return ()
+
+    turns = Turns(TurnLimits(), note=note, idle=nobody)
+    began, may_end, again = anyio.Event(), anyio.Event(), anyio.Event()
+
+    async def cut_off() -> None:
+        async with turns.take("r", goal("/n.py")):
+            began.set()
+            await may_end.wait()
+
+    async def resumed() -> None:
+        async with turns.take("r", goal("/n.py")):
+            again.set()
+
+    with anyio.fail_after(30):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(cut_off)
+            await began.wait()
+            tasks.start_soon(resumed)
+            await anyio.wait_all_tasks_blocked()
+            may_end.set()
+            await again.wait()

@@ -37,19 +37,19 @@ class Entry:
 
 def next_turns(
     waiting: Sequence[Entry], going: Sequence[Entry], idle: Collection[str], limits: TurnLimits
-) -> tuple[str, ...]:
-    """The runs that may begin now. `idle`: those among the going that wait for a person."""
+) -> tuple[int, ...]:
+    """The entries that may begin now, by how they came. `idle`: those among the going that wait for a person."""
     busy = Counter(entry.person for entry in going if entry.run not in idle)
     notebooks = {entry.notebook for entry in going}
     left = list(waiting)
-    chosen: list[str] = []
+    chosen: list[int] = []
     while left and sum(busy.values()) < limits.at_once:
         able = [each for each in left if each.notebook not in notebooks and busy[each.person] < limits.per_person]
         if not able:
             break
         first = min(able, key=lambda each: (busy[each.person], -each.priority, each.came))
         left.remove(first)
-        chosen.append(first.run)
+        chosen.append(first.came)
         busy[first.person] += 1
         notebooks.add(first.notebook)
     return tuple(chosen)
@@ -77,8 +77,9 @@ class Turns:
         self._limits = limits
         self._note = note
         self._idle = idle
-        self._waiting: dict[str, tuple[Entry, anyio.Event]] = {}
-        self._going: dict[str, Entry] = {}
+        self._waiting: dict[int, tuple[Entry, anyio.Event]] = {}
+        self._going: dict[int, Entry] = {}
+        """Both by how they came: a run that was cancelled and resumed may be here twice for a moment."""
         self._came = 0
 
     @asynccontextmanager
@@ -87,7 +88,7 @@ class Turns:
         self._came += 1
         entry = Entry(run=run, person=goal.person, notebook=goal.notebook, priority=goal.priority, came=self._came)
         turn = anyio.Event()
-        self._waiting[run] = (entry, turn)
+        self._waiting[entry.came] = (entry, turn)
         try:
             await self.look_again()
             if not turn.is_set():
@@ -95,8 +96,8 @@ class Turns:
             await turn.wait()
             yield
         finally:
-            self._waiting.pop(run, None)
-            self._going.pop(run, None)
+            self._waiting.pop(entry.came, None)
+            self._going.pop(entry.came, None)
             with anyio.CancelScope(shield=True):
                 await self.look_again()
 
@@ -106,7 +107,7 @@ class Turns:
             return
         idle = await self._idle() if self._going else ()
         waiting = [entry for entry, _ in self._waiting.values()]
-        for run in next_turns(waiting, list(self._going.values()), idle, self._limits):
-            entry, turn = self._waiting.pop(run)
-            self._going[run] = entry
+        for came in next_turns(waiting, list(self._going.values()), idle, self._limits):
+            entry, turn = self._waiting.pop(came)
+            self._going[came] = entry
             turn.set()

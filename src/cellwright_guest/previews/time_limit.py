@@ -5,8 +5,8 @@ being looked at, so a value costs two attribute writes and no system call. A lat
 `BaseException`. Code that swallows it gets it again, and from the second time on so fast that it lands inside the
 `except` clause too, until `_ATTEMPTS` are used up.
 
-What this cannot end: a loop inside C that never asks for signals (`sum(range(10**12))`), and code that takes
-SIGALRM for itself. The host's deadline and its kill handle are for those.
+What this cannot end for certain: code that swallows it on two levels, a loop inside C that never asks for signals
+(`sum(range(10**12))`), and code that takes SIGALRM for itself. The host's deadline and its kill handle are for those.
 """
 
 from __future__ import annotations
