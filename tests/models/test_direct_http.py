@@ -164,7 +164,10 @@ async def test_who_does_not_hear_an_answer_to_its_end_closes_the_connection(
 ) -> None:
     async with answering(_ENDLESS) as server, client() as http:
         await go(http, server.address)
-        await server.left.wait()
+        with anyio.move_on_after(30):
+            await server.left.wait()
+        assert server.left.is_set()
+        assert len(server.asked) == 1
 
 
 async def test_nobody_there_is_a_connect_error() -> None:

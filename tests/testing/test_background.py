@@ -62,7 +62,9 @@ def test_one_that_fails_says_so(server: ProviderServer, client: openai.OpenAI) -
     server.script(Fault("error-event"))
     begun = client.responses.create(model="any", input="x", background=True)
     server.wait_until(lambda server: client.responses.retrieve(begun.id).status == "failed")
-    assert client.responses.retrieve(begun.id).error is not None
+    error = client.responses.retrieve(begun.id).error
+    assert error is not None
+    assert (error.code, error.message) == ("server_error", "The server had an error.")
 
 
 def test_an_unknown_one_is_not_found(client: openai.OpenAI) -> None:

@@ -97,7 +97,8 @@ class Background:
             for number, event in enumerate(job.events):
                 if fault is not None and event.is_piece and pieces == fault.after_chunks:
                     if kind == "error-event":
-                        return job.move(status="failed")
+                        job.move(status="failed")
+                        return self._counter.tell()
                     if kind == "stall":
                         await self._wait(fault)
                 pieces += event.is_piece

@@ -105,7 +105,9 @@ async def test_what_changes_by_design_is_no_difference(verified: Verifier, writt
         "import altair\naltair.Chart(table).mark_bar().encode(x='a')",
         "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.gca()",
     )
-    await verified.proof(path)
+    proof = await verified.proof(path)
+    assert len(proof.cells) == 6
+    assert "2 runs" in proof.determinism
 
 
 # ── cells and checks ──

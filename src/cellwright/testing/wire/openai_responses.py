@@ -75,7 +75,7 @@ def response(reply: Reply, *, status: Status, is_background: bool = False) -> Js
         "created_at": reply.created,
         "status": status,
         "background": is_background,
-        "error": None,
+        "error": {"code": "server_error", "message": "The server had an error."} if status == "failed" else None,
         "incomplete_details": {"reason": reason} if status == "incomplete" else None,
         "instructions": None,
         "metadata": {},
