@@ -21,6 +21,7 @@ from cellwright.errors import UserError
 from cellwright.kernel import OpenNotebook
 from cellwright.notebook import CreateCell, check, read
 from cellwright.notebook.marimo_file import parse_notebook
+from cellwright.notebook.wording import variable_name
 from cellwright.runs.data_copies import copy_data
 from cellwright.runs.new_notebook import (
     DATA_CELL,
@@ -30,7 +31,6 @@ from cellwright.runs.new_notebook import (
     new_notebook_text,
     title_code,
     title_line,
-    variable_name,
 )
 
 Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import builtins
 import errno
-import json
-import keyword
 import os
 import secrets
-import unicodedata
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,19 +13,14 @@ from typing import Final
 
 from cellwright.errors import Defect, UserError
 from cellwright.notebook import CellConfig, CreateCell, Document, Edit, EditRefused, apply_edits, render
+from cellwright.notebook.wording import literal, markdown_text, variable_name
 
 DATA_CELL: Final = "data_files"
 """The name of the cell that knows where the data lies."""
 DATA_FOLDER: Final = "data"
 """Data from outside the project stands in this folder beside the notebook: mounted while it is made, copied later."""
 _COMMENT: Final = "# Every data file is reached through this cell: when files move, only this cell changes."
-_TAKEN: Final = frozenset({"mo", "marimo", "app", "data_folder", *dir(builtins), *keyword.softkwlist})
-_LONGEST_NAME: Final = 60
 _LONGEST_TITLE: Final = 150
-_MARKS: Final = str.maketrans(
-    {mark: f"\\{mark}" for mark in "`*_#$"} | {mark: f"&#{ord(mark)};" for mark in "\\[]{}|~"}
-    | {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,33 +95,6 @@ def data_code(data: Sequence[DataFile]) -> str:
     return "\n".join(lines)
 
 
-def variable_name(name: str, *, is_folder: bool = False, taken: Collection[str] = ()) -> str:
-    """A variable for a file of this name: `Sales Q3.CSV` is `sales_q3_csv`. Never one that is taken already."""
-    dot = "." in name.strip(".")
-    words = name if dot and not is_folder else f"{name}_{'folder' if is_folder else 'file'}"
-    plain = identifier(words) or "data_file"
-    candidate, number = plain, 1
-    while candidate in taken or candidate in _TAKEN:
-        number += 1
-        candidate = f"{plain}_{number}"
-    return candidate
-
-
-def identifier(words: str) -> str:
-    """The words as one lower-case name; empty when nothing in them can stand in a name.
-
-    Never with a leading underscore: marimo keeps such names inside their cell.
-    """
-    lowered = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", words).lower())
-    spaced = "".join(sign if f"a{sign}".isidentifier() and sign != "_" else " " for sign in lowered)
-    name = "_".join(spaced.split())[:_LONGEST_NAME].rstrip("_")
-    if name and not name.isidentifier():
-        name = f"data_{name}"
-    if keyword.iskeyword(name):
-        name = f"{name}_"
-    return name if name.isidentifier() and unicodedata.normalize("NFKC", name) == name else ""
-
-
 def title_line(words: str) -> str:
     """One printable line of it."""
     line = "".join(sign if sign.isprintable() else " " for sign in words)
@@ -142,16 +106,6 @@ def title_code(line: str, below: str = "") -> str:
     """The markdown cell of a title, as marimo's editor writes it. The words show as they are: no markup, no formula."""
     text = f"# {markdown_text(line)}" + (f"\n\n{markdown_text(below)}" if below else "")
     return f'mo.md(r"""\n{text}\n""")'
-
-
-def markdown_text(words: str) -> str:
-    """Words that mean nothing but themselves in marimo's markdown, and do not end a raw string."""
-    return words.translate(_MARKS).replace('"""', "&quot;&quot;&quot;")
-
-
-def literal(text: str) -> str:
-    """The text as Python writes it, in double quotes where that is easy to read."""
-    return json.dumps(text, ensure_ascii=False) if text.replace("\n", "").isprintable() else repr(text)
 
 
 # ── its file ──

@@ -16,8 +16,9 @@ from cellwright.notebook import (
     Edit,
     RenameCell,
 )
+from cellwright.notebook.wording import identifier
 from cellwright.runs.cell_reading import Reading, read_cell
-from cellwright.runs.new_notebook import identifier, title_code, title_line
+from cellwright.runs.new_notebook import title_code, title_line
 from cellwright.runs.plan import Plan
 from cellwright.runs.plots import plots_in, what_lacks
 
