@@ -51,14 +51,14 @@ def report(folder: Path) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("point", "visit"),
     [
-        (CrashPoint.STEP_CHECKED, 4),
+        pytest.param(CrashPoint.STEP_CHECKED, 4, marks=pytest.mark.slow),
         (CrashPoint.STEP_WORKED, 3),
-        (CrashPoint.STEP_COMMITTING, 5),
-        (CrashPoint.STEP_COMMITTED, 9),
-        (CrashPoint.EFFECT_INTENDED, 1),
+        pytest.param(CrashPoint.STEP_COMMITTING, 5, marks=pytest.mark.slow),
+        pytest.param(CrashPoint.STEP_COMMITTED, 9, marks=pytest.mark.slow),
+        pytest.param(CrashPoint.EFFECT_INTENDED, 1, marks=pytest.mark.slow),
         (CrashPoint.EFFECT_INTENDED, 2),
         (CrashPoint.EFFECT_HAPPENED, 1),
-        (CrashPoint.EFFECT_HAPPENED, 2),
+        pytest.param(CrashPoint.EFFECT_HAPPENED, 2, marks=pytest.mark.slow),
     ],
 )
 async def test_an_agent_killed_again_and_again_does_and_pays_everything_once(

@@ -24,8 +24,8 @@ __all__ = ["forker", "gateway"]
 
 ANYWHERE = [
     pytest.param(CrashPoint.STEP_WORKED, "tool apply", id="inside the call that failed, or right behind it"),
-    pytest.param(CrashPoint.STEP_COMMITTED, "mend 1", id="between the decision and the call"),
-    pytest.param(CrashPoint.EFFECT_INTENDED, "mend 1", id="inside the call, before its effect"),
+    pytest.param(CrashPoint.STEP_COMMITTED, "mend 1", id="between the decision and the call", marks=pytest.mark.slow),
+    pytest.param(CrashPoint.EFFECT_INTENDED, "mend 1", id="inside the call, before its effect", marks=pytest.mark.slow),
     pytest.param(CrashPoint.EFFECT_HAPPENED, "mend 1", id="inside the call, behind its effect"),
 ]
 
@@ -35,6 +35,13 @@ def turns(house: House) -> list[str]:
     memory: dict[str, Any] = json.loads((house.home / "desk.json").read_text())
     assert memory["pending"] is None
     return [turn["key"] for turn in memory["turns"]]
+
+
+POINTS = [
+    pytest.param(CrashPoint.STEP_COMMITTED, marks=pytest.mark.slow),
+    pytest.param(CrashPoint.EFFECT_INTENDED, marks=pytest.mark.slow),
+    CrashPoint.EFFECT_HAPPENED,
+]
 
 
 @pytest.mark.parametrize(("point", "behind"), ANYWHERE)
@@ -64,7 +71,7 @@ async def test_a_mend_that_is_killed_is_taken_up_again_and_done_once(
     assert report(where.parent)["outcome"] == "finished"
 
 
-@pytest.mark.parametrize("point", [CrashPoint.STEP_COMMITTED, CrashPoint.EFFECT_INTENDED, CrashPoint.EFFECT_HAPPENED])
+@pytest.mark.parametrize("point", POINTS)
 async def test_a_mend_killed_while_it_looks_closer_leaves_no_cell_behind(
     house: House,
     where: Path,
@@ -90,7 +97,7 @@ async def test_a_mend_killed_while_it_looks_closer_leaves_no_cell_behind(
     assert report(where.parent)["outcome"] == "finished"
 
 
-@pytest.mark.parametrize("point", [CrashPoint.STEP_COMMITTED, CrashPoint.EFFECT_INTENDED, CrashPoint.EFFECT_HAPPENED])
+@pytest.mark.parametrize("point", POINTS)
 async def test_leave_that_was_given_counts_in_the_next_process_too(
     house: House,
     where: Path,

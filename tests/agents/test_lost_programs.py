@@ -174,7 +174,7 @@ def age(where: Path) -> None:
     rewrite(where, "program s1c1 %", older)
 
 
-@pytest.mark.parametrize("visit", [1, 3, 4])
+@pytest.mark.parametrize("visit", [pytest.param(1, marks=pytest.mark.slow), 3, pytest.param(4, marks=pytest.mark.slow)])
 async def test_a_program_whose_state_nobody_can_read_is_replayed_and_no_call_is_made_again(
     house: House, where: Path, forker: Forker, gateway: Models, visit: int
 ) -> None:

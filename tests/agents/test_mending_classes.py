@@ -287,6 +287,7 @@ async def test_a_missing_package_is_asked_for_once_and_installed_by_the_real_too
     assert decided(where) == [["missing-package"]]
 
 
+@pytest.mark.slow
 async def test_a_package_that_does_not_help_is_not_installed_again_and_the_model_is_told(
     house: House, where: Path, opened: Opener, settings: Settings
 ) -> None:

@@ -164,11 +164,11 @@ seen.append(await add())
 @pytest.mark.parametrize(
     ("point", "visit"),
     [
-        (CrashPoint.STEP_WORKED, 4),
-        (CrashPoint.STEP_COMMITTED, 5),
+        pytest.param(CrashPoint.STEP_WORKED, 4, marks=pytest.mark.slow),
+        pytest.param(CrashPoint.STEP_COMMITTED, 5, marks=pytest.mark.slow),
         (CrashPoint.EFFECT_INTENDED, 2),
         (CrashPoint.EFFECT_HAPPENED, 3),
-        (CrashPoint.EFFECT_HAPPENED, 4),
+        pytest.param(CrashPoint.EFFECT_HAPPENED, 4, marks=pytest.mark.slow),
     ],
 )
 async def test_a_program_killed_in_the_middle_goes_on_there_and_each_effect_happens_once(

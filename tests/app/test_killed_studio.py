@@ -131,6 +131,7 @@ async def test_a_studio_opened_again_after_two_kills_has_done_everything_once(
     assert git(path.parent, "log", "--format=%s", "cellwright/birds").splitlines() == ["Count heavy birds", "begin"]
 
 
+@pytest.mark.slow
 async def test_a_person_may_answer_while_no_process_is_there_and_the_next_one_goes_on(
     house: House, where: Path, project: Callable[..., Path], internet: World, forker: Workers
 ) -> None:

@@ -29,6 +29,7 @@ def test_runs_are_among_the_scenarios() -> None:
     assert {"runs-first-event", "runs-overhead", "runs-at-once"} <= set(SCENARIOS)
 
 
+@pytest.mark.slow
 async def test_a_run_is_delivered_and_the_journal_tells_what_each_part_took(house: RunHouse) -> None:
     house.provider.forget()
     house.plays()

@@ -278,6 +278,7 @@ def test_a_run_at_a_terminal_asks_there_and_ctrl_c_twice_stops_it(person: Person
     assert "With or without the zero?" in person.cellwright("runs", "watch", "last", code=4).stderr
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_without_anybody_waiting_for_it(person: Person) -> None:
     person.provider.script(*SUM)
     started = person.json("run", WORDS, *MODEL, "--detach", "--notebook", "mine.py")

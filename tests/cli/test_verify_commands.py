@@ -70,6 +70,7 @@ def test_a_verified_notebook_has_a_proof_that_holds_until_something_changes(
     assert "hint:" in tampered.stderr
 
 
+@pytest.mark.slow
 def test_a_package_that_would_be_another_today_is_named(
     home: Path, write_notebook: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

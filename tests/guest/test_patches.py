@@ -573,6 +573,7 @@ def test_an_unwatched_kernel_with_lean_hooks_computes_the_same_and_tells_nothing
     assert unwatched.notifications == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("patch", patches.PATCHES, ids=lambda patch: patch.name)
 def test_each_patch_alone_changes_nothing_that_can_be_seen(patch: patches.Patch) -> None:
     scripts = (failing, disabling, cycles, states, elements)
@@ -642,6 +643,7 @@ def _edited(edits: list[tuple[str, Any]]) -> Script:
     return script
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(edits=st.lists(_edit, min_size=1, max_size=8), mode=st.sampled_from(MODES), watched=st.booleans())
 def test_random_edits_leave_patched_and_stock_kernels_alike(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,12 +12,21 @@ from tests.house.documents import read_blocks, run_page, script_of
 from tests.house.places import ROOT, pages
 
 
-def runnable() -> list[Path]:
+LONG = {"docs/models.md", "docs/notebooks.md", "docs/sandbox.md", "docs/verify.md"}
+"""Pages that take more than a quarter of a minute."""
+
+
+def runnable() -> list[Any]:
     """Pages with something to run; a page without is only prose."""
-    return [page for page in pages() if any(map(script_of, read_blocks(page.read_text(encoding="utf-8"))))]
+    found = [page for page in pages() if any(map(script_of, read_blocks(page.read_text(encoding="utf-8"))))]
+    return [_case(page, page.relative_to(ROOT).as_posix()) for page in found]
 
 
-@pytest.mark.parametrize("page", runnable(), ids=lambda page: page.relative_to(ROOT).as_posix())
+def _case(page: Path, name: str) -> Any:
+    return pytest.param(page, id=name, marks=[pytest.mark.slow] if name in LONG else [])
+
+
+@pytest.mark.parametrize("page", runnable())
 def test_the_blocks_of_a_page_do_what_it_says(page: Path, tmp_path: Path) -> None:
     project = tmp_path / "project"
     shutil.copytree(ROOT / "examples", project / "examples", ignore=shutil.ignore_patterns("__*__"))

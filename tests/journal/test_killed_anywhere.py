@@ -128,6 +128,7 @@ def test_a_run_killed_at_each_kind_of_point_gives_the_same_result(
     assert kill_and_go_on(warm, fresh_sqlite, tmp_path, *ONE_AFTER_ANOTHER) == undisturbed["result"]
 
 
+@pytest.mark.slow
 def test_a_run_killed_on_postgres_gives_the_same_result(
     warm: Warm, fresh_postgres: str, tmp_path: Path, undisturbed: dict[str, Any]
 ) -> None:

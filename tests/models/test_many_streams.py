@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import anyio
+import pytest
 
 from cellwright.models.client import Models
 from cellwright.models.launching import Launch, connect_or_start, running_pid
@@ -27,6 +28,7 @@ TEXTS = [" ".join(f"{stream}·{word}" for word in range(WORDS)) for stream in ra
 SECONDS = 40
 
 
+@pytest.mark.slow
 def test_two_hundred_streams_at_once_lose_no_token(tmp_path: Path) -> None:
     used = Tokens(input_tokens=1, output_tokens=WORDS)
     with ProviderProcess.running() as provider, gateway(tmp_path / "home", provider) as home:

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 from collections.abc import AsyncGenerator, Generator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,7 @@ POINTS = [
     (CrashPoint.RUN_ENDING, 1),
     (CrashPoint.RUN_TOLD, 4),
 ]
-SAMPLE = {(CrashPoint.STEP_WORKED, 12), (CrashPoint.EFFECT_HAPPENED, 1), (CrashPoint.CHILD_ENDED, 3)}
+SAMPLE = {(CrashPoint.EFFECT_HAPPENED, 1), (CrashPoint.CHILD_ENDED, 3)}
 
 
 @pytest.fixture(scope="module")
@@ -94,6 +95,7 @@ async def test_a_run_killed_at_any_point_delivers_the_same_and_does_everything_o
     expect_all_done_once(house, project)
 
 
+@pytest.mark.slow
 async def test_a_run_killed_again_and_again_gets_a_little_further_each_time(
     house: House, project: Path, cache: Path, forker: Forker, gateway: Models
 ) -> None:
@@ -147,7 +149,9 @@ def _kill(whom: str) -> None:
     assert kernels
     for zygote, inside in kernels.items():
         for process in [zygote] if whom == "zygote" else inside:
-            os.kill(process.pid, signal.SIGKILL)
+            # One may be gone already, with another that was killed before it.
+            with suppress(ProcessLookupError):
+                os.kill(process.pid, signal.SIGKILL)
 
 
 async def test_a_gateway_that_dies_in_flight_asks_before_it_pays_again(

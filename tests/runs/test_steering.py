@@ -225,6 +225,7 @@ async def test_another_goal_in_the_middle_is_planned_for_and_what_was_done_stays
         assert "Do one: done" in again
 
 
+@pytest.mark.slow
 async def test_two_runs_on_two_notebooks_go_on_side_by_side(house: House, project: Path, cache: Path) -> None:
     (project / "other.py").write_text(notebook_source("import marimo as mo"))
     async with open_factory(house, project, cache) as factory:
@@ -274,6 +275,7 @@ async def test_a_stopped_run_hands_over_what_it_has(house: House, project: Path,
         assert "first = 1" in factory.notebook()
 
 
+@pytest.mark.slow
 async def test_a_cancelled_run_can_be_resumed(house: House, project: Path, cache: Path) -> None:
     async with open_factory(house, project, cache) as factory:
         factory.script(plan(task()), Fault("slow-first-byte", answer=finish("45")), finish("45."))
@@ -289,6 +291,7 @@ async def test_a_cancelled_run_can_be_resumed(house: House, project: Path, cache
         assert (delivery.why, delivery.status) == ("", "done")
 
 
+@pytest.mark.slow
 async def test_a_failed_task_of_an_ended_run_is_retried_in_a_run_that_goes_on_from_there(
     house: House, project: Path, cache: Path
 ) -> None:

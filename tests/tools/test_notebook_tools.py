@@ -235,7 +235,14 @@ async def test_whether_an_apply_happened_is_found_in_the_notebook(opened: Opener
 
 
 @pytest.mark.parametrize(
-    "point", [DeskPoint.BEGUN, DeskPoint.RAN, DeskPoint.SAVED, DeskPoint.REMEMBERED, CrashPoint.EFFECT_HAPPENED]
+    "point",
+    [
+        pytest.param(DeskPoint.BEGUN, marks=pytest.mark.slow),
+        DeskPoint.RAN,
+        DeskPoint.SAVED,
+        pytest.param(DeskPoint.REMEMBERED, marks=pytest.mark.slow),
+        pytest.param(CrashPoint.EFFECT_HAPPENED, marks=pytest.mark.slow),
+    ],
 )
 async def test_an_agent_killed_inside_apply_goes_on_with_each_edit_made_once(
     where: Path, write_notebook: Callable[..., Path], point: DeskPoint | CrashPoint

@@ -96,6 +96,7 @@ async def test_a_no_installs_nothing_and_the_agent_reads_why(opened: Opener, set
             assert not (settings.cache / "environments").exists()
 
 
+@pytest.mark.slow
 async def test_a_rule_that_names_packages_asks_nobody_and_what_cannot_be_had_is_an_error(
     opened: Opener, settings: Settings, where: Path
 ) -> None:

@@ -324,6 +324,7 @@ async def test_only_what_the_header_asks_for_is_there(verified_with_wheels: Veri
     assert [one async for one in anyio.Path(fresh).iterdir()] == []
 
 
+@pytest.mark.slow
 async def test_checks_run_with_pytest_or_without_whichever_the_header_gives(
     verified_with_wheels: Verifier, written: Write
 ) -> None:
