@@ -11,7 +11,6 @@ import pytest
 from tests.house.documents import read_blocks, run_page, script_of
 from tests.house.places import ROOT, pages
 
-
 LONG = {"docs/models.md", "docs/notebooks.md", "docs/sandbox.md", "docs/verify.md"}
 """Pages that take more than a quarter of a minute."""
 
