@@ -1,0 +1,292 @@
+"""Dates out of text: which ways of writing occur, which is day and which is month, what no calendar has."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from cellwright_guest.profiling.numbers import as_mask
+from cellwright_guest.profiling.typed import Codes, Floats, Mask, compute, encode, spread
+
+_MONTHS: Final = (
+    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
+    "december",
+)  # fmt: skip
+_SHORT_MONTHS: Final = tuple(month[:3] for month in _MONTHS)
+_DAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_LONGEST: Final = 40
+_MOST_SHAPES: Final = 400
+_MOST_FORMATS: Final = 8
+_WORD: Final = re.compile(r"[A-Za-z]+")
+_TIME: Final = re.compile(
+    r"(?P<join>T| +)99?:99(?P<seconds>:99(?P<fraction>\.9{1,9})?)?(?P<half> ?%p)?(?P<zone> ?(?:%z|UTC|GMT))?$"
+)
+_CLOCK: Final = re.compile(r"99?:99(?P<seconds>:99(?P<fraction>\.9{1,9})?)?(?P<half> ?%p)?$")
+_DATES: Final[tuple[tuple[re.Pattern[str], tuple[str, ...]], ...]] = tuple(
+    (re.compile(pattern + "$"), formats)
+    for pattern, formats in (
+        (r"9999(?P<s>[-/.])99?(?P=s)99?", ("%Y{s}%m{s}%d",)),
+        (r"99?(?P<s>[-/.])99?(?P=s)9999", ("%d{s}%m{s}%Y", "%m{s}%d{s}%Y")),
+        (r"99?(?P<s>[/.])99?(?P=s)99", ("%d{s}%m{s}%y", "%m{s}%d{s}%y")),
+        (r"99999999", ("%Y%m%d",)),
+        (r"9999(?P<s>[-/])99", ("%Y{s}%m",)),
+        (r"99(?P<s>[-/])9999", ("%m{s}%Y",)),
+        (r"99?(?P<s>-|/| |\. )(?P<m>%[bB])(?P<t>-|/|,? )9999", ("%d{s}{m}{t}%Y",)),
+        (r"99?(?P<s>-|/| )(?P<m>%[bB])(?P=s)99", ("%d{s}{m}{s}%y",)),
+        (r"(?P<m>%[bB])(?P<s> |-)99?(?P<t>, | |-|,)9999", ("{m}{s}%d{t}%Y",)),
+        (r"(?P<m>%[bB])(?P<s> |-|/)9999", ("{m}{s}%Y",)),
+        (r"9999(?P<s>-|/| )(?P<m>%[bB])(?P=s)99?", ("%Y{s}{m}{s}%d",)),
+    )
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DateText:
+    """Texts read as dates."""
+
+    seconds: Floats
+    """Since 1970; not-a-number where the text is no date."""
+    looks: Mask
+    """It is written like a date of this column; if `seconds` has none, no calendar has that day."""
+    formats: tuple[tuple[str, int], ...]
+    """`strptime` formats with the rows they read, the commonest first."""
+    has_times: bool
+    ambiguity: str = ""
+    """Why day and month may be confused, and which reading was taken; empty: they cannot be."""
+    is_contradictory: bool = False
+    """Both readings of day and month occur for certain."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Shape:
+    """One way of writing, of one width of digits."""
+
+    formats: tuple[str, ...]
+    """One, or day first and month first."""
+    has_time: bool
+
+
+def read_dates(texts: Any, counts: Codes, *, is_day_first: bool | None = None) -> DateText | None:
+    """The texts (trimmed, a pyarrow array) as dates; None where hardly any is one."""
+    shapes = _sampled_shapes(texts)
+    if sum(shape is not None for shape in shapes) * 4 < len(shapes):
+        return None
+    alike = _read_alike(texts, counts, shapes)
+    if alike is not None:
+        return alike
+    encoded = encode(
+        compute.replace_substring_regex(compute.utf8_slice_codeunits(texts, 0, _LONGEST + 1), "[0-9]", "9")
+    )
+    if len(encoded.distinct) > _MOST_SHAPES:
+        return None
+    shapes = [_shape_of(text) for text in encoded.distinct.to_pylist()]
+    groups: dict[_Shape, list[int]] = {}
+    for code, shape in enumerate(shapes):
+        if shape is not None:
+            groups.setdefault(shape, []).append(code)
+    if not groups:
+        return None
+    reader = _Reader(texts=texts, counts=counts, is_day_first=is_day_first)
+    for shape, codes in groups.items():
+        reader.read(shape, np.isin(encoded.codes, codes))
+    return reader.answer()
+
+
+def read_clock(texts: Any) -> Floats | None:
+    """Times of day in seconds since midnight, where each text is one."""
+    some = texts.take(pa.array(spread(len(texts), 100))).to_pylist()
+    if sum(_CLOCK.match(_with_words(re.sub("[0-9]", "9", text[:30]))) is not None for text in some) * 2 < len(some):
+        return None
+    shapes = encode(compute.replace_substring_regex(compute.utf8_slice_codeunits(texts, 0, 30), "[0-9]", "9"))
+    if len(shapes.distinct) > 24:
+        return None
+    tokens = [_CLOCK.match(_with_words(text)) for text in shapes.distinct.to_pylist()]
+    seconds = np.full(len(texts), np.nan)
+    for code, token in enumerate(tokens):
+        if token is not None:
+            of_shape = shapes.codes == code
+            seconds[of_shape] = _parse(texts.filter(pa.array(of_shape)), _clock_format(token)) % 86400
+    return seconds if np.isfinite(seconds).any() else None
+
+
+def _sampled_shapes(texts: Any) -> list[_Shape | None]:
+    """A cheap look at a few before all are taken apart."""
+    some = texts.take(pa.array(spread(len(texts), 200))).to_pylist()
+    return [_shape_of(re.sub("[0-9]", "9", text[: _LONGEST + 1])) for text in some]
+
+
+def _read_alike(texts: Any, counts: Codes, shapes: Sequence[_Shape | None]) -> DateText | None:
+    """The short way, where one format reads every text; None: it does not."""
+    shape = shapes[0] if len(set(shapes)) == 1 else None
+    if shape is None or len(shape.formats) != 1:
+        return None
+    (form,) = shape.formats
+    seconds = _parse(texts, form)
+    if np.isnan(seconds).any():
+        return None
+    looks = np.ones(len(texts), bool)
+    return DateText(seconds=seconds, looks=looks, formats=((form, int(counts.sum())),), has_times=shape.has_time)
+
+
+def _with_words(shape: str) -> str:
+    """Names of months as `%b` or `%B`, halves of the day as `%p`, zones as `%z`; names of days as `%a` or `%A`."""
+
+    def token(match: re.Match[str]) -> str:
+        word = match[0].lower()
+        if word in _SHORT_MONTHS:
+            return "%b"
+        if word in _MONTHS:
+            return "%B"
+        if word in ("am", "pm"):
+            return "%p"
+        if word in _DAYS:
+            return "%A"
+        return "%a" if word in {day[:3] for day in _DAYS} else match[0]
+
+    named = re.sub(r"(?<=\d)Z$", "%z", re.sub(r"( ?)[+-]99:?99$", r"\1%z", shape) if ":" in shape else shape)
+    return re.sub(r"(?<![%A-Za-z])[A-Za-z]+", token, named)
+
+
+def _shape_of(text: str) -> _Shape | None:
+    if len(text) > _LONGEST or not text or "9" not in text:
+        return None
+    shape = _with_words(text)
+    weekday = re.match(r"%[aA],? ", shape)
+    lead = weekday[0] if weekday else ""
+    rest = shape[len(lead) :]
+    time = _TIME.search(rest)
+    day = rest[: time.start()] if time else rest
+    for pattern, formats in _DATES:
+        match = pattern.match(day)
+        if match:
+            tail = time["join"] + _clock_format(time) + (time["zone"] or "") if time else ""
+            written = tuple(lead + form.format(**match.groupdict()) + tail for form in formats)
+            return _Shape(formats=written, has_time=time is not None)
+    return None
+
+
+def _clock_format(match: re.Match[str]) -> str:
+    hours = "%I:%M" if match["half"] else "%H:%M"
+    return hours + (":%S" if match["seconds"] else "") + (".%f" if match["fraction"] else "") + (match["half"] or "")
+
+
+def _parse(texts: Any, form: str) -> Floats:
+    """Seconds since 1970 by one format; not-a-number where it does not fit."""
+    series = pd.Series(texts.to_pylist(), dtype=object)
+    parsed = pd.to_datetime(series, format=form, errors="coerce", utc=True).dt.tz_localize(None)
+    moments = parsed.to_numpy().astype("datetime64[us]")
+    seconds = moments.astype(np.int64) / 1e6
+    return np.where(np.isnat(moments), np.nan, seconds)
+
+
+class _Reader:
+    """Reads shape by shape, and keeps what was found."""
+
+    def __init__(self, *, texts: Any, counts: Codes, is_day_first: bool | None) -> None:
+        self._texts, self._counts, self._is_day_first = texts, counts, is_day_first
+        self._seconds = np.full(len(texts), np.nan)
+        self._looks = np.zeros(len(texts), bool)
+        self._formats: dict[str, int] = {}
+        self._has_times = False
+        self._ambiguity = ""
+        self._is_contradictory = False
+
+    def read(self, shape: _Shape, mask: Mask) -> None:
+        """All texts of one shape."""
+        texts = self._texts.filter(pa.array(mask))
+        self._looks |= mask
+        self._has_times |= shape.has_time
+        if len(shape.formats) == 1:
+            self._keep(shape.formats[0], mask, _parse(texts, shape.formats[0]))
+            return
+        day_first, month_first = (_parse(texts, form) for form in shape.formats)
+        first, why = self._which_first(shape, texts, day_first, month_first)
+        order = (0, 1) if first else (1, 0)
+        readings = (day_first, month_first)
+        best = readings[order[0]]
+        self._keep(shape.formats[order[0]], mask, best)
+        left = np.isnan(best) & ~np.isnan(readings[order[1]])
+        if left.any():
+            self._is_contradictory = True
+            both = np.flatnonzero(mask)[left]
+            remaining = np.zeros(len(mask), bool)
+            remaining[both] = True
+            self._keep(shape.formats[order[1]], remaining, readings[order[1]][left])
+        self._ambiguity = self._ambiguity or why
+
+    def _keep(self, form: str, mask: Mask, seconds: Floats) -> None:
+        self._seconds[mask] = seconds
+        read = int(self._counts[mask][~np.isnan(seconds)].sum())
+        if read:
+            self._formats[form] = self._formats.get(form, 0) + read
+
+    def _which_first(self, shape: _Shape, texts: Any, day_first: Floats, month_first: Floats) -> tuple[bool, str]:
+        only_day = np.isnan(month_first) & ~np.isnan(day_first)
+        only_month = np.isnan(day_first) & ~np.isnan(month_first)
+        if only_day.any() and only_month.any():
+            first = int(only_day.sum()) >= int(only_month.sum())
+            words = "day first" if first else "month first"
+            return (
+                first,
+                f"some can only be read day first and some only month first; the others were read {words}",
+            )
+        if only_day.any() or only_month.any():
+            return bool(only_day.any()), ""
+        return _by_clues(shape, texts, day_first, month_first, self._is_day_first)
+
+    def answer(self) -> DateText | None:
+        """What was found, all shapes together."""
+        if not self._formats:
+            return None
+        ranked = sorted(self._formats.items(), key=lambda pair: (-pair[1], pair[0]))[:_MOST_FORMATS]
+        return DateText(
+            seconds=self._seconds,
+            looks=self._looks,
+            formats=tuple(ranked),
+            has_times=self._has_times,
+            ambiguity=self._ambiguity,
+            is_contradictory=self._is_contradictory,
+        )
+
+
+def _by_clues(
+    shape: _Shape, texts: Any, day_first: Floats, month_first: Floats, is_day_first: bool | None
+) -> tuple[bool, str]:
+    """Day first or not where every value could be both, and why; deterministic."""
+    if "." in shape.formats[0]:
+        return True, ""
+    if is_day_first is not None:
+        words = "day first" if is_day_first else "month first"
+        return is_day_first, f"every value could be both; another column of the table settles it: {words}"
+    pairs = [re.findall(r"\d+", text)[:2] for text in texts.take(pa.array(spread(len(texts), 500))).to_pylist()]
+    first, second = ({int(pair[side]) for pair in pairs} for side in (0, 1))
+    if len(pairs) > 2 and first == {1} and len(second) > 1:
+        return True, "every value could be both; read day first, as all are then the first of a month"
+    if len(pairs) > 2 and second == {1} and len(first) > 1:
+        return False, "every value could be both; read month first, as all are then the first of a month"
+    in_order = [_is_rising(reading) for reading in (day_first, month_first)]
+    if in_order[0] != in_order[1]:
+        words = "day first" if in_order[0] else "month first"
+        return in_order[0], f"every value could be both; read {words}, as the rows are then in order of time"
+    return False, "every value could be both and nothing in the file decides it; read month first, as pandas does"
+
+
+def _is_rising(seconds: Floats) -> bool:
+    known = seconds[~np.isnan(seconds)]
+    return len(known) > 2 and bool((np.diff(known) >= 0).all())
+
+
+def families_of(formats: Sequence[str]) -> tuple[str, ...]:
+    """Formats without their times: what makes two ways of writing a date truly different."""
+    return tuple(dict.fromkeys(re.split(r"[T ]+%[HI]", form)[0].replace("%B", "%b") for form in formats))
+
+
+def has_eight_digits(texts: Any) -> Mask:
+    """Whether each text is written as eight digits only."""
+    return as_mask(compute.match_substring_regex(texts, "^[0-9]{8}$"))

@@ -1,0 +1,291 @@
+"""Columns by which tables can be joined: their values overlap, and their names do not speak against it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any, Final, Literal
+
+import numpy as np
+import numpy.typing as npt
+from pandas.core.util.hashing import hash_array
+
+from cellwright_guest.profiling.columns import Studied
+from cellwright_guest.profiling.meanings import words_of
+from cellwright_guest.profiling.records import Join
+from cellwright_guest.profiling.typed import Mask, compute, spread
+from cellwright_guest.profiling.wording import named, percent, quoted, sentence
+
+Hashes = npt.NDArray[np.uint64]
+Need = Literal["spaces", "case", "zeros"]
+Relation = Literal["one-to-one", "many-to-one", "one-to-many", "many-to-many"]
+_LEVELS: Final[tuple[tuple[Need, ...], ...]] = (
+    (),
+    ("spaces",),
+    ("spaces", "case"),
+    ("zeros",),
+    ("spaces", "case", "zeros"),
+)
+_GENERIC: Final = frozenset(
+    {"id", "ids", "key", "code", "nr", "no", "number", "name", "uuid", "pk", "fk", "ref", "num"}
+)
+_MOST_SIDES: Final = 16
+_FIRST_LOOK: Final = 300
+_MOST_DISTINCT: Final = 300_000
+_MOST_JOINS: Final = 20
+_MOST_PER_PAIR: Final = 3
+
+
+@dataclass(slots=True, kw_only=True)
+class Side:
+    """A column that may take part in a join."""
+
+    table: str
+    studied: Studied
+    there: npt.NDArray[np.intp]
+    """Codes that occur."""
+    hashes: dict[tuple[Need, ...], Hashes] = field(default_factory=dict[tuple[Need, ...], Hashes])
+    in_order: dict[tuple[Need, ...], Hashes] = field(default_factory=dict[tuple[Need, ...], Hashes])
+
+    @property
+    def name(self) -> str:
+        """The column's name."""
+        return self.studied.column.name
+
+    def at(self, level: tuple[Need, ...]) -> Hashes:
+        """One number for each different value, levelled so far."""
+        if level not in self.hashes:
+            texts = level_texts(self.studied.typed.texts.take(self.there), level)
+            self.hashes[level] = hash_array(np.array(texts.to_pylist(), dtype=object), categorize=False)
+        return self.hashes[level]
+
+    def holds(self, wanted: Hashes, level: tuple[Need, ...]) -> Mask:
+        """Which of the wanted are among its values."""
+        if level not in self.in_order:
+            self.in_order[level] = np.sort(self.at(level))
+        known = self.in_order[level]
+        return known[np.minimum(np.searchsorted(known, wanted), len(known) - 1)] == wanted
+
+    def is_unique(self) -> bool:
+        """Whether each value occurs once."""
+        return self.studied.column.is_unique
+
+    def is_counting(self) -> bool:
+        """Small whole numbers without many holes: any two such columns overlap."""
+        numbers = self.studied.column.numbers
+        if self.studied.column.kind != "integer" or numbers is None:
+            return False
+        return numbers.greatest - numbers.least + 1 <= 3 * len(self.there) or numbers.greatest < 1000
+
+
+def level_texts(texts: Any, level: tuple[Need, ...]) -> Any:
+    """Texts (a pyarrow array) without what is to be levelled."""
+    if "spaces" in level:
+        texts = compute.utf8_trim_whitespace(texts)
+    if "case" in level:
+        texts = compute.utf8_lower(texts)
+    return compute.replace_substring_regex(texts, "^0+([0-9]+)$", r"\1") if "zeros" in level else texts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """Two sides with how well they fit."""
+
+    left: Side
+    right: Side
+    level: tuple[Need, ...]
+    left_coverage: float
+    right_coverage: float
+    likeness: float
+    """Of the names: 0 to 1."""
+
+    def score(self) -> float:
+        """The better the higher."""
+        overlap = self.left_coverage * len(self.left.there)
+        is_one = self.left.is_unique() or self.right.is_unique()
+        coverage = max(self.left_coverage, self.right_coverage)
+        return self.likeness + coverage + (0.7 if is_one else 0.0) + 0.1 * math.log10(1 + overlap)
+
+
+def find_joins(tables: Sequence[tuple[str, Sequence[Studied]]], *, is_sampled: bool) -> tuple[Join, ...]:
+    """The joins between all tables, the best first."""
+    sides = [(name, _sides(name, columns)) for name, columns in tables]
+    found: list[Candidate] = []
+    for (_, lefts), (_, rights) in combinations(sides, 2):
+        between = [candidate for left in lefts for right in rights if (candidate := _fit(left, right)) is not None]
+        between.sort(key=lambda candidate: -candidate.score())
+        found += _each_once(between)[:_MOST_PER_PAIR]
+    found.sort(key=lambda candidate: -candidate.score())
+    return tuple(_told(candidate, is_sampled=is_sampled) for candidate in found[:_MOST_JOINS])
+
+
+def _each_once(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Each column in its best join only: a second one is the same by other names."""
+    used: set[tuple[str, str]] = set()
+    kept: list[Candidate] = []
+    for candidate in candidates:
+        ends = {(side.table, side.name) for side in (candidate.left, candidate.right)}
+        if not ends & used:
+            used |= ends
+            kept.append(candidate)
+    return kept
+
+
+def _sides(table: str, columns: Sequence[Studied]) -> list[Side]:
+    able = [column for column in columns if _may_join(column)]
+    able.sort(key=lambda column: (column.column.meaning != "id", not column.column.is_unique))
+    return [
+        Side(table=table, studied=column, there=np.flatnonzero(column.typed.counts())) for column in able[:_MOST_SIDES]
+    ]
+
+
+def _may_join(studied: Studied) -> bool:
+    column = studied.column
+    if not 2 <= column.distinct <= _MOST_DISTINCT or column.kind not in ("text", "integer", "date"):
+        return False
+    if column.meaning in ("currency", "flag", "constant", "unknown"):
+        return False
+    return column.meaning != "text" or (column.texts is not None and column.texts.mean_words <= 5)
+
+
+def likeness_of(left: Side, right: Side) -> float:
+    """How much the names speak for a join: 1 the same, 0 nothing in common."""
+    one, other = _words(left.name), _words(right.name)
+    first, second = one - _GENERIC, other - _GENERIC
+    if not first and not second:
+        return 0.3 if one & other else 0.0
+    if not first or not second:
+        core, table = (second, left.table) if not first else (first, right.table)
+        return 1.0 if core & _words(table) else 0.0
+    if first == second:
+        return 1.0
+    if any(_abbreviates(a, b) for a in first for b in second) and len(first) == len(second) == 1:
+        return 0.8
+    return 0.5 if first <= second or second <= first else 0.0
+
+
+def _words(name: str) -> set[str]:
+    return {word[:-1] if len(word) > 3 and word.endswith("s") else word for word in words_of(name)}
+
+
+def _abbreviates(one: str, other: str) -> bool:
+    short, long = sorted((one, other), key=len)
+    return len(short) >= 3 and long.startswith(short)
+
+
+def _fit(left: Side, right: Side) -> Candidate | None:
+    kinds = {left.studied.column.kind, right.studied.column.kind}
+    likeness = likeness_of(left, right)
+    if "date" in kinds and (len(kinds) > 1 or likeness < 1.0):
+        return None
+    if "measure" in (left.studied.column.meaning, right.studied.column.meaning) and likeness < 0.8:
+        return None
+    if not _may_overlap(left, right, likeness):
+        return None
+    full = _coverages(left, right, _LEVELS[-1])
+    if not _is_worth(left, right, full, likeness):
+        return None
+    for level in _LEVELS:
+        reached = _coverages(left, right, level)
+        if min(reached[0] - full[0], reached[1] - full[1]) > -0.01:
+            one = Candidate(
+                left=left,
+                right=right,
+                level=level,
+                left_coverage=reached[0],
+                right_coverage=reached[1],
+                likeness=likeness,
+            )
+            return _turned(one)
+    return None
+
+
+def _coverages(left: Side, right: Side, level: tuple[Need, ...]) -> tuple[float, float]:
+    one, other = left.at(level), right.at(level)
+    return float(right.holds(one, level).mean()), float(left.holds(other, level).mean())
+
+
+def _may_overlap(left: Side, right: Side, likeness: float) -> bool:
+    """A cheap look at a few values, and none where the names speak against it already."""
+    if likeness < 0.8 and (left.is_counting() or right.is_counting()):
+        return False
+    if likeness < 0.8 and not (left.is_unique() or right.is_unique()):
+        return False
+    one, other = left.at(_LEVELS[-1]), right.at(_LEVELS[-1])
+    some, more = one[spread(len(one), _FIRST_LOOK)], other[spread(len(other), _FIRST_LOOK)]
+    return max(right.holds(some, _LEVELS[-1]).mean(), left.holds(more, _LEVELS[-1]).mean()) >= 0.05
+
+
+def _is_worth(left: Side, right: Side, coverages: tuple[float, float], likeness: float) -> bool:
+    """Whether the overlap is more than chance; the less the names agree, the more is asked of it."""
+    overlap = round(coverages[0] * len(left.there))
+    is_one = left.is_unique() or right.is_unique()
+    many = coverages[0] if right.is_unique() else coverages[1] if left.is_unique() else min(coverages)
+    if overlap < 2:
+        return False
+    if likeness >= 0.8:
+        return max(coverages) >= 0.2
+    if likeness >= 0.3:
+        return is_one and many >= 0.5
+    return is_one and many >= 0.8 and overlap >= 5
+
+
+def _turned(candidate: Candidate) -> Candidate:
+    """With the side that repeats on the left, so that the right one is looked up."""
+    if candidate.right.is_unique() or not candidate.left.is_unique():
+        return candidate
+    return Candidate(
+        left=candidate.right,
+        right=candidate.left,
+        level=candidate.level,
+        left_coverage=candidate.right_coverage,
+        right_coverage=candidate.left_coverage,
+        likeness=candidate.likeness,
+    )
+
+
+def _relation(candidate: Candidate) -> Relation:
+    match candidate.left.is_unique(), candidate.right.is_unique():
+        case True, True:
+            return "one-to-one"
+        case False, True:
+            return "many-to-one"
+        case True, False:
+            return "one-to-many"
+        case _:
+            return "many-to-many"
+
+
+def _told(candidate: Candidate, *, is_sampled: bool) -> Join:
+    left, right = candidate.left, candidate.right
+    one = f"{named(left.table)}.{named(left.name)}"
+    other = f"{named(right.table)}.{named(right.name)}"
+    there, back = (percent(100 * part, 100) for part in (candidate.left_coverage, candidate.right_coverage))
+    ways = f"{back} of its {len(right.there):,} the other way round"
+    says = f"{there} of the {len(left.there):,} values of {one} are in {other}, {ways}"
+    lost = _unmatched(candidate)
+    says += f"; not found: {quoted(lost)}" if lost else ""
+    needs = {"spaces": "spaces around", "case": "upper and lower case", "zeros": "leading zeros"}
+    if candidate.level:
+        says += f"; compared without regard for {', '.join(needs[need] for need in candidate.level)}"
+    says += "; both are samples" if is_sampled else ""
+    return Join(
+        left=left.table,
+        left_column=left.name,
+        right=right.table,
+        right_column=right.name,
+        left_coverage=round(candidate.left_coverage, 6),
+        right_coverage=round(candidate.right_coverage, 6),
+        relation=_relation(candidate),
+        says=sentence(says + "."),
+        needs=candidate.level,
+    )
+
+
+def _unmatched(candidate: Candidate) -> str:
+    """A value of the left side that the right one does not have."""
+    found = candidate.right.holds(candidate.left.at(candidate.level), candidate.level)
+    lost = np.flatnonzero(~found)
+    return candidate.left.studied.typed.text(int(candidate.left.there[lost[0]])) if len(lost) else ""

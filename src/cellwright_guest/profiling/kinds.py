@@ -1,0 +1,302 @@
+"""Which kind a column's values are, and how its text becomes them. Each different text is read once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from cellwright_guest.profiling import oddities_writing as writing
+from cellwright_guest.profiling.dates import DateText, has_eight_digits, read_clock, read_dates
+from cellwright_guest.profiling.null_words import ALWAYS, AMONG_OTHERS, stand_for_nothing
+from cellwright_guest.profiling.numbers import NumberText, as_mask, read_numbers
+from cellwright_guest.profiling.raw import RawColumn
+from cellwright_guest.profiling.records import Conversion, Kind
+from cellwright_guest.profiling.totals import TOTAL_WORDS
+from cellwright_guest.profiling.typed import NULL, Codes, Encoded, Floats, Mask, Typed, compute, encode
+
+_ENOUGH: Final = 0.95
+_LONGEST_READ: Final = 400
+_TRUE: Final = frozenset({"yes", "y", "true", "t", "ja", "j", "oui", "si", "sí", "on", "wahr", "vrai", "sim"})
+_FALSE: Final = frozenset({"no", "n", "false", "f", "nein", "non", "off", "falsch", "faux", "não"})
+_MOST_EXACT: Final = 2.0**53
+_FIRST_DAY, _LAST_DAY = -2_208_988_800.0, 4_102_444_800.0
+"""1900 and 2100: eight digits within are taken for a day."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hints:
+    """What other columns of the table say about how this one is to be read."""
+
+    has_decimal_comma: bool = False
+    is_day_first: bool | None = None
+
+
+def type_column(column: RawColumn, hints: Hints = Hints()) -> Typed:  # noqa: B008
+    """The column with its kind, its conversion and its values."""
+    kind = column.values.type
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    if pa.types.is_null(kind):
+        return Typed(
+            name=column.name, kind="empty", codes=np.full(len(column.values), NULL), texts=pa.array([], "string")
+        )
+    if pa.types.is_nested(kind) or _is_binary(kind):
+        return _nested(column)
+    if not _is_supported(kind):
+        return _from_text(column, encode(column.values.cast(pa.string())), hints)
+    encoded = encode(column.values)
+    if pa.types.is_string(encoded.distinct.type) or pa.types.is_large_string(encoded.distinct.type):
+        return _from_text(column, encoded, hints)
+    return _from_values(column, encoded)
+
+
+def _is_binary(kind: Any) -> bool:
+    tests = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary, pa.types.is_binary_view)
+    return any(test(kind) for test in tests) and not pa.types.is_decimal(kind)
+
+
+def _is_supported(kind: Any) -> bool:
+    tests = (
+        pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_integer,
+        pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal, pa.types.is_temporal,
+    )  # fmt: skip
+    return any(test(kind) for test in tests) and not pa.types.is_interval(kind)
+
+
+# ── columns that have a type already ──
+
+
+def _nested(column: RawColumn) -> Typed:
+    is_there = as_mask(compute.is_valid(column.values))
+    places = np.flatnonzero(is_there)[:20]
+    shown = [str(column.values[int(place)].as_py())[:200] for place in places]
+    codes = np.where(is_there, len(shown), NULL).astype(np.int64)
+    codes[places] = np.arange(len(shown))
+    return Typed(name=column.name, kind="nested", codes=codes, texts=pa.array([*shown, "…"], pa.string()))
+
+
+def _from_values(column: RawColumn, encoded: Encoded) -> Typed:
+    distinct = encoded.distinct
+    kind, values = _values_of(distinct)
+    codes = encoded.codes
+    missing = np.flatnonzero(np.isnan(values))
+    if len(missing):
+        codes = np.where(np.isin(codes, missing), NULL, codes)
+    found: Kind = "empty" if (codes == NULL).all() else kind
+    unit = "s" if pa.types.is_duration(distinct.type) else ""
+    return Typed(
+        name=column.name, kind=found, codes=codes, texts=_written(distinct, kind, values), values=values, unit=unit
+    )
+
+
+def _values_of(distinct: Any) -> tuple[Kind, Floats]:
+    kind = distinct.type
+    if pa.types.is_boolean(kind):
+        return "boolean", compute.cast(distinct, pa.uint8()).to_numpy(zero_copy_only=False).astype(float)
+    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+        moments = compute.cast(distinct, pa.timestamp("us"), safe=False).to_numpy(zero_copy_only=False)
+        seconds = moments.astype("datetime64[us]").astype(np.int64) / 1e6
+        has_times = pa.types.is_timestamp(kind) and bool((seconds % 86400 != 0).any())
+        return "datetime" if has_times else "date", np.where(np.isnat(moments), np.nan, seconds)
+    if pa.types.is_time(kind) or pa.types.is_duration(kind):
+        units = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
+        ticks = compute.cast(distinct, pa.int32() if kind.bit_width == 32 else pa.int64())
+        seconds = ticks.to_numpy(zero_copy_only=False).astype(float) / units[kind.unit]
+        return "time" if pa.types.is_time(kind) else "number", seconds
+    values = compute.cast(distinct, pa.float64(), safe=False).to_numpy(zero_copy_only=False).astype(float)
+    return "integer" if pa.types.is_integer(kind) else "number", values
+
+
+def _written(distinct: Any, kind: Kind, values: Floats) -> Any:
+    """Values as text, each different one differently."""
+    if kind == "number":
+        whole = np.isfinite(values) & (values == np.floor(values)) & (np.abs(values) < 1e15)
+        if whole.all():
+            return compute.cast(pa.array(values.astype(np.int64)), pa.string())
+    if pa.types.is_timestamp(distinct.type) and kind == "date":
+        distinct = compute.cast(distinct, pa.date32(), safe=False)
+    return compute.cast(distinct, pa.string(), safe=False)
+
+
+# ── columns of text ──
+
+
+@dataclass(slots=True, kw_only=True)
+class _Text:
+    """A column of text on its way to a kind."""
+
+    column: RawColumn
+    encoded: Encoded
+    trimmed: Any
+    counts: Codes
+    exempt: Mask
+    """Labels of total rows and repeated headers: they say nothing about the kind."""
+
+    def typed(self, kind: Kind, *, nothing: Mask, values: Floats | None = None, **more: Any) -> Typed:
+        """The answer; what stands for nothing becomes nothing."""
+        codes = self.encoded.codes
+        if nothing.any():
+            codes = np.where(np.append(nothing, False)[codes], NULL, codes)
+        result = Typed(
+            name=self.column.name,
+            kind=kind,
+            codes=codes,
+            texts=self.encoded.distinct,
+            values=values,
+            is_text_format=self.column.is_text_format,
+            is_stored_as_text=True,
+            **more,
+        )
+        result.oddities += writing.placeholders(result, self.counts, nothing)
+        return result
+
+    def is_enough(self, fits: Mask, nothing: Mask) -> bool:
+        """Whether so many fit that the column is of a kind."""
+        judged = ~nothing & ~self.exempt
+        fitting, all_there = int(self.counts[fits & judged].sum()), int(self.counts[judged].sum())
+        return fitting > 0 and (fitting >= _ENOUGH * all_there or (fitting >= 4 and all_there - fitting <= 1))
+
+
+def _from_text(column: RawColumn, encoded: Encoded, hints: Hints) -> Typed:
+    trimmed = compute.utf8_trim_whitespace(_heads(encoded.distinct))
+    lowered = compute.utf8_lower(trimmed)
+    ours = pa.array(sorted({*TOTAL_WORDS, column.name.strip().lower()}), lowered.type)
+    exempt = as_mask(compute.is_in(lowered, value_set=ours))
+    text = _Text(column=column, encoded=encoded, trimmed=trimmed, counts=encoded.counts(), exempt=exempt)
+    nothing = stand_for_nothing(trimmed, AMONG_OTHERS)
+    if nothing.all():
+        words = nothing if stand_for_nothing(trimmed, ALWAYS).all() else np.zeros_like(nothing)
+        return text.typed("empty" if words.all() else "text", nothing=words)
+    kept = np.flatnonzero(~nothing)
+    found = _boolean(text, nothing)
+    if found is not None:
+        return found
+    kept_texts, kept_counts = trimmed.take(pa.array(kept)), text.counts[kept]
+    numbers = read_numbers(kept_texts, kept_counts, has_decimal_comma=hints.has_decimal_comma)
+    found = _number(text, nothing, kept, numbers) if numbers is not None else None
+    if found is not None:
+        return found
+    dates = read_dates(kept_texts, kept_counts, is_day_first=hints.is_day_first)
+    found = _date(text, nothing, kept, dates) if dates is not None else None
+    return found or _clock(text, nothing, kept) or _words(text, kept, numbers, dates)
+
+
+def _heads(texts: Any) -> Any:
+    """Beginnings long enough to tell numbers, dates and null words from everything else."""
+    lengths = compute.binary_length(texts)
+    is_long = len(texts) and compute.max(lengths).as_py() > _LONGEST_READ
+    return compute.utf8_slice_codeunits(texts, 0, _LONGEST_READ) if is_long else texts
+
+
+def _boolean(text: _Text, nothing: Mask) -> Typed | None:
+    if len(text.trimmed) > 40:
+        return None
+    words = [
+        (str(word), bool(skip)) for word, skip in zip(text.trimmed.to_pylist(), nothing | text.exempt, strict=True)
+    ]
+    told = [word for word, skip in words if not skip]
+    true = [word for word in told if word.lower() in _TRUE]
+    false = [word for word in told if word.lower() in _FALSE]
+    if len(true) + len(false) != len(told) or not true or not false:
+        return None
+    values = np.array([1.0 if word in true else 0.0 if word in false else np.nan for word, _ in words])
+    conversion = Conversion(kind="boolean", true_words=tuple(true), false_words=tuple(false))
+    return text.typed("boolean", nothing=nothing, values=values, conversion=conversion)
+
+
+def _number(text: _Text, nothing: Mask, kept: Codes, read: NumberText) -> Typed | None:
+    fits = np.zeros(len(nothing), bool)
+    fits[kept] = read.fits
+    if not text.is_enough(fits, nothing):
+        return None
+    values = np.full(len(nothing), np.nan)
+    values[kept] = read.values
+    day = _eight_digits(text, nothing, kept)
+    if day is not None:
+        return day
+    if not read.has_decimals and _has_leading_zeros(text, fits):
+        result = text.typed("text", nothing=stand_for_nothing(text.trimmed, ALWAYS), has_leading_zeros=True)
+        result.oddities += writing.leading_zeros(result)
+        return result
+    finite = values[np.isfinite(values)]
+    is_whole = not read.has_decimals and bool((finite == np.floor(finite)).all())
+    is_integer = is_whole and bool((np.abs(finite) < _MOST_EXACT).all()) and read.conversion.scale == 1.0
+    result = text.typed(
+        "integer" if is_integer else "number",
+        nothing=nothing,
+        values=values,
+        conversion=read.conversion,
+        unit=read.unit,
+        is_ambiguous=read.is_ambiguous,
+        unfit=np.flatnonzero(~fits & ~nothing & ~text.exempt),
+    )
+    result.oddities += writing.of_numbers(result, read)
+    result.oddities += writing.mixed_types(result, "numbers")
+    return result
+
+
+def _has_leading_zeros(text: _Text, fits: Mask) -> bool:
+    zeros = as_mask(compute.match_substring_regex(text.trimmed, "^0[0-9]+$")) & fits
+    return int(zeros.sum()) * 100 >= max(int(fits.sum()), 1) and bool(zeros.any())
+
+
+def _eight_digits(text: _Text, nothing: Mask, kept: Codes) -> Typed | None:
+    """`20240131` in each row is a day, though it is a number as well."""
+    texts = text.trimmed.take(pa.array(kept))
+    judged = ~text.exempt[kept]
+    if int(judged.sum()) < 3 or not has_eight_digits(texts)[judged].all():
+        return None
+    read = read_dates(texts, text.counts[kept])
+    if read is None or not ((read.seconds > _FIRST_DAY) & (read.seconds < _LAST_DAY))[judged].all():
+        return None
+    return _dated(text, nothing, kept, read)
+
+
+def _date(text: _Text, nothing: Mask, kept: Codes, read: DateText) -> Typed | None:
+    fits = np.zeros(len(nothing), bool)
+    fits[kept] = read.looks
+    if not text.is_enough(fits, nothing) or not np.isfinite(read.seconds).any():
+        return None
+    return _dated(text, nothing, kept, read)
+
+
+def _dated(text: _Text, nothing: Mask, kept: Codes, read: DateText) -> Typed:
+    seconds = np.full(len(nothing), np.nan)
+    seconds[kept] = read.seconds
+    looks = np.zeros(len(nothing), bool)
+    looks[kept] = read.looks
+    conversion = Conversion(kind="date", formats=tuple(form for form, _ in read.formats))
+    result = text.typed(
+        "datetime" if read.has_times else "date",
+        nothing=nothing,
+        values=seconds,
+        conversion=conversion,
+        unfit=np.flatnonzero(~looks & ~nothing & ~text.exempt),
+        impossible=np.flatnonzero(looks & np.isnan(seconds)),
+    )
+    result.oddities += writing.of_dates(result, read)
+    result.oddities += writing.mixed_types(result, "dates")
+    return result
+
+
+def _clock(text: _Text, nothing: Mask, kept: Codes) -> Typed | None:
+    read = read_clock(text.trimmed.take(pa.array(kept)))
+    if read is None:
+        return None
+    seconds = np.full(len(nothing), np.nan)
+    seconds[kept] = read
+    if not text.is_enough(np.isfinite(seconds), nothing):
+        return None
+    return text.typed("time", nothing=nothing, values=seconds, unfit=np.flatnonzero(np.isnan(seconds) & ~nothing))
+
+
+def _words(text: _Text, kept: Codes, numbers: NumberText | None, dates: DateText | None) -> Typed:
+    result = text.typed("text", nothing=stand_for_nothing(text.trimmed, ALWAYS))
+    if numbers is not None:
+        result.oddities += writing.partly(result, kept[numbers.fits], "numbers")
+    if dates is not None:
+        result.oddities += writing.partly(result, kept[dates.looks], "dates")
+    return result

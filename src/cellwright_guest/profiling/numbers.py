@@ -1,0 +1,268 @@
+"""Numbers out of text: points and commas, thousands, currencies, percent, units, brackets for minus."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from cellwright_guest.profiling.records import Conversion
+from cellwright_guest.profiling.typed import Codes, Floats, Mask, compute, spread
+from cellwright_guest.profiling.units import CURRENCY_CODES, CURRENCY_SIGNS, currency_of, factor_between, is_unit
+
+_PLAIN: Final = r"^[-+]?(?:(?:[0-9]{1,40}(?:\.[0-9]{0,40})?|\.[0-9]{1,40})(?:[eE][-+]?[0-9]{1,3})?|(?i:inf|infinity))$"
+_SPACES: Final = " \u00a0\u2009\u202f"
+_APOSTROPHES: Final = "'’"
+_BODY: Final = rf"[0-9][0-9.,{_APOSTROPHES}{_SPACES}]*|[.,][0-9]+"
+_MOST_TRIED: Final = 600
+_MOST_SUFFIXES: Final = 4
+_SIGNS: Final = "|".join(
+    re.escape(sign) for sign in sorted({*CURRENCY_SIGNS, *CURRENCY_CODES}, key=lambda sign: (-len(sign), sign))
+)
+_SHAPE: Final = re.compile(
+    rf"^(?P<open>\()?\s*[-+−]?\s*(?P<prefix>(?:{_SIGNS})\s*)?[-+−]?\s*(?P<body>{_BODY})(?:[eE][-+]?[0-9]{{1,3}})?"
+    rf"(?P<suffix>\s*[^\s0-9.,()'+−-][^0-9()]{{0,15}}?)?\s*(?P<close>\))?$"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect:
+    """How the digits of a number are written."""
+
+    decimal: str
+    thousands: str
+    """Any of these characters; empty: none."""
+
+    def pattern(self) -> str:
+        """What a number without sign and unit looks like."""
+        point = re.escape(self.decimal)
+        plain = rf"[0-9]{{1,40}}(?:{point}[0-9]{{0,40}})?|{point}[0-9]{{1,40}}"
+        if not self.thousands:
+            return plain
+        return rf"[1-9][0-9]{{0,2}}(?:[{self.thousands}][0-9]{{3}})+(?:{point}[0-9]{{0,40}})?|{plain}"
+
+
+_DIALECTS: Final = tuple(
+    Dialect(decimal=decimal, thousands=thousands)
+    for decimal, thousands in (
+        (".", ""), (".", ","), (",", ""), (",", "."),
+        (".", _SPACES), (",", _SPACES), (".", _APOSTROPHES), (",", _APOSTROPHES),
+    )
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NumberText:
+    """Texts read as numbers."""
+
+    values: Floats
+    """Not-a-number where the text is none."""
+    fits: Mask
+    conversion: Conversion
+    unit: str = ""
+    has_decimals: bool = False
+    is_ambiguous: bool = False
+    """`1.234` may be a thousand or one: nothing in the column decides it."""
+    units: tuple[tuple[str, int], ...] = ()
+    """Units that stand behind or before the numbers, with how many rows have them; the commonest first."""
+
+
+def read_numbers(texts: Any, counts: Codes, *, has_decimal_comma: bool = False) -> NumberText | None:
+    """The texts (trimmed, a pyarrow array) as numbers; None where hardly any is one."""
+    plain = as_mask(compute.match_substring_regex(texts, _PLAIN))
+    tried = _tried(plain)
+    sample = texts.take(pa.array(tried)).to_pylist()
+    if not has_decimal_comma and plain.all():
+        return _plain_numbers(texts, plain, sample)
+    shapes = [_SHAPE.match(text) if len(text) < 80 else None for text in sample]
+    matched = [(shape, int(counts[place])) for shape, place in zip(shapes, tried, strict=True) if shape]
+    if len(matched) * 5 < len(sample) and not plain.any():
+        return None
+    if not matched:
+        return _plain_numbers(texts, plain, sample)
+    affixes = _Affixes.of(matched)
+    dialect, is_ambiguous = _choose_dialect(matched, has_decimal_comma)
+    return _apply(texts, counts, affixes, dialect, is_ambiguous)
+
+
+def as_mask(answers: Any) -> Mask:
+    """A pyarrow array of booleans as numpy's."""
+    return compute.fill_null(answers, False).to_numpy(zero_copy_only=False).astype(bool)
+
+
+def _tried(plain: Mask) -> Codes:
+    """Places to look at closely: of those that are no plain numbers more than of those that are."""
+    odd, even = np.flatnonzero(~plain), np.flatnonzero(plain)
+    return np.sort(np.concatenate([odd[spread(len(odd), _MOST_TRIED)], even[spread(len(even), 200)]])).astype(np.int64)
+
+
+def _plain_numbers(texts: Any, plain: Mask, sample: Sequence[str]) -> NumberText | None:
+    if not plain.any():
+        return None
+    values = np.full(len(texts), np.nan)
+    kept = texts if plain.all() else texts.filter(pa.array(plain))
+    values[plain] = compute.cast(kept, pa.float64()).to_numpy(zero_copy_only=False)
+    has_decimals = bool(as_mask(compute.match_substring(kept, ".")).any())
+    return NumberText(
+        values=values,
+        fits=plain,
+        conversion=Conversion(kind="number"),
+        has_decimals=has_decimals,
+        is_ambiguous=has_decimals and all(re.fullmatch(r"[1-9]\d{0,2}(\.\d{3})*", text) for text in sample),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Affixes:
+    prefixes: tuple[tuple[str, int], ...]
+    suffixes: tuple[tuple[str, int], ...]
+    has_parentheses: bool
+
+    @staticmethod
+    def of(matched: Sequence[tuple[re.Match[str], int]]) -> _Affixes:
+        prefixes, suffixes = Counter[str](), Counter[str]()
+        for shape, count in matched:
+            prefixes[(shape["prefix"] or "").strip()] += count
+            spaces = " " if shape["body"][-1].isspace() else ""
+            suffixes[(spaces + shape["suffix"]).rstrip() if shape["suffix"] else ""] += count
+        has_parentheses = any(shape["open"] and shape["close"] for shape, _ in matched)
+        total = sum(count for _, count in matched)
+        return _Affixes(
+            prefixes=_ranked(prefixes), suffixes=_sound_suffixes(suffixes, total), has_parentheses=has_parentheses
+        )
+
+
+def _ranked(counter: Counter[str]) -> tuple[tuple[str, int], ...]:
+    named = [(text, count) for text, count in counter.items() if text]
+    return tuple(sorted(named, key=lambda pair: (-pair[1], pair[0])))
+
+
+def _sound_suffixes(suffixes: Counter[str], total: int) -> tuple[tuple[str, int], ...]:
+    """Units that are known, and few words that stand behind nearly every number with a space between."""
+    ranked = _ranked(suffixes)
+    known = tuple((suffix, count) for suffix, count in ranked if is_unit(suffix))
+    words = [(suffix, count) for suffix, count in ranked if not is_unit(suffix) and suffix[0].isspace()]
+    if not known and 0 < len(words) <= 2 and sum(count for _, count in words) >= 0.9 * total:
+        return tuple(words)
+    return known[:_MOST_SUFFIXES]
+
+
+def _choose_dialect(matched: Sequence[tuple[re.Match[str], int]], has_decimal_comma: bool) -> tuple[Dialect, bool]:
+    """The way of writing that fits most bodies; of equals the plainest."""
+    bodies = Counter[str]()
+    for shape, count in matched:
+        bodies[shape["body"].strip(_SPACES)] += count
+    fitting = [sum(count for body, count in bodies.items() if _fits(dialect, body)) for dialect in _DIALECTS]
+    best = max(fitting)
+    equals = [dialect for dialect, count in zip(_DIALECTS, fitting, strict=True) if count == best]
+    chosen = equals[0]
+    has_marks = any(not body.isdigit() for body in bodies)
+    grouped = [dialect for dialect in equals if dialect.thousands == "."]
+    if has_marks and chosen.decimal == "." and not chosen.thousands and grouped and has_decimal_comma:
+        return grouped[0], True
+    is_ambiguous = has_marks and len({dialect.decimal for dialect in equals}) > 1
+    return chosen, is_ambiguous
+
+
+@lru_cache(maxsize=64)
+def _compiled(dialect: Dialect) -> re.Pattern[str]:
+    return re.compile(dialect.pattern())
+
+
+def _fits(dialect: Dialect, body: str) -> bool:
+    return _compiled(dialect).fullmatch(body) is not None
+
+
+def _apply(texts: Any, counts: Codes, affixes: _Affixes, dialect: Dialect, is_ambiguous: bool) -> NumberText | None:
+    parts = compute.extract_regex(texts, _extraction(affixes, dialect))
+    fits = as_mask(compute.is_valid(parts))
+    if not fits.any():
+        return None
+    bodies = compute.struct_field(parts, "body")
+    for mark in dialect.thousands:
+        bodies = compute.replace_substring(bodies, mark, "")
+    if dialect.decimal != ".":
+        bodies = compute.replace_substring(bodies, dialect.decimal, ".")
+    numbers = compute.binary_join_element_wise(bodies, compute.struct_field(parts, "exponent"), "")
+    values = compute.cast(numbers, pa.float64()).to_numpy(zero_copy_only=False).astype(float)
+    signs = [compute.struct_field(parts, part) for part in ("sign", "inner", "open")]
+    minus = np.logical_or.reduce([as_mask(compute.is_in(sign, value_set=pa.array(["-", "−", "("]))) for sign in signs])
+    values = np.where(minus, -values, values)
+    conversion, unit = _conversion(affixes, dialect, texts)
+    values = _in_one_unit(values, parts, conversion, affixes)
+    return NumberText(
+        values=values * conversion.scale,
+        fits=fits,
+        conversion=conversion,
+        unit=unit,
+        has_decimals=bool(as_mask(compute.match_substring(bodies, ".")).any()),
+        is_ambiguous=is_ambiguous,
+        units=_units(parts, counts, fits),
+    )
+
+
+def _extraction(affixes: _Affixes, dialect: Dialect) -> str:
+    """One expression that takes a number of this way of writing apart."""
+    prefixes = "|".join(re.escape(prefix) for prefix, _ in affixes.prefixes[:_MOST_SUFFIXES])
+    suffixes = "|".join(dict.fromkeys(re.escape(suffix.strip()) for suffix, _ in affixes.suffixes))
+    return (
+        rf"^(?P<open>\(?)\s*(?P<sign>[-+−]?)\s*(?P<prefix>(?:{prefixes})?)\s*(?P<inner>[-+−]?)\s*"
+        rf"(?P<body>{dialect.pattern()})(?P<exponent>(?:[eE][-+]?[0-9]{{1,3}})?)"
+        rf"[{_SPACES}]*(?P<suffix>(?:{suffixes})?)\s*\)?$"
+    )
+
+
+def _conversion(affixes: _Affixes, dialect: Dialect, texts: Any) -> tuple[Conversion, str]:
+    prefix = affixes.prefixes[0][0] if affixes.prefixes else ""
+    suffix = affixes.suffixes[0][0].strip() if affixes.suffixes else ""
+    others = dict.fromkeys(other.strip() for other, _ in affixes.suffixes[1:])
+    conversion = Conversion(
+        kind="number",
+        decimal=dialect.decimal,
+        thousands=_commonest_mark(texts, dialect.thousands) if dialect.thousands else "",
+        prefix=prefix,
+        suffix=suffix,
+        scale=0.01 if suffix == "%" else 1.0,
+        has_parentheses=affixes.has_parentheses,
+        other_suffixes=tuple((other, factor_between(other, suffix)) for other in others if other != suffix),
+    )
+    unit = currency_of(prefix) or currency_of(suffix) or suffix
+    return conversion, "" if unit == "%" else unit
+
+
+def _in_one_unit(values: Floats, parts: Any, conversion: Conversion, affixes: _Affixes) -> Floats:
+    """Other units turned into the commonest; not-a-number where nothing turns them, as with other currencies."""
+    suffixes = compute.utf8_trim_whitespace(compute.struct_field(parts, "suffix"))
+    for suffix, factor in conversion.other_suffixes:
+        of_unit = as_mask(compute.equal(suffixes, suffix))
+        values = np.where(of_unit, values * factor if factor else np.nan, values)
+    prefixes = compute.struct_field(parts, "prefix")
+    for prefix, _ in affixes.prefixes[1:]:
+        if currency_of(prefix) != currency_of(conversion.prefix):
+            values = np.where(as_mask(compute.equal(prefixes, prefix)), np.nan, values)
+    return values
+
+
+def _commonest_mark(texts: Any, marks: str) -> str:
+    """Which of several marks for thousands is in use."""
+    if len(marks) == 1:
+        return marks
+    seen = {mark: int(as_mask(compute.match_substring(texts, mark)).sum()) for mark in marks}
+    return max(marks, key=lambda mark: seen[mark]) if any(seen.values()) else ""
+
+
+def _units(parts: Any, counts: Codes, fits: Mask) -> tuple[tuple[str, int], ...]:
+    found = Counter[str]()
+    for side in ("prefix", "suffix"):
+        encoded = compute.utf8_trim_whitespace(compute.struct_field(parts, side)).dictionary_encode()
+        codes = compute.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)
+        for code, text in enumerate(encoded.dictionary.to_pylist()):
+            if text:
+                found[currency_of(text) or text] += int(counts[fits & (codes == code)].sum())
+    return tuple(sorted(found.items(), key=lambda pair: (-pair[1], pair[0])))

@@ -1,0 +1,287 @@
+"""What a profile says. Plain values that cross the wall as JSON: the host decodes them into these types or refuses.
+
+Everything in strings comes from files of strangers: names, values and labels are bounded in length where they are made,
+and whoever shows them escapes them.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+import msgspec
+
+LONGEST_NAME: Final = 200
+"""Characters of a column's, table's or file's name; longer ones are cut with an ellipsis."""
+LONGEST_VALUE: Final = 120
+"""Characters of a value that is shown as an example."""
+
+Format = Literal["csv", "parquet", "feather", "json", "jsonl", "excel", "sqlite", "duckdb"]
+Kind = Literal["integer", "number", "boolean", "date", "datetime", "time", "text", "nested", "empty"]
+"""What the values are once they are read as `Conversion` says."""
+Meaning = Literal["id", "category", "measure", "currency", "date", "text", "code", "flag", "constant", "unknown"]
+"""id: names a row or a thing. code: digits that are no quantity (postcode, leading zeros). measure: a quantity.
+currency: a quantity of money. category: few values that repeat. text: words of people."""
+
+OddityKind = Literal[
+    "sentinel", "mixed-types", "total-rows", "footnotes", "repeated-header", "duplicate-rows", "near-duplicate-rows",
+    "near-duplicate-labels", "outliers", "constant", "all-null", "mostly-null", "leading-zeros", "numbers-as-text",
+    "dates-as-text", "mixed-date-formats", "ambiguous-dates", "decimal-comma", "currency-text", "percent-text",
+    "spaces-around", "infinities", "negative-where-positive", "impossible-dates", "duplicate-names", "unnamed-columns",
+    "wrong-encoding", "ragged-rows", "huge-fields", "skewed", "unbalanced", "mixed-units", "placeholder-nulls",
+    "encoding-guessed", "not-read",
+]  # fmt: skip
+
+
+class _Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    pass
+
+
+# ── how a table is read ──
+
+
+class Reading(_Record, frozen=True, kw_only=True):
+    """How to read a table again: enough for a line of pandas.
+
+    For text: `pandas.read_csv(path, sep=delimiter, quotechar=quote or '"', quoting=0 if quote else 3,
+    encoding=encoding, encoding_errors="replace", skiprows=skip_first, header=header_rows[0] if header_rows else None,
+    names=names or None, skipinitialspace=skips_spaces,
+    usecols=range(first_column, first_column + width) if width else None, index_col=False, skipfooter=skip_last,
+    engine="python" if skip_last else "c", compression=compression or None, dtype=str, keep_default_na=False,
+    na_values=[""])`. For a sheet: `pandas.read_excel(path, sheet_name=part, ...)` with `skiprows`, `header`, `names`,
+    `usecols` and `skipfooter` alike.
+    """
+
+    path: str
+    """As it was asked for: relative to the folder the profile was asked in."""
+    format: Format
+    part: str = ""
+    """The sheet of a workbook, the table of a database, the key of a JSON object; empty where there is one only."""
+    encoding: str = "utf-8"
+    delimiter: str = ","
+    quote: str = '"'
+    """Empty: nothing is quoted."""
+    header_rows: tuple[int, ...] = (0,)
+    """Lines of the file (0-based, after `skip_first`) that hold names; several are joined with a space; empty: none."""
+    skip_first: int = 0
+    """Lines (rows of a sheet) before the header that are no data."""
+    skip_last: int = 0
+    """Lines at the end that are no data: footnotes."""
+    compression: str = ""
+    """`gzip`, or empty."""
+    names: tuple[str, ...] = ()
+    """The columns' names where no one line of the file gives them as they are: no header, several header lines joined,
+    a header that does not fit. Then `header_rows` is empty and `skip_first` counts the header's lines too."""
+    width: int = 0
+    """Columns to be read where there are more (`usecols=range(first_column, first_column + width)`); 0: all."""
+    first_column: int = 0
+    """Where the table begins in a sheet that has empty columns on its left; only together with `width`."""
+    skips_spaces: bool = False
+    """Spaces after a delimiter are no part of the value (`skipinitialspace`)."""
+
+
+class Conversion(_Record, frozen=True, kw_only=True):
+    """How a column's text becomes values. All defaults: it is what it is already."""
+
+    kind: Literal["none", "number", "date", "boolean"] = "none"
+    decimal: str = "."
+    thousands: str = ""
+    prefix: str = ""
+    """To be taken off first: `€`, `US$`."""
+    suffix: str = ""
+    """To be taken off first, with the spaces before it: `kg`, `%`."""
+    scale: float = 1.0
+    """To be multiplied with afterwards: 0.01 for percent text."""
+    formats: tuple[str, ...] = ()
+    """`strptime` formats, the commonest first; each value is read by the first that fits."""
+    true_words: tuple[str, ...] = ()
+    false_words: tuple[str, ...] = ()
+    null_words: tuple[str, ...] = ()
+    """Text that stands for nothing: `n/a`, `-`."""
+    has_parentheses: bool = False
+    """`(12)` is minus twelve."""
+    other_suffixes: tuple[tuple[str, float], ...] = ()
+    """Other units among the values, with the factor into that of `suffix`: (`lb`, 0.45359237); 0: not known."""
+
+
+# ── columns ──
+
+
+class ValueCount(_Record, frozen=True, kw_only=True):
+    """A value and how often it occurs in what was looked at."""
+
+    value: str
+    count: int
+
+
+class Oddity(_Record, frozen=True, kw_only=True):
+    """Something that a careful person would want to know before using the data."""
+
+    kind: OddityKind
+    says: str
+    """One plain sentence with its numbers."""
+    column: str = ""
+    """Empty: it concerns the whole table."""
+    count: int = 0
+    """Rows, or values, concerned."""
+    examples: tuple[str, ...] = ()
+    values: tuple[str, ...] = ()
+    """The exact texts concerned, where a repair needs them: sentinels, labels of one group (the commonest first),
+    total labels, null words."""
+    rows: tuple[int, ...] = ()
+    """0-based data rows concerned, the first few."""
+    severity: Literal["note", "warning", "problem"] = "warning"
+
+
+class Numbers(_Record, frozen=True, kw_only=True):
+    """The distribution of numbers; of dates in seconds since 1970."""
+
+    least: float
+    greatest: float
+    mean: float
+    deviation: float
+    quartiles: tuple[float, float, float]
+    skew: float = 0.0
+    zeros: int = 0
+    negatives: int = 0
+    histogram: tuple[int, ...] = ()
+    """Counts in equal steps from `least` to `greatest`; for strongly skewed ones up to the 99th percentile."""
+    has_integers_only: bool = False
+
+
+class Texts(_Record, frozen=True, kw_only=True):
+    """The shape of text."""
+
+    shortest: int
+    longest: int
+    mean_length: float
+    mean_words: float = 0.0
+
+
+class Times(_Record, frozen=True, kw_only=True):
+    """What a date column covers."""
+
+    first: str
+    """ISO 8601."""
+    last: str
+    step: Literal["", "second", "minute", "hour", "day", "week", "month", "quarter", "year"] = ""
+    """The usual distance of neighbouring distinct values, where there is one."""
+    gaps: tuple[str, ...] = ()
+    """Where steps are missing: `2024-03-01 to 2024-03-14`; the longest first, a few."""
+    missing_steps: int = 0
+
+
+class Column(_Record, frozen=True, kw_only=True):
+    """One column."""
+
+    name: str
+    kind: Kind
+    meaning: Meaning
+    meaning_why: str = ""
+    """In a few words."""
+    conversion: Conversion = Conversion()
+    count: int = 0
+    """Values that are there, of the rows looked at, once null words are taken out."""
+    nulls: int = 0
+    distinct: int = 0
+    """Of the rows looked at."""
+    is_unique: bool = False
+    unit: str = ""
+    """`kg`, `EUR`, `%`, from the name or the values; empty: not known."""
+    numbers: Numbers | None = None
+    texts: Texts | None = None
+    times: Times | None = None
+    common: tuple[ValueCount, ...] = ()
+    """The commonest values, up to 12."""
+    examples: tuple[str, ...] = ()
+    """A few different values as they stand in the file."""
+    null_pattern: str = ""
+    """Where values are missing: `mostly when region is empty`, `at the end`; empty: no pattern seen."""
+
+
+# ── tables, and what is between them ──
+
+
+class Repeat(_Record, frozen=True, kw_only=True):
+    """Two columns that say the same."""
+
+    first: str
+    second: str
+    how: Literal["equal", "one-to-one", "linear"]
+    says: str
+
+
+class Table(_Record, frozen=True, kw_only=True):
+    """One table."""
+
+    name: str
+    """A short name: the file's stem, with the sheet or table behind it where there are several."""
+    reading: Reading
+    rows: int
+    """Data rows in the whole table; see `is_counted`."""
+    is_counted: bool = True
+    """False: `rows` is an estimate."""
+    looked_at: int
+    """Rows that the figures of the columns are about."""
+    sampling: str = ""
+    """How those were chosen, in words; empty: all of them."""
+    bytes: int = 0
+    columns: tuple[Column, ...] = ()
+    oddities: tuple[Oddity, ...] = ()
+    """Of the table and of its columns."""
+    keys: tuple[tuple[str, ...], ...] = ()
+    """Columns, or few columns together, that name each row looked at once; the simplest first."""
+    repeats: tuple[Repeat, ...] = ()
+    missing_together: tuple[tuple[str, ...], ...] = ()
+    """Columns that are empty in the same rows."""
+    time_column: str = ""
+    """The column that says when, where one does."""
+    files: tuple[str, ...] = ()
+    """Where several files of one shape were read as one table: all of them."""
+
+
+class Join(_Record, frozen=True, kw_only=True):
+    """Two columns by which tables can be joined."""
+
+    left: str
+    """A table's name."""
+    left_column: str
+    right: str
+    right_column: str
+    left_coverage: float
+    """Which part of the left one's distinct values occur in the right one: 0 to 1."""
+    right_coverage: float
+    relation: Literal["one-to-one", "many-to-one", "one-to-many", "many-to-many"]
+    says: str = ""
+    needs: tuple[Literal["spaces", "case", "zeros"], ...] = ()
+    """What must be levelled on both sides first: spaces stripped, case folded, leading zeros dropped."""
+
+
+class Skipped(_Record, frozen=True, kw_only=True):
+    """A file that is not in the profile."""
+
+    path: str
+    why: str
+
+
+class Profile(_Record, frozen=True, kw_only=True):
+    """Everything that was found."""
+
+    tables: tuple[Table, ...] = ()
+    joins: tuple[Join, ...] = ()
+    """The best first."""
+    skipped: tuple[Skipped, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What was left out for its size, and the like."""
+
+
+class Question(_Record, frozen=True, kw_only=True):
+    """What the program in the cage is asked."""
+
+    paths: tuple[str, ...]
+    """Files and folders, relative to where it stands."""
+    most_rows: int = 200_000
+    """Larger tables are sampled."""
+    most_files: int = 60
+    most_columns: int = 500
+    seconds: float = 60.0
+    """It stops looking for more after so long, and says so."""
