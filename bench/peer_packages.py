@@ -1,4 +1,4 @@
-"""The peers' own environment: `bench/.peers`, built by uv from hashed requirements when they change."""
+"""The peers' own environments: `bench/.peers…`, each built by uv from hashed requirements when they change."""
 
 from __future__ import annotations
 
@@ -14,26 +14,36 @@ from uv import find_uv_bin
 from bench.failure import BenchFailed
 
 _HERE = Path(__file__).parent
-_REQUIREMENTS = _HERE / "requirements-peers.txt"
-_ENVIRONMENT = _HERE / ".peers"
-_PYTHON = _ENVIRONMENT / "bin" / "python"
-_STAMP = _ENVIRONMENT / ".installed"
 
 
 async def peers_python() -> Path:
     """The interpreter peers run with, its packages installed and compiled."""
-    wanted = hashlib.sha256(_REQUIREMENTS.read_bytes() + sys.version.encode()).hexdigest()
-    if not (_PYTHON.exists() and _STAMP.exists() and _STAMP.read_text() == wanted):
-        print("Installing the peers into bench/.peers …", file=sys.stderr)
-        shutil.rmtree(_ENVIRONMENT, ignore_errors=True)
-        await _uv("venv", "--python", sys.executable, str(_ENVIRONMENT))
+    return await _environment(_HERE / "requirements-peers.txt", _HERE / ".peers")
+
+
+async def profile_peer_python() -> Path:
+    """The same for the peer of `profile`, which wants older packages than the others."""
+    return await _environment(_HERE / "requirements-profile-peer.txt", _HERE / ".peers-profile")
+
+
+async def _environment(requirements: Path, place: Path) -> Path:
+    python, stamp = place / "bin" / "python", place / ".installed"
+    wanted = _digest(requirements)
+    if not (python.exists() and stamp.exists() and stamp.read_text() == wanted):
+        print(f"Installing {requirements.stem} into bench/{place.name} …", file=sys.stderr)
+        shutil.rmtree(place, ignore_errors=True)
+        await _uv("venv", "--python", sys.executable, str(place))
         # Compiled: an interpreter that compiles what it imports would make every peer look slow.
         await _uv(
-            "pip", "sync", "--python", str(_PYTHON), "--require-hashes", "--only-binary", ":all:", "--compile-bytecode",
-            str(_REQUIREMENTS),
+            "pip", "sync", "--python", str(python), "--require-hashes", "--only-binary", ":all:", "--compile-bytecode",
+            str(requirements),
         )  # fmt: skip
-        _STAMP.write_text(wanted)
-    return _PYTHON
+        stamp.write_text(wanted)
+    return python
+
+
+def _digest(requirements: Path) -> str:
+    return hashlib.sha256(requirements.read_bytes() + sys.version.encode()).hexdigest()
 
 
 async def _uv(*words: str) -> None:

@@ -6,7 +6,16 @@ from collections.abc import Awaitable, Callable
 
 from bench import agents, journal, models, recovery, runs, runs_at_once
 from bench.rows import Finding
-from bench.scenarios import action_program, fan_out, fresh_kernel, kernel_memory, preview, rerun_among_many, round_trip
+from bench.scenarios import (
+    action_program,
+    fan_out,
+    fresh_kernel,
+    kernel_memory,
+    preview,
+    profile,
+    rerun_among_many,
+    round_trip,
+)
 from bench.stage import Stage
 
 Scenario = Callable[[Stage], Awaitable[list[Finding]]]
@@ -18,6 +27,7 @@ SCENARIOS: dict[str, Scenario] = {
     "rerun-among-many": rerun_among_many.measure,
     "fan-out": fan_out.measure,
     "preview": preview.measure,
+    "profile": profile.measure,
     "action-program": action_program.measure,
     "journal-append": journal.append,
     "journal-step": journal.step,

@@ -205,7 +205,7 @@ async def test_a_program_calls_several_tools_of_the_studio_in_one_turn(
         assert (report.outcome, report.failed_turns) == ("finished", 0)
         assert list(await read_artifacts(shop.journal.log.read_all, "r")) == ["findings"]
         assert shop.requests()[0].tools == ("ask_person", "finish", "compare_readings", "run_program")
-        assert "data.csv (18 bytes), begins:\\nbird,grams" in shop.sent_text(1)
+        assert "data.csv, csv: 1 row, 2 columns" in shop.sent_text(1)
         assert '{"ok": true, "total": "42", "y": 21, "has data": true}' in shop.sent_text(2)
         assert "total = sum(numbers)" in path.read_text()
 
@@ -329,7 +329,7 @@ async def test_roles_skills_rules_and_data_of_the_project_count(
     async with open_atelier(house, where, path, pool=pool, files=files) as shop:
         assert (await shop.work()).outcome == "finished"
         assert "- weighing: How birds are weighed." in shop.sent_text(1)
-        assert "data/eggs (13 bytes), begins:\\nday,eggs" in shop.sent_text(1)
+        assert "data/eggs, csv: 1 row, 2 columns" in shop.sent_text(1)
         assert "In grams." in shop.sent_text(2)
         assert "No shell in this project." in shop.sent_text(3)
 

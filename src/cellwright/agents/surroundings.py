@@ -5,16 +5,19 @@ Looked at once in every step, inside a journal step: what was seen is kept, so a
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Final, Protocol
 
 import anyio.to_thread
 
 from cellwright.agents.context import Part, Rank, Weight
+from cellwright.analyst.profile import Profile, one_line
+from cellwright.analyst.profile_text import profile_text
 from cellwright.ids import CellId
-from cellwright.notebook import clip
+from cellwright.notebook import clip, estimate_tokens
 from cellwright.sandbox import FilesMode, Limits
 from cellwright.tools.notebook_desk import NotebookDesk
 
@@ -23,6 +26,11 @@ _PREVIEW_LINES: Final = 6
 _PREVIEW_CHARACTERS: Final = 600
 _READ_BYTES: Final = 8_192
 _MANY_FILES: Final = 12
+_MOST_NAMES: Final = 200
+DATA_TOKENS: Final = 2_500
+"""What an agent reads about its data, in every step."""
+Profiled = Callable[[], Awaitable[Profile | None]]
+"""The profile of an agent's data as it is now; None where there is none to be had."""
 _TABLES: Final = frozenset({".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".txt", ".md", ".yaml", ".yml", ".toml"})
 
 
@@ -81,6 +89,61 @@ class FileSight:
             texts.append(f"and {len(self._files) - len(shown)} more files: {', '.join(self._files[len(shown) :][:50])}")
         text = clip("\n\n".join(texts), tokens)
         return Seen(parts=(Part(name="files", text=text, rank=Rank.ASSIGNMENT, least_tokens=100),))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedData:
+    """A file or folder, under the name the notebook's code has for it."""
+
+    source: Path
+    shown: str
+
+
+class DataSight:
+    """Data, each file with what a profile says of it: no turn is spent on looking. Without a profile, first lines."""
+
+    def __init__(self, data: Sequence[NamedData], profiled: Profiled, *, others: Sequence[str] = ()) -> None:
+        self._data = tuple(data)
+        self._profiled = profiled
+        self._others = tuple(others)
+        """Files for which there was no room, by name."""
+
+    async def look(self, tokens: int) -> Seen:
+        """The profile, and the beginning of each file that is not in it.
+
+        Always with the same number of tokens: it stands before the history, so what stays the same costs less than
+        what is shorter.
+        """
+        profile = await self._profiled()
+        known = _paths(profile)
+        bare = [each for each in self._data if not _is_known(each.shown, known)]
+        previews = await anyio.to_thread.run_sync(lambda: [preview_data(each) for each in bare[:_MANY_FILES]])
+        rest = [*(each.shown for each in bare[_MANY_FILES:]), *self._others]
+        if rest:
+            previews.append(f"and {len(rest)} more files: {', '.join(map(one_line, rest[:50]))}")
+        told = clip("\n\n".join(previews), DATA_TOKENS // 2 if profile else DATA_TOKENS)
+        texts = [profile_text(profile, tokens=DATA_TOKENS - estimate_tokens(told) - 1)] if profile else []
+        text = "\n\n".join([*texts, told] if told else texts)
+        return Seen(parts=(Part(name="data", text=text, rank=Rank.ASSIGNMENT, least_tokens=100),))
+
+
+def _paths(profile: Profile | None) -> frozenset[str]:
+    """What the profile speaks of."""
+    tables = profile.tables if profile is not None else ()
+    return frozenset(path for table in tables for path in (table.reading.path, *table.files))
+
+
+def _is_known(shown: str, known: frozenset[str]) -> bool:
+    return shown in known or any(path.startswith(f"{shown}/") for path in known)
+
+
+def preview_data(data: NamedData) -> str:
+    """A file's name, size and first lines; of a folder what is in it. Blocking."""
+    source = data.source
+    if not source.is_dir():
+        return f"{one_line(data.shown)}{preview_file(source.parent, source.name).removeprefix(source.name)}"
+    inside = sorted(path.name for path in islice(source.iterdir(), _MOST_NAMES) if not path.name.startswith("."))
+    return f"{one_line(data.shown)}/: a folder with {', '.join(map(one_line, inside)) or 'nothing'}"
 
 
 def preview_file(project: Path, name: str) -> str:

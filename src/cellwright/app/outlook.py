@@ -1,40 +1,32 @@
-"""What an agent sees of a studio without asking: data files with their first lines, and what its code may use."""
+"""What an agent sees of a studio without asking: a profile of its data, and what its code may use."""
 
 from __future__ import annotations
 
+import logging
+import os
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Final
 
+import anyio
 import anyio.to_thread
 
-from cellwright.agents.context import Part, Rank
-from cellwright.agents.surroundings import FileSight, Seen, Sight, limits_text, preview_file
+from cellwright.agents.surroundings import DataSight, NamedData, Sight, limits_text
+from cellwright.analyst.profile import Profile
+from cellwright.app.data_paths import is_data
 from cellwright.app.notebooks import data_mounts
+from cellwright.app.profiling import Effort, profile_named
 from cellwright.app.toolboxes import Bench
-from cellwright.notebook import clip
-from cellwright.sandbox import DataMount
+from cellwright.errors import CellwrightError
 
+_log = logging.getLogger(__name__)
 _DEPTH: Final = 4
 _MOST: Final = 200
-_DATA: Final = frozenset(
-    {
-        ".csv",
-        ".tsv",
-        ".json",
-        ".jsonl",
-        ".ndjson",
-        ".parquet",
-        ".feather",
-        ".arrow",
-        ".xlsx",
-        ".xls",
-        ".db",
-        ".sqlite",
-        ".duckdb",
-    }
-)
+_PROFILED: Final = 12
+"""Files of the project that are profiled; the others are named."""
+_EFFORT: Final = Effort(most_rows=100_000, most_files=40, seconds=12)
+_PATIENCE_SECONDS: Final = 45
 _UNCONTAINED: Final = """\
 Nothing contains the notebook's code here (tier D): it can do whatever the person can.
 - network: nobody can be asked about hosts, so reach none: no downloads, no APIs, no `pip install`
@@ -43,23 +35,35 @@ Nothing contains the notebook's code here (tier D): it can do whatever the perso
 
 
 async def data_sights(bench: Bench) -> list[Sight]:
-    """The project's data files as they are now, and data from elsewhere; none where there is no data."""
-    found, mounts = await anyio.to_thread.run_sync(lambda: (_data_files(bench), _mounts(bench)))
-    files: list[Sight] = [FileSight(bench.project.root, found)] if found else []
-    return [*files, MountSight(mounts)] if mounts else files
+    """The project's data files and data from elsewhere, profiled as they are now; none where there is no data."""
+    named, others = await anyio.to_thread.run_sync(lambda: _named(bench))
+    return [DataSight(named, _Profiles(bench, named).latest, others=others)] if named else []
 
 
-class MountSight:
-    """Data from elsewhere, under the names the notebook's code has for it."""
+class _Profiles:
+    """The profile of a studio's data as long as one can be had in time: an agent neither waits for it nor fails."""
 
-    def __init__(self, mounts: Sequence[DataMount]) -> None:
-        self._mounts = tuple(mounts)
+    def __init__(self, bench: Bench, named: Sequence[NamedData]) -> None:
+        self._bench = bench
+        self._named = tuple(named)
+        self._is_given_up = False
 
-    async def look(self, tokens: int) -> Seen:
-        """A preview of each file; of a folder what is in it."""
-        texts = await anyio.to_thread.run_sync(lambda: [_preview(mount) for mount in self._mounts])
-        text = clip("\n\n".join(texts), tokens)
-        return Seen(parts=(Part(name="data", text=text, rank=Rank.ASSIGNMENT, least_tokens=100),))
+    async def latest(self) -> Profile | None:
+        """As the files are now; None once it has failed: it would fail, and cost as much, in every step."""
+        if self._is_given_up:
+            return None
+        bench = self._bench
+        places = await anyio.to_thread.run_sync(self._places)
+        try:
+            with anyio.fail_after(_PATIENCE_SECONDS):
+                return await profile_named(places, effort=_EFFORT, tier=bench.tier, pool=bench.pool)
+        except (CellwrightError, TimeoutError) as error:
+            _log.info("No profile of the data: %s", error)
+            self._is_given_up = True
+            return None
+
+    def _places(self) -> list[tuple[Path, str]]:
+        return [(each.source, each.shown) for each in self._named if each.source.exists()]
 
 
 def limits_in_words(bench: Bench) -> str:
@@ -70,20 +74,35 @@ def limits_in_words(bench: Bench) -> str:
     return limits_text(bench.limits, hosts=hosts if bench.way_out is not None else (), files=bench.files.mode)
 
 
+def _named(bench: Bench) -> tuple[list[NamedData], list[str]]:
+    """What was given from elsewhere first, then the files nearest to the notebook; and the names of all others."""
+    folder = bench.notebook.path.resolve().parent
+    root = bench.project.root
+    given = [
+        NamedData(source=Path(mount.source), shown=_seen_from(folder, root / mount.target))
+        for mount in data_mounts(bench.files.data, folder.relative_to(root))
+    ]
+    found = sorted((root / path for path in _data_files(bench)), key=lambda path: _distance(folder, path))
+    own = [NamedData(source=path, shown=_seen_from(folder, path)) for path in found]
+    return [*given, *own[:_PROFILED]], [each.shown for each in own[_PROFILED:]]
+
+
 def _data_files(bench: Bench) -> list[str]:
     project = bench.project
     found = (entry.path for entry in project.walk(project.root, depth=_DEPTH) if not entry.is_folder)
-    return list(islice((path for path in found if PurePosixPath(path).suffix.lower() in _DATA), _MOST))
+    return list(islice((path for path in found if is_data(path) and not _is_prose(path)), _MOST))
 
 
-def _mounts(bench: Bench) -> tuple[DataMount, ...]:
-    beside = bench.notebook.path.resolve().parent.relative_to(bench.project.root)
-    return data_mounts(bench.files.data, beside)
+def _is_prose(path: str) -> bool:
+    """Text that may be anything: a person who means it as data names it."""
+    return PurePosixPath(path).suffix.lower() == ".txt"
 
 
-def _preview(mount: DataMount) -> str:
-    source = Path(mount.source)
-    if not source.is_dir():
-        return f"{mount.target}{preview_file(source.parent, source.name).removeprefix(source.name)}"
-    inside = sorted(path.name for path in islice(source.iterdir(), _MOST) if not path.name.startswith("."))
-    return f"{mount.target}/: a folder, read-only, with {', '.join(inside) or 'nothing'}"
+def _seen_from(folder: Path, path: Path) -> str:
+    """As the notebook's code calls it."""
+    return Path(os.path.relpath(path, folder)).as_posix()
+
+
+def _distance(folder: Path, path: Path) -> tuple[int, str]:
+    name = _seen_from(folder, path)
+    return name.count("/"), name

@@ -29,6 +29,7 @@ _COMMANDS = {
     "runs": "Runs at work and what came of others: watch, steer, answer, undo.",
     "serve": "The daemon in which runs live: start it, look at it, end it.",
     "notebook": "Open a marimo notebook without a browser.",
+    "data": "Look at data files before anybody works with them.",
     "approvals": "What runs ask you, and what you have allowed them.",
     "questions": "What runs want to know from you.",
     "rules": "What agents may do here.",

@@ -1,0 +1,334 @@
+"""What tables are called in the notebook: variables nobody else has, and how each file is reached. Pure."""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from cellwright.analyst.profile import Column, Join, Profile, Table
+from cellwright.analyst.wanted import Wanted
+from cellwright.errors import Defect
+from cellwright.notebook.wording import identifier, literal
+
+MOST_TABLES: Final = 12
+"""More tables than these are named to the reader, and not read."""
+MOST_JOINED: Final = 3
+_LEAST_COVERAGE: Final = 0.8
+"""A join that loses more than a fifth of the left keys is told, and not made."""
+_LONGEST: Final = 32
+_RESERVED: Final = frozenset({
+    "mo", "alt", "np", "pd", "stats", "pq", "feather", "gzip", "duckdb", "json", "sqlite3", "closing", "marimo",
+    "app", "setup", "data_folder", "imports", "libraries", "data_files", "title", "answer", "answer_text", "tests",
+    "roles", "caveats", "problems",
+})  # fmt: skip
+_FUNCTION: Final = re.compile(r"(?m)^def (\w+)\(")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableNames:
+    """One table's variables; its cells have the same names."""
+
+    name: str
+    """As the profile calls it."""
+    table: str
+    """Ready for use: typed, with the chosen repairs."""
+    sources: tuple[str, ...]
+    """An expression for the path of each of its files."""
+
+    @property
+    def source(self) -> str:
+        """The expression for its one file, or for a list of all of them."""
+        return self.sources[0] if len(self.sources) == 1 else f"[{', '.join(self.sources)}]"
+
+    @property
+    def as_read(self) -> str:
+        """Exactly what the file holds."""
+        return f"{self.table}_as_read"
+
+    @property
+    def repairs(self) -> str:
+        """The switches."""
+        return f"{self.table}_repairs"
+
+    @property
+    def kept(self) -> str:
+        """The rows that stay."""
+        return f"{self.table}_kept"
+
+    @property
+    def dropped(self) -> str:
+        """Which rows each repair concerns: a dict of masks."""
+        return f"{self.table}_dropped"
+
+    @property
+    def cleaned(self) -> str:
+        """Text without what surrounds it, and without words that stand for nothing."""
+        return f"{self.table}_cleaned"
+
+    @property
+    def text_counts(self) -> str:
+        """How many texts were cleaned: a dict."""
+        return f"{self.table}_text_counts"
+
+    @property
+    def typed(self) -> str:
+        """Text read as numbers, dates and flags."""
+        return f"{self.table}_typed"
+
+    @property
+    def read_counts(self) -> str:
+        """How many values needed more than a plain reading: a dict."""
+        return f"{self.table}_read_counts"
+
+    @property
+    def value_counts(self) -> str:
+        """How many values each repair concerns: a dict."""
+        return f"{self.table}_value_counts"
+
+    @property
+    def repaired(self) -> str:
+        """The log: repair, whether it is on, how much it touches."""
+        return f"{self.table}_repaired"
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """All of them."""
+        rows = (self.as_read, self.repairs, self.kept, self.dropped)
+        values = (self.cleaned, self.text_counts, self.typed, self.read_counts, self.value_counts, self.repaired)
+        return (self.table, f"read_{self.table}", *rows, *values)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinedColumn:
+    """A column of a joined table, and where it comes from."""
+
+    name: str
+    """In the joined table: one of the right table is called otherwise where the left has that name too."""
+    table: str
+    column: Column
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinedNames:
+    """Two tables joined: every row of the left one, with what the right one knows of it."""
+
+    variable: str
+    left: TableNames
+    right: TableNames
+    join: Join
+    left_key: Column
+    right_key: Column
+    columns: tuple[JoinedColumn, ...]
+
+    @property
+    def found(self) -> str:
+        """The share of the left rows that found a partner."""
+        return f"{self.variable}_found"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Names:
+    """What the analyst calls things in one notebook."""
+
+    tables: tuple[TableNames, ...]
+    """Those that are read; the profile may have more."""
+    joined: tuple[JoinedNames, ...] = ()
+    taken: frozenset[str] = field(default_factory=frozenset[str])
+    """Names of the notebook before the analyst came, and all above."""
+
+    def of(self, table: str) -> TableNames:
+        """The names of a table by its name in the profile."""
+        return next(names for names in self.tables if names.name == table)
+
+    def is_read(self, table: str) -> bool:
+        """Whether the table is in the notebook at all."""
+        return any(names.name == table for names in self.tables)
+
+    def fixed(self, name: str) -> str:
+        """A name that everybody knows, such as `libraries`; another only where the notebook had that already."""
+        return name if name not in self.taken else free_name(name, self.taken)
+
+    def free(self, name: str, also: Collection[str] = ()) -> str:
+        """The name, or the nearest one that neither the notebook nor `also` has. For variables and for cells."""
+        return free_name(name, self.taken, also)
+
+
+class Namer:
+    """Gives each name once. One per section, whose names all end in a word of its own."""
+
+    def __init__(self, names: Names) -> None:
+        self._names = names
+        self._given = set[str]()
+
+    def __call__(self, name: str) -> str:
+        """The name, or the nearest free one; it is taken from now on."""
+        given = self._names.free(name, self._given)
+        self._given.add(given)
+        return given
+
+
+def free_name(name: str, taken: Collection[str], also: Collection[str] = ()) -> str:
+    """A plain identifier near `name` that nobody has; pytest takes none for a test."""
+    plain = identifier(name)[:60].rstrip("_") or "data"
+    plain = f"table_{plain}" if plain.startswith(("test", "data_folder")) else plain
+    candidate, number = plain, 1
+    while candidate in taken or candidate in also or not _is_usable(candidate):
+        number += 1
+        candidate = f"{plain}_{number}"
+    return candidate
+
+
+def _is_usable(name: str) -> bool:
+    is_of_python = keyword.iskeyword(name) or keyword.issoftkeyword(name) or hasattr(builtins, name)
+    return not (is_of_python or name in _RESERVED or name in _functions_of_ours())
+
+
+@cache
+def _functions_of_ours() -> frozenset[str]:
+    """Functions whose source may stand in the notebook: no table is called like one."""
+    room = Path(__file__).parent
+    modules = sorted([*room.glob("methods/*.py"), *room.glob("writing/*.py")])
+    return frozenset(name for module in modules for name in _FUNCTION.findall(module.read_text(encoding="utf-8")))
+
+
+def name_tables(
+    profile: Profile, paths: Mapping[str, str], taken: Collection[str] = frozenset(), *, wanted: Wanted | None = None
+) -> Names:
+    """Names for the profile's tables. `paths`: each file or folder of the profile → its variable in `data_files`.
+
+    `taken`: every variable and cell name of the notebook. Tables that the goal names come first where not all fit.
+    """
+    used = {*taken, *paths.values()}
+    tables: list[TableNames] = []
+    for table in _in_scope(profile, wanted):
+        names = _named(table, paths, used)
+        used.update(names.variables)
+        tables.append(names)
+    joined = _joined(profile, tables, used)
+    used.update(name for joint in joined for name in (joint.variable, joint.found))
+    return Names(tables=tuple(tables), joined=joined, taken=frozenset(used))
+
+
+def _in_scope(profile: Profile, wanted: Wanted | None) -> list[Table]:
+    readable = [table for table in profile.tables if table.columns]
+    asked = {named.table for named in (*wanted.measures, *wanted.groups)} if wanted else set[str]()
+    chosen = sorted(readable, key=lambda table: table.name not in asked)[:MOST_TABLES]
+    return [table for table in readable if table in chosen]
+
+
+def _named(table: Table, paths: Mapping[str, str], used: set[str]) -> TableNames:
+    sources = tuple(_path(path, paths) for path in table.files or (table.reading.path,))
+    plain = identifier(table.name)[:_LONGEST].rstrip("_") or "table"
+    number, names = 1, TableNames(name=table.name, table=free_name(plain, used), sources=sources)
+    while used & set(names.variables):
+        number += 1
+        names = TableNames(name=table.name, table=free_name(f"{plain}_{number}", used), sources=sources)
+    return names
+
+
+# ── where a file lies ──
+
+
+def _path(path: str, paths: Mapping[str, str]) -> str:
+    """The variable of the file, or the one of a folder above it and the way from there."""
+    known = {PurePosixPath(each): variable for each, variable in paths.items()}
+    wanted = PurePosixPath(path)
+    for place in (wanted, *wanted.parents):
+        if place in known:
+            below = wanted.relative_to(place).as_posix()
+            return known[place] if below == "." else f"{known[place]} / {literal(below)}"
+    raise Defect(f"No cell of the notebook knows where {path!r} lies.")
+
+
+# ── joins ──
+
+
+def _joined(profile: Profile, tables: list[TableNames], used: set[str]) -> tuple[JoinedNames, ...]:
+    """The best join of each table that may be on the left, a few at most."""
+    by_name = {names.name: names for names in tables}
+    found: dict[str, JoinedNames] = {}
+    for each in profile.joins:
+        join = _many_on_the_left(each)
+        if join is None or join.left in found or not {join.left, join.right} <= by_name.keys():
+            continue
+        if join.left_coverage < _LEAST_COVERAGE or len(found) == MOST_JOINED or join.left == join.right:
+            continue
+        joint = _joint(profile, join, by_name[join.left], by_name[join.right], used | _made(found.values()))
+        if joint is not None:
+            found[join.left] = joint
+    return tuple(found.values())
+
+
+def _made(joined: Iterable[JoinedNames]) -> set[str]:
+    return {name for joint in joined for name in (joint.variable, joint.found)}
+
+
+def _joint(profile: Profile, join: Join, left: TableNames, right: TableNames, used: set[str]) -> JoinedNames | None:
+    """The names of a join; None where its keys cannot be compared."""
+    left_key = _column(_table(profile, join.left), join.left_column)
+    right_key = _column(_table(profile, join.right), join.right_column)
+    if left_key is None or right_key is None or not _are_comparable(left_key, right_key):
+        return None
+    return JoinedNames(
+        variable=free_name(f"{left.table[:26]}_with_{right.table[:26]}", used),
+        left=left,
+        right=right,
+        join=join,
+        left_key=left_key,
+        right_key=right_key,
+        columns=joined_columns(_table(profile, join.left), _table(profile, join.right), right.table, join),
+    )
+
+
+def _are_comparable(left: Column, right: Column) -> bool:
+    plain = {"integer", "text"}
+    return {left.kind, right.kind} <= plain or (left.kind == right.kind and left.kind in ("date", "datetime"))
+
+
+def _column(table: Table, name: str) -> Column | None:
+    return next((column for column in table.columns if column.name == name), None)
+
+
+def _many_on_the_left(join: Join) -> Join | None:
+    match join.relation:
+        case "many-to-one" | "one-to-one":
+            return join
+        case "one-to-many":
+            return Join(
+                left=join.right,
+                left_column=join.right_column,
+                right=join.left,
+                right_column=join.left_column,
+                left_coverage=join.right_coverage,
+                right_coverage=join.left_coverage,
+                relation="many-to-one",
+                says=join.says,
+                needs=join.needs,
+            )
+        case "many-to-many":
+            return None
+
+
+def _table(profile: Profile, name: str) -> Table:
+    return next(table for table in profile.tables if table.name == name)
+
+
+def joined_columns(left: Table, right: Table, right_variable: str, join: Join) -> tuple[JoinedColumn, ...]:
+    """The columns of the joined table in order; the right key is left out, it says what the left one says."""
+    columns = [JoinedColumn(name=column.name, table=left.name, column=column) for column in left.columns]
+    taken = {column.name for column in columns}
+    for column in right.columns:
+        if column.name == join.right_column:
+            continue
+        name = column.name
+        while name in taken:
+            name = f"{name}_{right_variable}"
+        taken.add(name)
+        columns.append(JoinedColumn(name=name, table=right.name, column=column))
+    return tuple(columns)

@@ -1,0 +1,247 @@
+"""A profile for a prompt: as much as the tokens allow, the most useful first. Pure.
+
+Whoever puts it into a prompt fences it: it is full of names and values from files of strangers.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import Final
+
+from cellwright.analyst.profile import Column, Profile, Reading, Table
+from cellwright.analyst.profile_view import (
+    by_severity,
+    fact_words,
+    figure,
+    head_words,
+    join_words,
+    many,
+    oddity_words,
+    quoted,
+    share,
+    shown,
+    time_words,
+    value_words,
+    what_words,
+)
+from cellwright.notebook import clip, estimate_tokens
+from cellwright.notebook.wording import literal
+
+_FEW_ODDITIES: Final = 5
+_MANY_ODDITIES: Final = 24
+_FEW_NAMES: Final = 40
+_COUNT_TOKENS: Final = 12
+_MOST_JOINS: Final = 12
+_TAIL_SHARE: Final = 0.25
+_SQL_QUOTE: Final = '"'
+
+
+class Detail(IntEnum):
+    """How much is said of a table."""
+
+    HEAD = 0
+    """What it is."""
+    READ = 1
+    """And how to read it."""
+    NAMES = 2
+    """And its columns by name, and its gravest problems."""
+    SOME = 3
+    """And of the first columns kind, range and gaps."""
+    MOST = 4
+    """Of many more of them."""
+    COLUMNS = 5
+    """Of all columns."""
+    ALL = 6
+    """And conversions, patterns, examples, every problem."""
+
+
+_TOLD_COLUMNS: Final = {Detail.SOME: 20, Detail.MOST: 80}
+
+
+def profile_text(profile: Profile, *, tokens: int) -> str:
+    """The profile in words, within so many tokens.
+
+    Tables come first, each with the line that reads it; where there are many, or wide ones, all are told with less
+    before some are told with more. What did not fit is counted.
+    """
+    tail = clip("\n".join(_tail(profile)), int(tokens * _TAIL_SHARE))
+    texts = _fitting(profile.tables, tokens - estimate_tokens(tail) - 1)
+    return clip("\n\n".join([*texts, tail] if tail else texts), tokens)
+
+
+def _fitting(tables: Sequence[Table], tokens: int) -> list[str]:
+    """As many tables as fit, each as closely as there is room for: the first ones, and the first step, first."""
+    texts = [table_text(table, Detail.HEAD) for table in tables]
+    costs = [estimate_tokens(text) + 1 for text in texts]
+    if sum(costs) > tokens:
+        return _first(texts, costs, tokens)
+    spent = sum(costs)
+    for detail in list(Detail)[1:]:
+        for index, table in enumerate(tables):
+            text = table_text(table, detail)
+            cost = estimate_tokens(text) + 1
+            if spent - costs[index] + cost <= tokens:
+                spent += cost - costs[index]
+                texts[index], costs[index] = text, cost
+    return texts
+
+
+def _first(texts: Sequence[str], costs: Sequence[int], tokens: int) -> list[str]:
+    """The first ones, and how many there are besides."""
+    ends = list(itertools.accumulate(costs))
+    fitting = sum(end <= tokens - _COUNT_TOKENS for end in ends)
+    return [*texts[:fitting], f"and {many(len(texts) - fitting, 'more table')}"]
+
+
+def _tail(profile: Profile) -> list[str]:
+    lines = [f"join {join_words(join)}" for join in profile.joins[:_MOST_JOINS]]
+    lines += [f"not read: {shown(skipped.path)} ({skipped.why})" for skipped in profile.skipped[:_FEW_NAMES]]
+    if len(profile.skipped) > _FEW_NAMES:
+        lines.append(f"not read: {len(profile.skipped) - _FEW_NAMES:,} more")
+    return [*lines, *(f"note: {note}" for note in profile.notes)]
+
+
+def table_text(table: Table, detail: Detail) -> str:
+    """One table."""
+    lines = [head_words(table)]
+    if detail == Detail.HEAD:
+        return lines[0]
+    lines.append(f"  read: {read_line(table)}")
+    if detail == Detail.READ:
+        return "\n".join(lines)
+    if detail == Detail.NAMES:
+        return "\n".join([*lines, f"  columns: {_names(table.columns)}", *_oddities(table, detail)])
+    told = _TOLD_COLUMNS.get(detail, len(table.columns))
+    lines += [f"  {fact}" for fact in fact_words(table)]
+    lines += [f"  - {column_text(column, table.looked_at, detail)}" for column in table.columns[:told]]
+    if rest := table.columns[told:]:
+        lines.append(f"  - and {_names(rest)}")
+    return "\n".join([*lines, *_oddities(table, detail)])
+
+
+def _names(columns: Sequence[Column]) -> str:
+    names = ", ".join(f"{literal(column.name)} {column.kind}" for column in columns[:_FEW_NAMES])
+    rest = Counter(column.kind for column in columns[_FEW_NAMES:])
+    kinds = ", ".join(f"{count:,} {kind}" for kind, count in rest.most_common())
+    return f"{names}, and {rest.total():,} more ({kinds})" if rest else names
+
+
+def _oddities(table: Table, detail: Detail) -> list[str]:
+    most = _MANY_ODDITIES if detail == Detail.ALL else _FEW_ODDITIES
+    oddities = by_severity(table.oddities)
+    lines = [f"  ! {oddity_words(oddity)}" for oddity in oddities[:most]]
+    return [*lines, f"  ! and {len(oddities) - most:,} more oddities"] if len(oddities) > most else lines
+
+
+def column_text(column: Column, rows: int, detail: Detail) -> str:
+    """One column in one line."""
+    parts = [f"{literal(column.name)}: {what_words(column)}"]
+    if values := value_words(column, rows):
+        parts.append(values)
+    if column.nulls:
+        pattern = f", {column.null_pattern}" if column.null_pattern and detail == Detail.ALL else ""
+        parts.append(f"{share(column.nulls, rows)} missing{pattern}")
+    if detail == Detail.ALL:
+        parts += _more(column)
+    return "; ".join(parts)
+
+
+def _more(column: Column) -> list[str]:
+    """What somebody who writes code with it wants to know too."""
+    parts: list[str] = []
+    if column.numbers is not None and column.meaning in {"measure", "currency"}:
+        parts.append(f"mean {figure(column.numbers.mean)}, deviation {figure(column.numbers.deviation)}")
+    elif column.distinct and not column.is_unique:
+        parts.append(f"{column.distinct:,} distinct")
+    if column.times is not None and column.times.missing_steps:
+        parts.append(time_words(column).partition(", ")[2])
+    if words := _conversion_words(column):
+        parts.append(words)
+    return parts
+
+
+def _conversion_words(column: Column) -> str:
+    """How its text becomes values, with an example of the text."""
+    conversion = column.conversion
+    if conversion.kind == "none":
+        return ""
+    told = {
+        "decimal": conversion.decimal if conversion.decimal != "." else "",
+        "thousands": conversion.thousands,
+        "prefix": conversion.prefix,
+        "suffix": conversion.suffix,
+        "formats": ", ".join(conversion.formats),
+        "null words": ", ".join(conversion.null_words),
+    }
+    rules = "; ".join(f"{name} {quoted(value)}" for name, value in told.items() if value)
+    like = f" such as {quoted(column.examples[0])}" if column.examples else ""
+    return f"text{like}{f' ({rules})' if rules else ''}" if rules or conversion.kind == "date" else ""
+
+
+# ── how to read it ──
+
+
+def read_line(table: Table) -> str:
+    """A line of pandas that reads a table; of several files of one shape, the one that reads the first."""
+    reading = table.reading
+    path = literal(table.files[0] if table.files else reading.path)
+    match reading.format:
+        case "csv":
+            return f"pd.read_csv({', '.join([path, *_csv_words(table)])})"
+        case "parquet":
+            return f"pd.read_parquet({path})"
+        case "feather":
+            return f"pd.read_feather({path})"
+        case "json":
+            part = f"[{literal(reading.part)}]" if reading.part else ""
+            return (
+                f"pd.DataFrame(json.loads(pathlib.Path({path}).read_text()){part})" if part else f"pd.read_json({path})"
+            )
+        case "jsonl":
+            return f"pd.read_json({path}, lines=True)"
+        case "excel":
+            sheet = [f"sheet_name={literal(reading.part)}"] if reading.part else []
+            return f"pd.read_excel({', '.join([path, *sheet, *_header_words(reading)])})"
+        case "sqlite":
+            return f"pd.read_sql({literal(f'SELECT * FROM {_sql_name(reading.part)}')}, sqlite3.connect({path}))"
+        case "duckdb":
+            return f"duckdb.connect({path}, read_only=True).sql({literal(f'FROM {_sql_name(reading.part)}')}).df()"
+
+
+def _csv_words(table: Table) -> list[str]:
+    reading = table.reading
+    words = [f"sep={literal(reading.delimiter)}"] if reading.delimiter != "," else []
+    if reading.encoding.lower() not in {"utf-8", "ascii"}:
+        words.append(f"encoding={literal(reading.encoding)}")
+    if reading.quote == "":
+        words.append("quoting=3")
+    elif reading.quote != '"':
+        words.append(f"quotechar={literal(reading.quote)}")
+    if any(column.conversion.decimal == "," for column in table.columns):
+        words.append('decimal=","')
+    return [*words, *_header_words(reading)]
+
+
+def _header_words(reading: Reading) -> list[str]:
+    words = [f"skiprows={reading.skip_first}"] if reading.skip_first else []
+    if not reading.header_rows:
+        words.append("header=None")
+    elif reading.header_rows != (0,):
+        words.append(f"header={list(reading.header_rows)}")
+    if 0 < len(reading.names) <= _FEW_NAMES:
+        words.append(f"names=[{', '.join(map(literal, reading.names))}]")
+    if reading.width:
+        words.append(f"usecols=range({reading.first_column}, {reading.first_column + reading.width})")
+    if reading.skips_spaces:
+        words.append("skipinitialspace=True")
+    if reading.skip_last:
+        words.append(f"skipfooter={reading.skip_last}")
+        words += ['engine="python"'] if reading.format == "csv" else []
+    return words
+
+
+def _sql_name(name: str) -> str:
+    return _SQL_QUOTE + name.replace(_SQL_QUOTE, _SQL_QUOTE * 2) + _SQL_QUOTE

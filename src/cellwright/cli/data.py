@@ -1,0 +1,49 @@
+"""`cellwright data profile`: what data files are, before anybody works with them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import anyio
+import typer
+
+from cellwright.analyst.profile import Profile, profile_json
+from cellwright.app.profiling import Effort, profile_paths
+from cellwright.cli import data_render, render
+from cellwright.cli.notebook import UncontainedOption
+
+app = typer.Typer(help="Look at data files before anybody works with them.", no_args_is_help=True)
+
+
+@app.callback()
+def _data() -> None:
+    """Look at data files before anybody works with them."""
+
+
+@app.command()
+def profile(
+    paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="Data files, or folders with data files.")],
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+    rows: Annotated[
+        int, typer.Option("--rows", metavar="N", min=1, help="Sample tables that have more rows than this.")
+    ] = Effort().most_rows,
+    seconds: Annotated[
+        float, typer.Option("--seconds", metavar="S", min=1, help="Look for no more after so long.")
+    ] = Effort().seconds,
+    allow_uncontained: UncontainedOption = False,
+) -> None:
+    """Say what data files are: columns and what they mean, gaps, oddities, keys, and how files can be joined."""
+    effort = Effort(most_rows=rows, seconds=seconds)
+    with data_render.waiting(paths):
+        found: Profile = anyio.run(_profile, paths, effort, allow_uncontained)
+    if as_json:
+        render.as_json(json.loads(profile_json(found)))
+    else:
+        data_render.profile(found)
+    raise typer.Exit(0 if found.tables else 1)
+
+
+async def _profile(paths: list[Path], effort: Effort, allow_uncontained: bool) -> Profile:
+    return await profile_paths(paths, effort=effort, allow_uncontained=allow_uncontained)

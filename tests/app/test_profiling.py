@@ -1,0 +1,155 @@
+"""Profiles through the public door, and what agents see of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import anyio
+import pytest
+
+from cellwright.agents.surroundings import DATA_TOKENS, DataSight, NamedData
+from cellwright.analyst.profile import Profile
+from cellwright.app import Files
+from cellwright.app.profiling import Effort, profile_paths
+from cellwright.errors import RefusedByPolicy, UserError
+from cellwright.kernel import KernelPool
+from cellwright.notebook import estimate_tokens
+from cellwright.testing import CallTool
+from tests.agents.workshop import DONE
+from tests.analyst.profiles import a_table
+from tests.app.atelier import open_atelier
+from tests.models.houses import House
+
+HENS = "day,eggs\n2024-01-01,4\n2024-01-02,5\n2024-01-03,7\n"
+
+
+def write(folder: Path, **texts: str) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in texts.items():
+        (folder / f"{name}.csv").write_text(text)
+
+
+async def test_files_and_folders_are_profiled_under_the_names_they_were_asked_for(
+    pool: KernelPool, tmp_path: Path
+) -> None:
+    write(tmp_path / "here", hens=HENS)
+    write(tmp_path / "there", geese="goose;kg\nAda;3,5\nBo;4,25\nCy;5,75\n")
+    profile = await profile_paths(["hens.csv", "../there"], folder=tmp_path / "here", pool=pool)
+    assert [table.reading.path for table in profile.tables] == ["hens.csv", "../there/geese.csv"]
+
+
+async def test_what_cannot_be_read_is_said_and_nothing_at_all_is_no_table(pool: KernelPool, tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("KEY=1\n")
+    profile = await profile_paths([".env"], folder=tmp_path, pool=pool)
+    assert profile.tables == ()
+    assert [(skipped.path, skipped.why) for skipped in profile.skipped] == [
+        (".env", "it looks like a secret and is not opened")
+    ]
+
+
+async def test_a_path_that_is_not_there_is_the_persons_mistake(pool: KernelPool, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="Nothing at"):
+        await profile_paths(["gone.csv"], folder=tmp_path, pool=pool)
+
+
+async def test_without_walls_nothing_is_read_unless_that_is_allowed(pool: KernelPool, tmp_path: Path) -> None:
+    write(tmp_path, hens=HENS)
+    with pytest.raises(RefusedByPolicy, match="tier D"):
+        await profile_paths(["hens.csv"], folder=tmp_path, tier="D", pool=pool)
+    profile = await profile_paths(["hens.csv"], folder=tmp_path, tier="D", allow_uncontained=True, pool=pool)
+    assert profile.tables[0].rows == 3
+
+
+async def test_a_profile_is_made_once_while_its_files_stay_the_same(pool: KernelPool, tmp_path: Path) -> None:
+    write(tmp_path, hens=HENS)
+    found: list[Profile] = []
+
+    async def ask() -> None:
+        found.append(await profile_paths(["hens.csv"], folder=tmp_path, pool=pool))
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(3):
+            tasks.start_soon(ask)
+    assert found[0].tables is found[1].tables is found[2].tables
+    (tmp_path / "hens.csv").write_text(f"{HENS}2024-01-04,9\n")
+    changed = await profile_paths(["hens.csv"], folder=tmp_path, pool=pool)
+    assert (found[0].tables[0].rows, changed.tables[0].rows) == (3, 4)
+    closer = await profile_paths(["hens.csv"], folder=tmp_path, pool=pool, effort=Effort(most_rows=10))
+    assert closer.tables is not changed.tables
+
+
+async def test_a_profile_that_failed_is_tried_again(pool: KernelPool, tmp_path: Path) -> None:
+    write(tmp_path, hens=HENS)
+    with anyio.move_on_after(0):
+        await profile_paths(["hens.csv"], folder=tmp_path, pool=pool)
+    assert (await profile_paths(["hens.csv"], folder=tmp_path, pool=pool)).tables
+
+
+# ── what agents see ──
+
+
+async def test_an_agent_reads_the_profile_of_its_data_before_its_first_thought(
+    house: House, where: Path, project: Callable[..., Path], pool: KernelPool, tmp_path: Path
+) -> None:
+    path = project("x = 1")
+    write(path.parent / "farm", hens=HENS)
+    write(tmp_path / "given", geese="goose;kg\nAda;3,5\nBo;4,25\nCy;5,75\n")
+    house.provider.script(CallTool("look", {}), DONE)
+    files = Files(data=(f"geese={tmp_path / 'given'}",))
+    async with open_atelier(house, where, path, pool=pool, files=files) as shop:
+        assert (await shop.work()).outcome == "finished"
+        first = await shop.context(1)
+        [seen] = [first.text_of(span) for span in first.spans if span.part == "data"]
+        assert "farm/hens.csv, csv: 3 rows, 2 columns" in seen
+        assert 'pd.read_csv("data/geese/geese.csv", sep=";", decimal=",")' in seen
+        second = await shop.context(2)
+        assert [second.text_of(span) for span in second.spans if span.part == "data"] == [seen]
+
+
+async def nothing() -> Profile | None:
+    return None
+
+
+async def test_where_there_is_no_profile_the_first_lines_stand(tmp_path: Path) -> None:
+    write(tmp_path / "farm", hens=HENS)
+    data = [
+        NamedData(source=tmp_path / "farm/hens.csv", shown="hens.csv"),
+        NamedData(source=tmp_path / "farm", shown="../farm"),
+    ]
+    [part] = (await DataSight(data, nothing, others=["a\nb.csv"]).look(600)).parts
+    assert part.text == (
+        "hens.csv (48 bytes), begins:\nday,eggs\n2024-01-01,4\n2024-01-02,5\n2024-01-03,7\n\n"
+        "../farm/: a folder with hens.csv\n\nand 1 more files: a b.csv"
+    )
+
+
+async def test_a_file_that_is_not_in_the_profile_is_shown_with_its_first_lines(tmp_path: Path) -> None:
+    write(tmp_path, sales=HENS, hens=HENS)
+
+    async def profiled() -> Profile | None:
+        return Profile(tables=(a_table("sales"),))
+
+    data = [NamedData(source=tmp_path / name, shown=name) for name in ("sales.csv", "hens.csv")]
+    [part] = (await DataSight(data, profiled).look(600)).parts
+    assert "sales.csv, csv: 100 rows" in part.text
+    assert "hens.csv (48 bytes), begins:" in part.text
+    assert "sales.csv (48 bytes)" not in part.text
+
+
+async def test_however_much_data_there_is_the_sight_keeps_to_its_tokens(tmp_path: Path) -> None:
+    names = [f"file{number}.csv" for number in range(300)]
+
+    async def profiled() -> Profile | None:
+        return Profile(tables=tuple(a_table(f"file{number}") for number in range(150)))
+
+    data = [NamedData(source=tmp_path / name, shown=name) for name in names]
+    [part] = (await DataSight(data, profiled, others=names).look(600)).parts
+    assert estimate_tokens(part.text) <= DATA_TOKENS
+
+
+async def test_a_link_among_the_files_of_a_folder_is_not_followed(pool: KernelPool, tmp_path: Path) -> None:
+    write(tmp_path / "d", hens=HENS)
+    (tmp_path / "d/passwd.csv").symlink_to("/etc/passwd")
+    profile = await profile_paths(["d"], folder=tmp_path, pool=pool)
+    assert [table.reading.path for table in profile.tables] == ["d/hens.csv"]
