@@ -17,8 +17,10 @@ from cellwright.agents.skills import Skill, read_skill, read_skills, skill_tools
 from cellwright.agents.styles import READINGS
 from cellwright.errors import UserError
 from cellwright.kernel import KernelPool
+from cellwright.runs.place import NoEyes
 from cellwright.sandbox.git import Author
 from cellwright.tools.cell_tools import cell_tools
+from cellwright.tools.data_tools import data_tools
 from cellwright.tools.file_tools import file_tools
 from cellwright.tools.git_desk import GitDesk
 from cellwright.tools.git_tools import git_tools
@@ -211,6 +213,7 @@ async def test_every_tool_a_built_in_role_names_is_there(opened: Opener, pool: K
             *artifact_tools(kept),
             *kept_text_tools(kept),
             *skill_tools([skill]),
+            *data_tools(desk, NoEyes(), Path),
         ]
         known = {READINGS, *(each.name for each in tools)}
         named = {name for role in built_in_roles().values() for name in role.tools}

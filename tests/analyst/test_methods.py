@@ -269,7 +269,7 @@ def test_a_claim_is_told_with_its_test_and_withdrawn_when_it_no_longer_holds() -
     tests = examine({"t": sample()}, {"t": {"group": "category", "x": "measure", "y": "measure"}})
     told = say(claim(tests, "t", "y", "x"))
     assert told.startswith(
-        "**x rises as y rises.** (Spearman, n = 300, p < 0.0001 corrected for all tests; rank correl"
+        "**X rises as y rises.** (Spearman, n = 300, p < 0.0001 corrected for all tests; rank correl"
     )
     assert "95 % interval" in told
     assert claim(tests, "t", "x", "y") == claim(tests, "t", "y", "x")

@@ -11,8 +11,9 @@ from typing import Final
 
 import anyio
 
+from cellwright.app.model_readiness import has_model
 from cellwright.app.notebooks import Files, open_pool
-from cellwright.app.studios import DESK, LEAVE, StudioOptions, open_workplace
+from cellwright.app.studios import DESK, LEAVE, StudioOptions, Workplace, open_workplace
 from cellwright.app.verifying import check_notebook
 from cellwright.errors import UserError
 from cellwright.journal import Journal, Records, RunId, stream_of
@@ -35,7 +36,7 @@ from cellwright.runs.workflow import RUN, run_workflows
 from cellwright.settings import Settings
 from cellwright.tools.desk_memory import read_memory, renamed, write_memory
 
-VERSION: Final = "runs-1"
+VERSION: Final = "runs-2"
 """Of the steps that runs take: another one, and the runs of the old are forked to it."""
 
 
@@ -177,7 +178,7 @@ class _House:
             workplace = await stack.enter_async_context(opening)
             tasks = await stack.enter_async_context(anyio.create_task_group())
             tasks.start_soon(_tell_of_cells, workplace.desk.notebook, records, run)
-            yield Place(desk=workplace.desk, studio=workplace.studio, rules=workplace.rules)
+            yield _place(workplace)
             tasks.cancel_scope.cancel()
 
     async def _studio(self, run: str, goal: Goal) -> StudioOptions:
@@ -202,6 +203,19 @@ class _House:
         return await check_notebook(
             Path(goal.notebook), files=files, pool=self.pool, other=self.other, settings=self.settings
         )
+
+
+def _place(workplace: Workplace) -> Place:
+    async def would_answer(goal: Goal) -> bool:
+        return await has_model(workplace.models, workplace.studio.roles, is_private=goal.is_private)
+
+    return Place(
+        desk=workplace.desk,
+        studio=workplace.studio,
+        rules=workplace.rules,
+        eyes=workplace.eyes,
+        has_model=would_answer,
+    )
 
 
 def run_folder(settings: Settings, run: str) -> Path:

@@ -27,6 +27,7 @@ from cellwright.agents.surveying import notebook_survey
 from cellwright.app.networks import Agreed, Network, WayOut, open_way_out
 from cellwright.app.notebooks import Files, contained, open_notebook, open_pool, project_for
 from cellwright.app.outlook import data_sights, limits_in_words
+from cellwright.app.run_data import CagedEyes
 from cellwright.app.toolboxes import Bench, all_tools, can_use_git
 from cellwright.journal import Flow, Records
 from cellwright.journal.names import run_of
@@ -83,6 +84,9 @@ class Workplace:
     studio: Studio
     desk: NotebookDesk
     rules: Rules
+    models: Models
+    eyes: CagedEyes
+    """What sees the data."""
 
 
 @asynccontextmanager
@@ -129,7 +133,7 @@ async def open_workplace(
             put_into_effect=way_out.put_into_effect if way_out is not None else None,
             program=programs(worker),
         )
-        yield Workplace(studio=studio, desk=desk, rules=ground.rules)
+        yield Workplace(studio=studio, desk=desk, rules=ground.rules, models=models, eyes=bench.eyes)
 
 
 def studio_opener(

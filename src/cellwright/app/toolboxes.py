@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
@@ -11,13 +12,15 @@ from pathlib import Path
 from cellwright.agents.artifacts import artifact_tools
 from cellwright.agents.skills import Skill, skill_tools
 from cellwright.app.networks import WayOut
-from cellwright.app.notebooks import Files, open_notebook
+from cellwright.app.notebooks import Files, data_mounts, open_notebook
+from cellwright.app.run_data import CagedEyes
 from cellwright.errors import UserError
 from cellwright.kernel import KernelPool, OpenNotebook
 from cellwright.sandbox import Limits, Tier
 from cellwright.sandbox.git import WHERE_GIT_IS, Author, find_repository
 from cellwright.settings import Settings
 from cellwright.tools.cell_tools import OpenPath, cell_tools, notebook_call_tool
+from cellwright.tools.data_tools import Locate, data_tools
 from cellwright.tools.file_tools import Changed, file_tools
 from cellwright.tools.git_desk import GitDesk
 from cellwright.tools.git_tools import git_tools
@@ -52,12 +55,18 @@ class Bench:
         """The notebook on the desk."""
         return self.desk.notebook
 
+    @property
+    def eyes(self) -> CagedEyes:
+        """What sees the data, at the tier the notebook runs at."""
+        return CagedEyes(project=self.project, pool=self.pool, settings=self.settings, tier=self.tier)
+
 
 def all_tools(bench: Bench, *, skills: Sequence[Skill], has_git: bool) -> list[Tool]:
     """Every tool that can work here: what would only pretend is left out."""
     return [
         *notebook_tools(bench.desk),
         *cell_tools(bench.notebook),
+        *data_tools(bench.desk, bench.eyes, _locate(bench)),
         notebook_call_tool(_beside(bench), bench.project.root),
         *package_tools(bench.desk),
         *file_tools(bench.project, changed=_changed(bench.notebook)),
@@ -104,6 +113,34 @@ def _beside(bench: Bench) -> OpenPath:
         )
 
     return open_path
+
+
+def _locate(bench: Bench) -> Locate:
+    """Data from elsewhere by the place the notebook's code has it at, files of the project by theirs."""
+    root, folder = bench.project.root, bench.notebook.path.resolve().parent
+
+    def locate(path: str) -> Path:
+        if "\0" in path or not path:
+            raise UserError(f"{path!r} is no path.", hint="Give one relative to the notebook.")
+        wanted = Path(os.path.normpath(folder / path))
+        for mount in data_mounts(bench.files.data, folder.relative_to(root)):
+            place = root / mount.target
+            if wanted.is_relative_to(place):
+                return _below(Path(mount.source), wanted.relative_to(place))
+        found = bench.project.locate(os.path.relpath(wanted, root))
+        if not found.exists():
+            raise UserError(f"Nothing is at {path!r}.", hint="Paths are relative to the notebook's folder.")
+        return found
+
+    return locate
+
+
+def _below(source: Path, way: Path) -> Path:
+    """A file in a folder that was given, never outside it."""
+    found = (source / way).resolve()
+    if not found.is_relative_to(source.resolve()) or not found.exists():
+        raise UserError(f"Nothing is at {str(way)!r} in {source.name!r}.", hint="List the folder in a cell.")
+    return found
 
 
 def _changed(notebook: OpenNotebook) -> Changed:

@@ -41,7 +41,7 @@ def run(
     ] = None,
     model: Annotated[
         list[str] | None,
-        typer.Option("--model", metavar="PROVIDER:MODEL", help="Use this model; more of them are fallbacks."),
+        typer.Option("--model", metavar="PROVIDER:MODEL", help="Use this model; more are fallbacks; `analyst`: none."),
     ] = None,
     budget: Annotated[
         str | None, typer.Option("--budget", metavar="AMOUNT", help="Ask before it costs more US dollars than this.")

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
+import shutil
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NoReturn, assert_never
 
 import typer
@@ -50,6 +54,17 @@ def hand_over(delivery: Delivery, run: str, *, as_json: bool) -> None:
         from cellwright.runs.report import report_text
 
         run_render.data(report_text(delivery))
+        if delivery.notebook and delivery.status in {"done", "partial"}:
+            render.note("To open it:")
+            run_render.command(opening(delivery.notebook))
+
+
+def opening(notebook: str) -> str:
+    """The command that opens a notebook in marimo's editor: the one that came with us, wherever that is."""
+    ours = Path(sys.executable).with_name("marimo")
+    found = shutil.which("marimo")
+    is_plain = found is not None and Path(found).resolve() == ours.resolve()
+    return shlex.join(["marimo" if is_plain or not ours.exists() else str(ours), "edit", notebook])
 
 
 def _tell_waiting(told: Sequence[dict[str, Any]], run: str, *, as_json: bool, is_daemon: bool) -> None:

@@ -14,6 +14,7 @@ from typing import Final
 from cellwright.errors import UserError
 from cellwright.policy.money import is_amount
 from cellwright.runs.goal import Approve, Goal
+from cellwright.runs.workers import ANALYST
 from cellwright.sandbox import project_of
 
 _LONGEST: Final = 20_000
@@ -44,13 +45,17 @@ def read_goal(typed: Typed, *, person: str, here: Path, taken: Collection[str] =
         notebook = new_place(words, here, taken)
     else:
         notebook = _notebook(here / typed.notebook.expanduser())
+    project = _project(notebook, None if typed.project is None else here / typed.project.expanduser())
+    data, models = _data(typed.data, here), _models(typed.models)
+    if models == (ANALYST,) and not data:
+        _check_has_data(project)
     return Goal(
         words=words,
         notebook=str(notebook),
-        project=str(_project(notebook, None if typed.project is None else here / typed.project.expanduser())),
+        project=str(project),
         person=person,
-        data=_data(typed.data, here),
-        models=tuple(_model(name) for name in typed.models),
+        data=data,
+        models=models,
         budget_usd=None if typed.budget is None else read_budget(typed.budget),
         approve=_approve(typed.approve),
         is_private=typed.is_private,
@@ -163,10 +168,30 @@ def _named(word: str, here: Path) -> tuple[str, Path]:
     return name, path
 
 
+def _models(names: Sequence[str]) -> tuple[str, ...]:
+    """The models, or the analyst alone. Raises `UserError`."""
+    if ANALYST not in names:
+        return tuple(_model(name) for name in names)
+    if len(set(names)) > 1:
+        raise UserError("The analyst works without models.", hint=f"Name {ANALYST!r} alone, or models.")
+    return (ANALYST,)
+
+
 def _model(name: str) -> str:
     if _MODEL.fullmatch(name) is None:
-        raise UserError(f"{name!r} is no model.", hint="provider:model; `cellwright models list` shows them.")
+        hint = f"provider:model, `cellwright models list` shows them; or {ANALYST}, which needs none."
+        raise UserError(f"{name!r} is no model.", hint=hint)
     return name
+
+
+def _check_has_data(project: Path) -> None:
+    """Raises `UserError` if the analyst would have nothing to look at."""
+    # Only whoever asks for the analyst waits for what knows about data.
+    from cellwright.app.run_data import project_data
+    from cellwright.tools.project_files import ProjectFiles
+
+    if not project_data(ProjectFiles(project)):
+        raise UserError(f"There is no data in {str(project)!r}.", hint="Name files or folders with --data.")
 
 
 def _approve(text: str) -> Approve:

@@ -19,7 +19,7 @@ DATA_CELL: Final = "data_files"
 """The name of the cell that knows where the data lies."""
 DATA_FOLDER: Final = "data"
 """Data from outside the project stands in this folder beside the notebook: mounted while it is made, copied later."""
-_COMMENT: Final = "# Every data file is reached through this cell: when files move, only this cell changes."
+COMMENT: Final = "# Every data file is reached through this cell: when files move, only this cell changes."
 _LONGEST_TITLE: Final = 150
 
 
@@ -87,7 +87,7 @@ def new_notebook_text(title: str, data: Sequence[DataFile]) -> str:
 
 def data_code(data: Sequence[DataFile]) -> str:
     """The cell that knows where each file lies, as its path relative to the notebook."""
-    taken, lines = set[str](), [_COMMENT, "data_folder = mo.notebook_dir()"]
+    taken, lines = set[str](), [COMMENT, "data_folder = mo.notebook_dir()"]
     for file in data:
         name = variable_name(file.name, is_folder=file.is_folder, taken=taken)
         taken.add(name)

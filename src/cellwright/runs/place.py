@@ -6,13 +6,17 @@ come to the point where it lets that agent in.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Protocol
 
 import anyio
 
 from cellwright.agents.studio import Studio
+from cellwright.analyst.profile import Profile
+from cellwright.errors import Unavailable
 from cellwright.policy import AgreedEnvelope, Rules
 from cellwright.runs.goal import Approve, Goal
 from cellwright.tools.guard import Guard
@@ -22,6 +26,34 @@ from cellwright.tools.tool import Done, Tool, ToolResult, tool
 _NOBODY = "Nobody can be asked in this run. Take the plainest reading, and say in the answer what you took for granted."
 
 
+class Eyes(Protocol):
+    """Sees the data of one run; nothing is read outside a cage."""
+
+    async def data_files(self) -> tuple[Path, ...]:
+        """The project's own data files."""
+        ...
+
+    async def profile(self, named: Sequence[tuple[Path, str]]) -> Profile:
+        """What these files and folders are, under these names."""
+        ...
+
+
+class NoEyes:
+    """Where data cannot be looked at."""
+
+    async def data_files(self) -> tuple[Path, ...]:
+        """None."""
+        return ()
+
+    async def profile(self, named: Sequence[tuple[Path, str]]) -> Profile:
+        """Raises `Unavailable`."""
+        raise Unavailable("Data cannot be looked at here.", hint="Work with a model.")
+
+
+async def _models_answer(_: Goal) -> bool:
+    return True
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
     """One run's live place."""
@@ -29,6 +61,9 @@ class Place:
     desk: NotebookDesk
     studio: Studio
     rules: Rules
+    eyes: Eyes = field(default_factory=NoEyes)
+    has_model: Callable[[Goal], Awaitable[bool]] = _models_answer
+    """Whether a model would answer whoever works on this goal."""
 
     def studio_under(self, envelope: AgreedEnvelope | None, approve: Approve) -> Studio:
         """The studio as agents find it once this was agreed to."""

@@ -16,7 +16,7 @@ from cellwright.errors import UserError
 
 TaskStatus = Literal["planned", "running", "done", "failed", "dropped"]
 _NAME: Final = re.compile(r"[a-z][a-z0-9-]{0,39}", flags=re.ASCII)
-_TEST: Final = re.compile(r"test_[a-z0-9_]{1,60}", flags=re.ASCII)
+_TEST: Final = re.compile(r"test_[^\WA-Z]{1,100}")
 MOST_TASKS: Final = 20
 
 

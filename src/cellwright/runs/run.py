@@ -16,6 +16,7 @@ from cellwright.journal import Flow
 from cellwright.policy import Limit
 from cellwright.runs import briefing, orders
 from cellwright.runs.agreeing import Agreed, NotAgreed, agree
+from cellwright.runs.analysing import Analyst, NotServed
 from cellwright.runs.checking import Checked, CheckNotebook, with_plan
 from cellwright.runs.delivering import deliver, tidy_up
 from cellwright.runs.delivery import DeliveredTask, Delivery, Status
@@ -25,6 +26,7 @@ from cellwright.runs.place import Doorway, OpenPlace, Place, with_tool
 from cellwright.runs.plan import Plan, Task, edited
 from cellwright.runs.telling import Stage, delivery_told, plan_told, stage_told, task_told
 from cellwright.runs.turns import Turns
+from cellwright.runs.workers import Worker, found_worker, named_worker
 
 AGENT: Final = "agent"
 """The workflow that does one assignment."""
@@ -80,11 +82,16 @@ class Run:
         self._round = 0
         self._checked: Checked | None = None
         self._used = _Used()
+        self._worker: Worker | None = None
+        self._analyst = Analyst(flow, place, is_new=is_new, is_continued=bool(goal.continues))
 
     # ── brief ──
 
     async def make_brief(self) -> Over | None:
         """A plan for the goal, unless there is one."""
+        worker = self._worker = self._worker or await self._find_worker()
+        if worker.who == "analyst":
+            return await self._make_analysts_brief(worker)
         if self._has_plan:
             if self._goal.plan is not None and not self._round:
                 await self._adopt(briefing.with_story(self._plan))
@@ -96,6 +103,28 @@ class Run:
             return None if self._is_overruled(await self._hear()) else _over(report)
         self._has_plan = True
         await self._adopt(briefing.plan_of(report, self._goal.words))
+        return None
+
+    async def _find_worker(self) -> Worker:
+        """Who works on this run, from its first goal to its last."""
+        if (named := named_worker(self._goal)) is not None:
+            return named
+        goal, place = self._goal, self._place
+
+        async def work() -> Worker:
+            return found_worker(goal, has_model=await place.has_model(goal))
+
+        return await self._flow.step("find who works", work, returns=Worker)
+
+    async def _make_analysts_brief(self, worker: Worker) -> Over | None:
+        if self._has_plan and self._round:
+            return None
+        await self._stage("brief", worker.why)
+        plan = await self._analyst.make_plan(self._goal)
+        if isinstance(plan, NotServed):
+            return Over(status="failed", why=plan.why)
+        given, self._has_plan = self._goal.plan, True
+        await self._adopt(plan if given is None else given)
         return None
 
     async def _ask_planner(self, notes: tuple[Note, ...]) -> AgentReport:
@@ -149,6 +178,9 @@ class Run:
 
     async def _do(self, task: Task) -> Over | None:
         task = await self._became(task, "running")
+        if self._worker is not None and self._worker.who == "analyst":
+            await self._analyse(task)
+            return None
         notes = tuple(Note(name="not allowed", text=line, is_data=False) for line in self._agreed.denied)
         text = briefing.work_text(self._goal.words, task)
         assignment = self._assignment(text, task.role, briefing.overview(self._plan, task), notes)
@@ -167,6 +199,12 @@ class Run:
             case "out-of-budget" | "gave-up":
                 await self._became(task, "failed", report.why)
                 return None
+
+    async def _analyse(self, task: Task) -> None:
+        """One task, done by the analyst; whatever came of it, the next one comes."""
+        came = await self._analyst.do(task, self._goal, self._studio())
+        self._used.answer = self._analyst.answer
+        await self._became(replace(task, checks=came.checks or task.checks), came.status, came.note)
 
     async def _became(self, task: Task, status: Literal["running", "done", "failed"], note: str = "") -> Task:
         changed = replace(task, status=status, note=note)
@@ -205,8 +243,9 @@ class Run:
         return await self._flow.step(name, work, returns=Checked)
 
     def _can_be_mended(self) -> bool:
-        """What failed for want of a model or money is not mended by asking one again."""
-        return not any(task.status == "failed" for task in self._plan.tasks)
+        """What failed for want of a model or money is not mended by asking one again. The analyst asks none."""
+        is_ours = self._worker is not None and self._worker.who == "analyst"
+        return not is_ours and not any(task.status == "failed" for task in self._plan.tasks)
 
     async def is_settled(self) -> bool:
         """Whether nobody has given it more to do meanwhile."""
@@ -236,8 +275,8 @@ class Run:
             answer=self._used.answer,
             summary=self._used.summary,
             why=over.why if over else "; ".join([*unmet, *problems]),
-            assumptions=plan.assumptions,
-            caveats=(*self._agreed.denied, *unmet),
+            assumptions=(*plan.assumptions, *([self._worker.why] if self._worker and self._worker.why else [])),
+            caveats=(*self._agreed.denied, *unmet, *self._analyst.caveats),
             tasks=tuple(DeliveredTask(id=t.id, title=t.title, status=t.status, note=t.note) for t in plan.tasks),
             checks=() if checked is None else checked.checks,
             problems=problems,

@@ -195,7 +195,7 @@ def test_an_empty_table_gives_an_empty_picture() -> None:
         picture_tables.group_summary,
         picture_tables.shares_by_group,
         picture_tables.drawn_pairs,
-        picture_tables.mean_over_time,
+        picture_tables.points_over_time,
     ):
         assert len(make(table, "y", "x")) == 0
     assert len(picture_tables.season_profile(table, "y", "x", "month")) == 0

@@ -36,7 +36,7 @@ async def test_planted_effects_are_told_with_their_tests_in_a_clean_notebook(ope
         assert any(kind == "break" for kind, _, _ in found)
         assert not any("rating" in pair for pair in found)
         claims = "\n".join(meal.claims)
-        assert "revenue (EUR) is highest where region is North" in claims
+        assert "Revenue (EUR) is highest where region is North" in claims
         assert claims.count("corrected for all tests") == len(meal.claims)
         assert await meal.kitchen.complaints() == []
         assert set((await meal.kitchen.check_results()).values()) == {"passed"}
@@ -56,7 +56,7 @@ async def test_a_change_is_tested_first_and_taken_apart_by_what_it_comes_from(op
         assert "fell from" in meal.claims[0]
         values = await meal.kitchen.values("answer_text", "revenue_eur_change_finding_by")
         assert values["revenue_eur_change_finding_by"] == "product"
-        assert "by product, the change comes from lamp (" in values["answer_text"]
+        assert "by product, from lamp (" in values["answer_text"]
         shares = await meal.kitchen.evaluate('revenue_eur_change_finding_parts["region"]["share"].sum()')
         assert abs(shares - 1) < 1e-9
         assert await meal.kitchen.complaints() == []
@@ -71,7 +71,7 @@ async def test_trend_and_season_of_a_series_are_told(opened: Opener, project: Pa
     async with served(opened, project, profile, Wanted(purpose="trend")) as meal:
         claims = "\n".join(meal.claims)
         assert "visits for each day rises" in claims
-        assert "visits is highest on S" in claims
+        assert "Visits is highest on S" in claims
         assert await meal.kitchen.complaints() == []
 
 
@@ -103,7 +103,7 @@ async def test_switching_a_repair_takes_a_claim_back(opened: Opener, project: Pa
         assert "Size by group: nothing that could be told from chance" in await meal.answer()
         await meal.kitchen.notebook.set_ui({"noise_repairs": {"sentinels": False}})
         assert "Size is highest where group is b" in await meal.answer()
-        assert "**size is highest where group is b" in meal.kitchen.shown("size_by_group_finding")
+        assert "**Size is highest where group is b" in meal.kitchen.shown("size_by_group_finding")
         assert f"Off, for you to decide: sentinels in noise ({count})." in await meal.answer()
 
 

@@ -36,7 +36,8 @@ def say(row: dict[str, object] | None) -> str:
         f"95 % interval {float(row['low']):.2f} to {float(row['high']):.2f}; {escaped(str(row['checked']))}"
     )
     if row["is_finding"]:
-        return f"**{escaped(str(row['says'])).strip().rstrip('.')}.** ({numbers})"
+        words = str(row["says"]).strip().rstrip(".")
+        return f"**{escaped(words[:1].upper() + words[1:])}.** ({numbers})"
     pair = f"{escaped(str(row['y']), 100)} and {escaped(str(row['x']), 100)}"
     why = "it may well be chance" if p > 0.05 else "it is too weak to mention"
     return f"*No {escaped(str(row['kind']))} found for {pair} with the data and repairs chosen now: {why}.* ({numbers})"

@@ -86,7 +86,9 @@ def _fit(row: TestRow, asked: Asked, wanted: Wanted) -> int:
     if row.kind == "change":
         return 3 if y or not asked.measures else 0
     if row.kind in _TIME:
-        return (2 if wanted.purpose in {"trend", "change"} else 1) if y else 0
+        # Asked why something changed, nobody wants to read that there is no trend.
+        is_meant = wanted.purpose == "trend" or (wanted.purpose == "change" and row.is_finding)
+        return (2 if is_meant else 1) if y else 0
     if y and x:
         return 3
     if not (y or x):

@@ -20,7 +20,7 @@ from cellwright.notebook.wording import literal
 
 EXPLAINING_FUNCTIONS: Final = ("telling_order", "why_it_changed", "largest_parts")
 """What its cells call."""
-_MOST_WAYS: Final = 4
+_MOST_WAYS: Final = 8
 """Columns by which a change is taken apart."""
 _LIKE: Final = 0.1
 """Spans whose lengths differ by no more than this part can be compared by their totals."""

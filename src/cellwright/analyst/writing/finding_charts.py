@@ -6,7 +6,7 @@ The columns of a file appear only as arguments of the functions in `picture_tabl
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, assert_never
+from typing import Final, Literal, assert_never
 
 from cellwright.analyst.drafts import TestKind
 from cellwright.analyst.writing.charts import BLUE, GREY, OKABE_ITO, VERMILION
@@ -35,6 +35,8 @@ class Pictured:
     """Of a season: `hour`, `weekday`, `month` or `quarter`."""
     spans: tuple[tuple[str, str], tuple[str, str]] | None = None
     """Of a change: the two spans of days."""
+    how: Literal["sum", "mean"] = "mean"
+    """Of a change: what is compared."""
 
     @property
     def arguments(self) -> str:
@@ -77,9 +79,9 @@ def picture_functions(pictured: Pictured) -> tuple[str, ...]:
             drawn = ("drawn_pairs", "middle_line") if pictured.n <= _MOST_POINTS else ("density_of_pairs",)
             return (*drawn, "chart_headline")
         case "trend" | "break":
-            return ("mean_over_time", "chart_headline")
+            return ("points_over_time", "usual_range", "chart_headline")
         case "change":
-            return ("mean_over_time", "with_spans", "chart_headline")
+            return ("points_over_time", "with_spans", "usual_range", "chart_headline")
         case "season":
             return ("season_profile", "chart_headline")
         case _:
@@ -171,11 +173,12 @@ def _line(pictured: Pictured) -> str:
     y, x = literal(pictured.y_title), literal(pictured.x_title)
     return f"""
 _title = {pictured.title}
-_shown = mean_over_time({pictured.arguments})
+_shown = points_over_time({pictured.arguments})
 _step = _shown["step"].iloc[0] if len(_shown) else "day"
-alt.Chart(_shown, title=_title).mark_line(color="{BLUE}", point=len(_shown) <= 60).encode(
+_scale = alt.Scale(domain=usual_range(_shown["value"]))
+alt.Chart(_shown, title=_title).mark_line(color="{BLUE}", point=len(_shown) <= 60, clip=True).encode(
     x=alt.X("time:T", title={x}),
-    y=alt.Y("value:Q", title=f"mean per {{_step}}: " + {y}, scale=alt.Scale(zero=False)),
+    y=alt.Y("value:Q", title=f"mean per {{_step}}: " + {y}, scale=_scale),
     tooltip=[
         alt.Tooltip("time:T", title={x}),
         alt.Tooltip("value:Q", title={y}, format=",.4~r"),
@@ -211,12 +214,13 @@ def _spans(pictured: Pictured) -> str:
     return f"""
 _title = {pictured.title}
 _spans = {spans}
-_shown = with_spans(mean_over_time({pictured.arguments}, most=800), _spans)
+_shown = with_spans(points_over_time({pictured.arguments}, most=180, how={literal(pictured.how)}), _spans)
 _step = _shown["step"].iloc[0] if len(_shown) else "day"
+_scale = alt.Scale(domain=usual_range(_shown["value"]))
 _colours = alt.Scale(range=["{BLUE}", "{VERMILION}", "{GREY}"])
-alt.Chart(_shown, title=_title).mark_line(point=alt.OverlayMarkDef(size=18)).encode(
+alt.Chart(_shown, title=_title).mark_line(point=alt.OverlayMarkDef(size=18), clip=True).encode(
     x=alt.X("time:T", title={x}),
-    y=alt.Y("value:Q", title=f"mean per {{_step}}: " + {y}, scale=alt.Scale(zero=False)),
+    y=alt.Y("value:Q", title=f"{pictured.how} per {{_step}}: " + {y}, scale=_scale),
     color=alt.Color("span:N", title="span", sort=None, scale=_colours),
     tooltip=[
         alt.Tooltip("time:T", title={x}),

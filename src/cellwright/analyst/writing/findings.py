@@ -118,6 +118,7 @@ def _pictured(told: Told, spans: tuple[Days, Days] | None) -> Pictured:
         n=row.n,
         unit=row.test.rpartition(" ")[2],
         spans=spans,
+        how="sum" if row.says.startswith("the sum of ") else "mean",
     )
 
 
@@ -136,7 +137,7 @@ def _opening(told: Sequence[Told], tests: str) -> str:
         )
     return (
         f"## Findings\n\n{counts} Here are those that were asked for and the strongest of the others. Each sentence "
-        "is made from its row in the table of tests: switch a repair above, and it changes, or says that it no longer "
+        "is made from its row in the table of tests: switch a repair, and it changes, or says that it no longer "
         "holds."
     )
 

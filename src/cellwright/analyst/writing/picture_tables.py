@@ -67,15 +67,28 @@ def density_of_pairs(table: pd.DataFrame, y: str, x: str, steps: int = 32) -> pd
     return pd.DataFrame({**fields, "count": counts[column, row].astype(int)})
 
 
-def mean_over_time(table: pd.DataFrame, y: str, when: str, most: int = 400) -> pd.DataFrame:
-    """The mean of `y` per hour, day, week, month or year: the finest step that leaves at most `most` points."""
+def points_over_time(table: pd.DataFrame, y: str, when: str, most: int = 400, how: str = "mean") -> pd.DataFrame:
+    """The mean or sum of `y` per hour, day, week, month or year: the finest step that leaves at most `most` points."""
     frame = pd.DataFrame({"time": moments_of(table, when), "value": numbers_of(table, y)}).dropna()
     steps = {"hour": "h", "day": "D", "week": "W", "month": "M", "year": "Y"}
+    if (frame["time"] == frame["time"].dt.normalize()).all():
+        del steps["hour"]
     starts = {step: frame["time"].dt.to_period(code).dt.start_time for step, code in steps.items()}
     step = next((step for step, start in starts.items() if start.nunique() <= most), "year")
     grouped = frame["value"].groupby(starts[step])
-    points = pd.DataFrame({"value": grouped.mean(), "count": grouped.count()})
+    points = pd.DataFrame({"value": grouped.sum() if how == "sum" else grouped.mean(), "count": grouped.count()})
     return points.rename_axis("time").reset_index().assign(step=step).tail(most)
+
+
+def usual_range(values: pd.Series) -> list[float]:
+    """Where an axis should end: at the ends, or, where a few values lie far off, a little beyond all others."""
+    if values.empty:
+        return [0.0, 1.0]
+    ends, usual = (values.min(), values.max()), (values.quantile(0.02), values.quantile(0.98))
+    reach = max(usual[1] - usual[0], 1e-9)
+    low = ends[0] if ends[0] >= usual[0] - 3 * reach else usual[0] - 0.2 * reach
+    high = ends[1] if ends[1] <= usual[1] + 3 * reach else usual[1] + 0.2 * reach
+    return [float(low), float(high) if high > low else float(low) + 1.0]
 
 
 def with_spans(points: pd.DataFrame, spans: list[list[str]]) -> pd.DataFrame:

@@ -1,0 +1,84 @@
+"""kill -9 anywhere in a run of the analyst: it delivers the same notebook, and every cell is written once."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import AsyncGenerator, Generator
+from pathlib import Path
+from typing import Any
+
+import anyio.to_thread
+import pytest
+
+from cellwright.journal import CrashPoint
+from cellwright.models.client import Models
+from cellwright.notebook import read
+from tests.agents.forked import Forker, forking
+from tests.conftest import notebook_source
+from tests.models.houses import House
+
+POINTS = [
+    (CrashPoint.RUN_BEGUN, 1),
+    (CrashPoint.STEP_CHECKED, 5),
+    (CrashPoint.STEP_WORKED, 4),
+    (CrashPoint.STEP_WORKED, 12),
+    (CrashPoint.STEP_WORKED, 25),
+    (CrashPoint.STEP_COMMITTING, 8),
+    (CrashPoint.STEP_COMMITTED, 10),
+    (CrashPoint.STEP_COMMITTED, 40),
+    (CrashPoint.EFFECT_INTENDED, 1),
+    (CrashPoint.EFFECT_INTENDED, 4),
+    (CrashPoint.EFFECT_HAPPENED, 2),
+    (CrashPoint.EFFECT_HAPPENED, 3),
+    (CrashPoint.EFFECT_HAPPENED, 6),
+    (CrashPoint.RUN_ENDING, 1),
+]
+SAMPLE = {(CrashPoint.STEP_WORKED, 12), (CrashPoint.EFFECT_HAPPENED, 3)}
+ROWS = "".join(
+    f"{number},{('North', 'South')[number % 2]},{(150, 90)[number % 2] + number * 37 % 41}\n" for number in range(80)
+)
+
+
+@pytest.fixture(scope="module")
+def forker() -> Generator[Forker]:
+    with forking("tests.runs.killed_analyst") as opened:
+        yield opened
+
+
+@pytest.fixture
+async def gateway(house: House) -> AsyncGenerator[Models]:
+    async with Models.open(house.home, launch=house.launch()) as models:
+        yield models
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "first.py").write_text(notebook_source("import marimo as mo"))
+    (folder / "sales.csv").write_text(f"order,region,revenue\n{ROWS}")
+    return folder
+
+
+def delivered(house: House) -> dict[str, Any]:
+    return json.loads((house.home / "delivery.json").read_text())
+
+
+@pytest.mark.parametrize(
+    ("point", "visit"),
+    [pytest.param(point, visit, marks=() if (point, visit) in SAMPLE else pytest.mark.slow) for point, visit in POINTS],
+)
+async def test_the_analyst_killed_at_any_point_delivers_the_same_and_writes_every_cell_once(
+    house: House, project: Path, cache: Path, forker: Forker, gateway: Models, point: CrashPoint, visit: int
+) -> None:
+    arguments = (str(house.home), str(cache), str(project))
+    first = await anyio.to_thread.run_sync(forker.run, *arguments, point, str(visit))
+    second = await anyio.to_thread.run_sync(forker.run, *arguments, "-", "1")
+    assert (first, second) == (-9, 0)
+    told = delivered(house)
+    assert (told["why"], told["status"]) == ("", "done")
+    assert "North" in told["answer"]
+    codes = Counter(cell.code for cell in read(project / "first.py").document.cells)
+    assert [code for code, times in codes.items() if times > 1] == []
+    assert house.provider.requests == ()

@@ -1,0 +1,180 @@
+"""The analyst in runs: from words and data to a proven notebook without any model, steered and honest like agents."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cellwright.agents.role import built_in_roles
+from cellwright.app.model_readiness import has_model
+from cellwright.app.runs import run_folder
+from cellwright.journal import AuditRecorded, StepStarted, stream_of
+from cellwright.models.client import Models
+from cellwright.runs import orders
+from cellwright.runs.plan import DropTask
+from cellwright.runs.undo import turns_of, undo_run
+from cellwright.settings import Settings
+from tests.conftest import notebook_source
+from tests.models.houses import House
+from tests.runs.factory import ADA, Factory, open_factory
+
+SECTIONS = ["read", "quality", "look", "test", "findings", "tell"]
+WORDS = "Compare revenue by region."
+LOCAL = '[tiers]\nsmart = ["ollama:x"]\n[endpoints.ollama]\nbase_url = "{address}"\n'
+
+
+def sales(rows: int = 120) -> str:
+    """Revenue is higher in North, planted; one sentinel."""
+    lines = ["order,region,revenue,channel"]
+    for number in range(rows):
+        region, step = ("North", "South")[number % 2], (number * 37) % 41
+        revenue = 9999 if number == 7 else (150 if region == "North" else 90) + step
+        lines.append(f"{number + 1},{region},{revenue},{('web', 'shop', 'phone')[number % 3]}")
+    return "\n".join(lines) + "\n"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "sales.csv").write_text(sales())
+    return folder
+
+
+def analysts_goal(factory: Factory, words: str = WORDS, **more: Any) -> Any:
+    given: dict[str, Any] = {"models": ("analyst",), "data": (str(factory.project / "sales.csv"),)}
+    return factory.goal(words, notebook="first.py", **(given | more))
+
+
+async def test_words_and_data_become_a_proven_notebook_without_a_model_and_all_of_it_is_recorded_and_undoable(
+    house: House, project: Path, cache: Path
+) -> None:
+    async with open_factory(house, project, cache) as factory:
+        delivery = await factory.deliver(analysts_goal(factory))
+        assert (delivery.why, delivery.status) == ("", "done")
+        assert [(task.id, task.status) for task in delivery.tasks] == [(section, "done") for section in SECTIONS]
+        assert delivery.proof
+        assert delivery.checks
+        assert all(check.has_passed for check in delivery.checks)
+        assert "North" in delivery.answer
+        assert (delivery.microdollars, delivery.tokens, house.provider.requests) == (0, 0, ())
+        text = factory.notebook("first.py")
+        assert text.index("# ") < text.index("read_csv")
+        assert "import cellwright" not in text
+        events = [each.event async for each in factory.runs.records.log.read_all(stream_of("r"))]
+        steps = [event.name for event in events if isinstance(event, StepStarted)]
+        assert {"look at the data", "fit read", "tool apply", "see read", "tool read_tests"} <= set(steps)
+        assert {event.role for event in events if isinstance(event, AuditRecorded)} == {"analyst"}
+        memory = run_folder(replace(Settings.read(), home=house.home), "r") / "desk.json"
+        assert [turn.key.rpartition("-")[2] for turn in turns_of(memory)[:6]] == SECTIONS
+        await undo_run(project / "first.py", memory)
+        assert "read_csv" not in factory.notebook("first.py")
+
+
+async def test_a_model_is_there_if_it_has_a_key_or_somebody_listens(house: House, project: Path, cache: Path) -> None:
+    roles = built_in_roles()
+    async with Models.open(house.home, launch=house.launch()) as models:
+        assert await has_model(models, roles, is_private=False)
+        assert not await has_model(models, roles, is_private=True)
+    house.kill_gateway()
+    (house.home / "models.toml").write_text(LOCAL.format(address="http://127.0.0.1:9/v1"))
+    async with Models.open(house.home, launch=replace(house.launch(), keys={})) as models:
+        assert not await has_model(models, roles, is_private=False)
+    house.kill_gateway()
+    (house.home / "models.toml").write_text(LOCAL.format(address=house.provider.base_url("openai-chat")))
+    async with Models.open(house.home, launch=replace(house.launch(), keys={})) as models:
+        assert await has_model(models, roles, is_private=True)
+
+
+async def test_a_goal_that_needs_a_model_is_refused_with_what_to_configure_and_leaves_nothing(
+    house: House, project: Path, cache: Path
+) -> None:
+    async with open_factory(house, project, cache) as factory:
+        delivery = await factory.deliver(analysts_goal(factory, "Write an essay about the sea."))
+        assert delivery.status == "failed"
+        assert "cellwright models set-key" in delivery.why
+        assert not (project / "first.py").exists()
+
+
+async def test_without_data_it_asks_for_it(house: House, project: Path, cache: Path) -> None:
+    async with open_factory(house, project, cache) as factory:
+        (project / "sales.csv").unlink()
+        delivery = await factory.deliver(analysts_goal(factory, data=()))
+        assert delivery.status == "failed"
+        assert "--data" in delivery.why
+        assert not (project / "first.py").exists()
+
+
+async def test_a_file_that_is_no_data_is_refused_in_words(house: House, project: Path, cache: Path) -> None:
+    async with open_factory(house, project, cache) as factory:
+        (project / "sales.csv").write_bytes(bytes(range(256)) * 64)
+        delivery = await factory.deliver(analysts_goal(factory))
+        assert delivery.status == "failed"
+        assert "sales.csv" in delivery.why
+
+
+async def test_in_a_persons_notebook_their_cells_stay_and_data_of_the_project_is_found(
+    house: House, project: Path, cache: Path
+) -> None:
+    async with open_factory(house, project, cache) as factory:
+        mine = notebook_source("import marimo as mo", "import pandas as pd", "sales = 'mine'", "tests = 1")
+        (project / "first.py").write_text(mine)
+        delivery = await factory.deliver(analysts_goal(factory, data=()))
+        assert (delivery.why, delivery.status) == ("", "done")
+        text = factory.notebook("first.py")
+        assert text.index("sales = 'mine'") < text.index("read_csv")
+        assert text.count("import pandas as pd") == 1
+        assert text.count("tests = 1") == 1
+
+
+async def test_a_new_goal_midway_is_planned_anew_and_what_stays_the_same_is_kept(
+    house: House, project: Path, cache: Path
+) -> None:
+    async with open_factory(house, project, cache) as factory:
+        (project / "first.py").write_text(notebook_source("import marimo as mo"))
+        await factory.start(analysts_goal(factory))
+        await factory.until(lambda seen: _is(seen, "look", "done"))
+        await orders.change_goal(factory.runs.records, "r", "Compare revenue by channel.", ADA)
+        delivery = await factory.delivery()
+        assert (delivery.why, delivery.status) == ("", "done")
+        assert delivery.goal == "Compare revenue by channel."
+        assert factory.notebook("first.py").count("read_csv(") == 1
+        assert "channel" in delivery.answer
+
+
+async def test_it_pauses_does_without_a_dropped_task_and_does_it_later_in_a_run_of_its_own(
+    house: House, project: Path, cache: Path
+) -> None:
+    async with open_factory(house, project, cache) as factory:
+        (project / "first.py").write_text(notebook_source("import marimo as mo"))
+        await factory.start(analysts_goal(factory))
+        await factory.until(lambda seen: seen.plan is not None)
+        await orders.pause(factory.runs.records, "r", ADA)
+        await factory.asked("paused")
+        await orders.change_plan(factory.runs.records, "r", DropTask(task="look"), ADA)
+        assert await orders.resume(factory.runs.records, "r", ADA)
+        delivery = await factory.delivery()
+        assert (delivery.why, delivery.status) == ("", "done")
+        assert {task.id: task.status for task in delivery.tasks}["look"] == "dropped"
+        before = factory.notebook("first.py")
+        again = await factory.delivery(await factory.runs.retry("r", "look", person="ada"))
+        assert (again.why, again.status) == ("", "done")
+        after = factory.notebook("first.py")
+        assert len(after) > len(before)
+        assert (after.count("answer_text ="), after.count("read_csv(")) == (1, 1)
+
+
+async def test_it_stops_when_it_is_cancelled(house: House, project: Path, cache: Path) -> None:
+    async with open_factory(house, project, cache) as factory:
+        await factory.start(analysts_goal(factory))
+        await factory.until(lambda seen: _is(seen, "read", "done"))
+        await factory.runs.cancel("r", reason="enough")
+        assert (await factory.runs.records.status("r")).standing == "cancelled"
+
+
+def _is(seen: Any, task: str, status: str) -> bool:
+    found = seen.plan.find(task) if seen.plan is not None else None
+    return found is not None and found.status == status

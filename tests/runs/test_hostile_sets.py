@@ -1,0 +1,46 @@
+"""Hostile data through the door a person uses: a useful notebook that is proven, or a refusal that says why."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.analyst.hostile_sets import SETS, HostileSet
+from tests.models.houses import House
+from tests.runs.factory import open_factory
+
+SAMPLE = {
+    "only a header", "one row", "names with markup", "all null", "binary", "mixed types", "several sheets",
+    "months in a folder",
+}  # fmt: skip
+
+
+def cases() -> list[object]:
+    return [pytest.param(each, id=each.name, marks=() if each.name in SAMPLE else pytest.mark.slow) for each in SETS]
+
+
+@pytest.mark.parametrize("hostile", cases())
+async def test_hostile_data_becomes_a_proven_notebook_or_is_refused_with_a_reason(
+    hostile: HostileSet, house: House, tmp_path: Path, cache: Path
+) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    hostile.make(project)
+    data = tuple(str(path) for path in sorted(project.iterdir()))
+    async with open_factory(house, project, cache) as factory:
+        goal = factory.goal("Tell me about this data.", notebook="first.py", data=data, models=("analyst",))
+        delivery = await factory.deliver(goal)
+    if hostile.refused:
+        assert delivery.status == "failed"
+        assert re.search(hostile.refused, delivery.why)
+        assert not (project / "first.py").exists()
+    else:
+        assert (delivery.why, delivery.status) == ("", "done")
+        assert delivery.proof
+        assert len(delivery.answer.split()) > 10
+
+
+def test_there_are_more_than_sixty_hostile_sets_of_different_names() -> None:
+    assert len({each.name for each in SETS}) == len(SETS) > 60

@@ -1,0 +1,195 @@
+"""The data tools, called as an agent calls them: real files, a real kernel, a real cage for the profile."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cellwright.analyst.profile import Profile
+from cellwright.app.profiling import profile_named
+from cellwright.errors import UserError
+from cellwright.kernel import KernelPool, OpenNotebook
+from cellwright.notebook import read
+from cellwright.tools import audit_trail
+from cellwright.tools.comparing import Question, answer_words, cells_for, change_words, telling_for
+from cellwright.tools.data_tools import data_tools
+from cellwright.tools.notebook_desk import NotebookDesk
+from cellwright.tools.notebook_tools import notebook_tools
+from cellwright.tools.tool import Done, ToolError
+from tests.tools.workshop import Workshop, open_workshop
+
+Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]
+TABLE = """\
+import pandas as pd
+sales = pd.DataFrame({
+    "region": ["North", "South"] * 60,
+    "revenue": [(150 if i % 2 == 0 else 90) + (i * 37) % 41 for i in range(120)],
+    "cost": [2 * ((150 if i % 2 == 0 else 90) + (i * 37) % 41) + i % 3 for i in range(120)],
+    "channel": [("web", "shop", "phone")[i % 3] for i in range(120)],
+    "day": pd.date_range("2024-01-01", periods=120),
+})"""
+
+
+class Eyes:
+    """The real profile, from the folder of the notebook."""
+
+    def __init__(self, pool: KernelPool) -> None:
+        self._pool = pool
+
+    async def profile(self, named: Any) -> Profile:
+        return await profile_named(named, tier="A", pool=self._pool)
+
+
+@asynccontextmanager
+async def at_work(
+    opened: Opener, where: Path, pool: KernelPool, *cells: str, rules: str = ""
+) -> AsyncGenerator[tuple[OpenNotebook, Workshop]]:
+    async with opened(*cells) as notebook:
+        desk = await NotebookDesk.open(notebook, where.parent / "desk.json")
+        folder = notebook.path.parent
+
+        def locate(path: str) -> Path:
+            if not (folder / path).exists():
+                raise UserError(f"Nothing is at {path!r}.")
+            return folder / path
+
+        tools = [*notebook_tools(desk), *data_tools(desk, Eyes(pool), locate)]
+        async with open_workshop(where, tools, rules=rules, project=str(folder)) as shop:
+            if cells:
+                await notebook.run("all")
+            yield notebook, shop
+
+
+def names(notebook: OpenNotebook) -> list[str]:
+    return [cell.name for cell in read(notebook.path).document.cells]
+
+
+async def test_compare_tells_the_test_with_effect_and_interval_and_gives_the_cells(
+    opened: Opener, where: Path, pool: KernelPool
+) -> None:
+    async with at_work(opened, where, pool, "import marimo as mo", TABLE) as (notebook, shop):
+        done = await shop.call("compare", {"table": "sales", "measure": "revenue", "by": "region"})
+        assert isinstance(done, Done), done
+        assert "revenue is higher where region is North" in done.text
+        assert "95 % interval" in done.text
+        assert 'difference(sales, "revenue", "region")' in done.text
+        assert done.is_untrusted
+        assert len(names(notebook)) == 2
+
+
+async def test_what_is_kept_is_one_turn_that_can_be_undone(opened: Opener, where: Path, pool: KernelPool) -> None:
+    async with at_work(opened, where, pool, "import marimo as mo", TABLE) as (notebook, shop):
+        before = names(notebook)
+        asked = {"table": "sales", "measure": "revenue", "by": "region", "keep": True}
+        done = await shop.call("compare", asked)
+        assert isinstance(done, Done), done
+        value: Any = done.value
+        assert value["ok"], done.text
+        assert "difference_region_revenue" in names(notebook)
+        assert "import pandas" not in "".join(cell.code for cell in notebook.document.cells[2:])
+        await shop.call("undo", {}, run="undo")
+        assert names(notebook) == before
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "method"),
+    [
+        ("revenue", "cost", "correlation"),
+        ("region", "revenue", "difference"),
+        ("region", "channel", "association"),
+    ],
+)
+async def test_relate_chooses_the_test_by_what_the_columns_hold(
+    opened: Opener, where: Path, pool: KernelPool, first: str, second: str, method: str
+) -> None:
+    async with at_work(opened, where, pool, "import marimo as mo", TABLE) as (_, shop):
+        done = await shop.call("relate", {"table": "sales", "first": first, "second": second})
+        assert isinstance(done, Done), done
+        assert f"{method}(sales, " in done.text
+
+
+async def test_explain_change_gives_parts_that_add_up(opened: Opener, where: Path, pool: KernelPool) -> None:
+    async with at_work(opened, where, pool, "import marimo as mo", TABLE) as (_, shop):
+        spans = {"first": ["2024-01-01", "2024-01-31"], "second": ["2024-02-01", "2024-02-29"]}
+        asked = {"table": "sales", "measure": "revenue", "when": "day", "by": "region", **spans}
+        done = await shop.call("explain_change", asked)
+        assert isinstance(done, Done), done
+        value: Any = done.value
+        parts = value["result"]
+        assert sum(part["change"] for part in parts) == pytest.approx(
+            sum(part["second"] - part["first"] for part in parts)
+        )
+        assert "North" in done.text
+
+
+async def test_profile_tells_what_files_are(opened: Opener, where: Path, pool: KernelPool) -> None:
+    async with at_work(opened, where, pool, "import marimo as mo") as (notebook, shop):
+        (notebook.path.parent / "orders.csv").write_text("order,price\n" + "".join(f"{i},{i % 7}\n" for i in range(50)))
+        done = await shop.call("profile", {"paths": ["orders.csv"]})
+        assert isinstance(done, Done), done
+        assert "price" in done.text
+        trail = audit_trail(await shop.journal.log.audit())
+        assert [line.entry.kind for line in trail][-1] == "read-file"
+
+
+async def test_clean_reads_a_file_into_a_table_with_its_repairs(opened: Opener, where: Path, pool: KernelPool) -> None:
+    async with at_work(opened, where, pool, "import marimo as mo") as (notebook, shop):
+        rows = "".join(f"{i};{i % 7},5\n" for i in range(50))
+        (notebook.path.parent / "orders.csv").write_text(f"order;price\n{rows}")
+        done = await shop.call("clean", {"table": "orders.csv", "keep": True})
+        assert isinstance(done, Done), done
+        value: Any = done.value
+        assert value["ok"], done.text
+        mean = {"op": "create", "code": "print(float(orders['price'].mean()))"}
+        told = await shop.call("apply", {"edits": [mean]}, run="mean")
+        assert "printed: 3.44" in str(told)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "says"),
+    [
+        ("compare", {"table": "nobody", "measure": "a", "by": "b"}, "No variable 'nobody'"),
+        ("compare", {"table": "sales; import os", "measure": "a", "by": "b"}, "No variable"),
+        ("compare", {"table": "sales", "measure": "nothing", "by": "region"}, ""),
+        ("profile", {"paths": ["nowhere.csv"]}, "Nothing is at"),
+        ("clean", {"table": "sales"}, "is a variable"),
+    ],
+)
+async def test_what_cannot_be_done_is_said(
+    opened: Opener, where: Path, pool: KernelPool, tool: str, arguments: dict[str, Any], says: str
+) -> None:
+    async with at_work(opened, where, pool, "import marimo as mo", TABLE) as (_, shop):
+        answer = await shop.call(tool, arguments)
+        assert isinstance(answer, ToolError), answer
+        assert says in answer.message
+
+
+# ── pure ──
+
+
+def test_names_of_columns_stand_in_code_as_literals() -> None:
+    evil = '"); import os; os.system("x'
+    code = telling_for(Question(method="difference", table="sales", columns=(evil, "SECOND")))
+    assert 'difference(sales, "\\"); import os; os.system(\\"x", "SECOND")' in code
+    chosen = telling_for(Question(method="relate", table="sales", columns=("SECOND", "FIRST")))
+    compile(chosen, "cell", "exec")
+    assert 'correlation(sales, "SECOND", "FIRST")' in chosen
+
+
+def test_cells_for_a_relation_use_the_test_that_was_made() -> None:
+    question = Question(method="relate", table="sales", columns=("region", "revenue"))
+    told = {"kind": "difference", "y": "revenue", "x": "region"}
+    assert cells_for(question, told, taken=())[-1].code.startswith(
+        'relate_revenue_region = pd.DataFrame([difference(sales, "revenue", "region") or {}])'
+    )
+
+
+@pytest.mark.parametrize("told", [None, {}, [], "x", 3])
+def test_an_answer_that_is_none_is_no_words(told: Any) -> None:
+    question = Question(method="difference", table="sales", columns=("a", "b"))
+    assert answer_words(question, told) is None
+    assert change_words(question, told) is None
