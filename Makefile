@@ -1,4 +1,4 @@
-# Everything a contributor does, in eight verbs; CI calls the same ones. Needs only a Python >= 3.11 with venv and pip.
+# Everything a contributor does, in ten verbs; CI calls the same ones. Needs only a Python >= 3.11 with venv and pip.
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
@@ -7,7 +7,13 @@ MAKEFLAGS += --no-print-directory
 
 BIN := .venv/bin
 READY := .venv/.ready
-EXAMPLE := examples/penguins.py
+# What `make run` asks of which data; the notebook it makes is named after the goal, beside those of earlier runs.
+GOAL := Why did revenue fall in Q3 2025?
+DATA := --data $(CURDIR)/examples/data/orders.csv --data $(CURDIR)/examples/data/customers.csv
+OUT := out
+# Who is evaluated: the analyst needs no key, any other is PROVIDER:MODEL. `make eval EVAL="--peer smolagents"` adds options.
+MODEL := analyst
+EVAL :=
 # The first Python on PATH that is new enough; `make setup PYTHON=/path/to/python` overrides it.
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python; do \
 	"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$python" && break; done)
@@ -21,21 +27,27 @@ IN_PARALLEL := -n 2 --dist loadfile
 CERTIFICATES := $(if $(wildcard /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt),--system-certs)
 UV_PIP := $(BIN)/uv $(CERTIFICATES) pip
 
-.PHONY: help setup run test test-all bench check fmt docs
+.PHONY: help setup run examples test test-all eval bench check fmt docs
 
 help: ## print what each verb does
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(READY) ## build .venv from the pinned, hashed requirements (again only when they change)
 
-run: $(READY) ## run the bundled example notebook in the cage and print the outcome of each cell
-	@$(BIN)/cellwright notebook run $(EXAMPLE)
+run: $(READY) ## answer a goal on the bundled data, without a model or a key: a proven notebook and a report in out/
+	@mkdir -p $(OUT) && cd $(OUT) && "$(CURDIR)/$(BIN)/cellwright" run "$(GOAL)" $(DATA) --project . --model analyst
+
+examples: $(READY) ## make the data and the delivered notebooks under examples/ again
+	@$(BIN)/python -m eval.examples
 
 test: check ## check, then every test that is not marked slow; this is what CI runs
 	@$(BIN)/pytest -m "not slow" $(IN_PARALLEL) --durations=15 $(BEYOND_CHECK)
 
 test-all: check ## check, then every test
 	@$(BIN)/pytest $(IN_PARALLEL) --durations=15 $(BEYOND_CHECK)
+
+eval: $(READY) ## give the tasks of eval/ to the analyst, or to any model: make eval MODEL=openai:gpt-5
+	@$(BIN)/python -m eval --model "$(MODEL)" $(EVAL)
 
 bench: $(READY) ## measure Cellwright against its peers; writes bench/results/latest.json
 	@$(BIN)/python -m bench

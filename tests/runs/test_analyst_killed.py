@@ -34,7 +34,7 @@ POINTS = [
     (CrashPoint.EFFECT_HAPPENED, 6),
     (CrashPoint.RUN_ENDING, 1),
 ]
-SAMPLE = {(CrashPoint.STEP_WORKED, 12), (CrashPoint.EFFECT_HAPPENED, 3)}
+SAMPLE = {(CrashPoint.EFFECT_HAPPENED, 3)}
 ROWS = "".join(
     f"{number},{('North', 'South')[number % 2]},{(150, 90)[number % 2] + number * 37 % 41}\n" for number in range(80)
 )

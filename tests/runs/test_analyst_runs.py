@@ -116,6 +116,7 @@ async def test_a_file_that_is_no_data_is_refused_in_words(house: House, project:
         assert "sales.csv" in delivery.why
 
 
+@pytest.mark.slow
 async def test_in_a_persons_notebook_their_cells_stay_and_data_of_the_project_is_found(
     house: House, project: Path, cache: Path
 ) -> None:
@@ -130,6 +131,7 @@ async def test_in_a_persons_notebook_their_cells_stay_and_data_of_the_project_is
         assert text.count("tests = 1") == 1
 
 
+@pytest.mark.slow
 async def test_a_new_goal_midway_is_planned_anew_and_what_stays_the_same_is_kept(
     house: House, project: Path, cache: Path
 ) -> None:
@@ -145,6 +147,7 @@ async def test_a_new_goal_midway_is_planned_anew_and_what_stays_the_same_is_kept
         assert "channel" in delivery.answer
 
 
+@pytest.mark.slow
 async def test_it_pauses_does_without_a_dropped_task_and_does_it_later_in_a_run_of_its_own(
     house: House, project: Path, cache: Path
 ) -> None:

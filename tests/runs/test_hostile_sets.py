@@ -8,13 +8,12 @@ from pathlib import Path
 import pytest
 
 from tests.analyst.hostile_sets import SETS, HostileSet
+from tests.conftest import notebook_source
 from tests.models.houses import House
 from tests.runs.factory import open_factory
 
-SAMPLE = {
-    "only a header", "one row", "names with markup", "all null", "binary", "mixed types", "several sheets",
-    "months in a folder",
-}  # fmt: skip
+EMPTY = notebook_source("import marimo as mo")
+SAMPLE = {"names with markup", "binary"}
 
 
 def cases() -> list[object]:
@@ -29,13 +28,15 @@ async def test_hostile_data_becomes_a_proven_notebook_or_is_refused_with_a_reaso
     project.mkdir()
     hostile.make(project)
     data = tuple(str(path) for path in sorted(project.iterdir()))
+    # One that is there and has no header is proven on our own packages: sixty environments would take their time.
+    (project / "first.py").write_text(EMPTY)
     async with open_factory(house, project, cache) as factory:
         goal = factory.goal("Tell me about this data.", notebook="first.py", data=data, models=("analyst",))
         delivery = await factory.deliver(goal)
     if hostile.refused:
         assert delivery.status == "failed"
         assert re.search(hostile.refused, delivery.why)
-        assert not (project / "first.py").exists()
+        assert (project / "first.py").read_text() == EMPTY
     else:
         assert (delivery.why, delivery.status) == ("", "done")
         assert delivery.proof

@@ -146,6 +146,4 @@ def _unreadable(profile: Profile) -> str:
 
 
 def _lack(table: Table) -> str:
-    if not table.columns:
-        return "it has no columns"
-    return f"it has no rows, only the names of its {len(table.columns):,} columns"
+    return "it has names of columns, but no rows" if table.columns else "it has no columns"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pytest
 from msgspec.structs import replace
 
 from cellwright.analyst.profile import Meaning, Oddity, Profile
@@ -62,6 +63,7 @@ async def test_a_change_is_tested_first_and_taken_apart_by_what_it_comes_from(op
         assert await meal.kitchen.complaints() == []
 
 
+@pytest.mark.slow
 async def test_trend_and_season_of_a_series_are_told(opened: Opener, project: Path) -> None:
     random, days = np.random.default_rng(3), pd.date_range("2023-01-02", periods=364)
     visits = 200 + np.arange(364) * 0.4 + np.where(days.day_of_week >= 5, 60, 0) + random.normal(0, 12, 364)
@@ -119,6 +121,7 @@ UGLY = {
 }
 
 
+@pytest.mark.slow
 async def test_ugly_names_stay_names_everywhere(opened: Opener, project: Path) -> None:
     frame = planted_sales(500).rename(columns=UGLY)
     write_csv(frame, project, "sales.csv")
@@ -130,6 +133,7 @@ async def test_ugly_names_stay_names_everywhere(opened: Opener, project: Path) -
         assert "<script>" not in shown
 
 
+@pytest.mark.slow
 async def test_two_runs_give_the_same_cells_and_the_same_words(opened: Opener, project: Path) -> None:
     pages: list[object] = []
     for _ in range(2):

@@ -81,6 +81,7 @@ async def test_odd_files_give_a_notebook_that_runs_and_reads_well(opened: Opener
         assert results == dict.fromkeys(promised, "passed")
 
 
+@pytest.mark.slow
 async def test_the_same_profile_gives_the_same_notebook_and_the_same_results(opened: Opener, project: Path) -> None:
     penguins = Path(__file__).parents[3] / "examples/data/penguins.csv"
     (project / "penguins.csv").write_bytes(penguins.read_bytes())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import pytest
 from msgspec.structs import replace
 
 from cellwright.analyst.names import name_tables
@@ -123,6 +124,7 @@ async def test_penguins_get_a_whole_notebook_that_answers_checks_and_reads_well(
         assert set((await meal.kitchen.check_results()).values()) == {"passed"}
 
 
+@pytest.mark.slow
 async def test_without_any_finding_the_notebook_says_so_plainly(opened: Opener, project: Path) -> None:
     write_csv(noise(), project, "noise.csv")
     profile = profile_of({"noise.csv": noise()}, NOISE_MEANINGS)

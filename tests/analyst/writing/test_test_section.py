@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pytest
 from msgspec.structs import replace
 
 from cellwright.analyst.drafts import Section
@@ -85,6 +86,7 @@ async def test_joined_tables_are_tested_together_and_repeated_measures_are_not(o
         assert await meal.kitchen.complaints() == []
 
 
+@pytest.mark.slow
 async def test_tables_with_nothing_to_test_give_a_notebook_that_says_so(opened: Opener, project: Path) -> None:
     write_csv(pd.DataFrame({"note": ["only words here"]}), project, "one.csv")
     profile = profiled(project, "one.csv")

@@ -77,7 +77,8 @@ def _data(profile: Profile, names: Names) -> str:
         times = next((column.times for column in table.columns if column.name == table.time_column), None)
         period = f", from {plain(times.first[:10])} to {plain(times.last[:10])}" if times else ""
         name, columns = _braced(plain(table.name)), counted(len(table.columns), "column")
-        parts.append(f"{name} ({{len({each.table}):,}} rows, {columns}{_braced(period)})")
+        rows = "row" if table.rows == 1 else "rows"
+        parts.append(f"{name} ({{len({each.table}):,}} {rows}, {columns}{_braced(period)})")
     more = len(names.tables) - len(parts)
     parts += [counted(more, "more table")] if more > 0 else []
     return f"f{literal(f'The data: {listed(parts)}.')}"

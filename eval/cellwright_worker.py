@@ -1,0 +1,157 @@
+"""Cellwright through its public door: `cellwright run` in a project that holds the task's data and nothing else."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import anyio
+import anyio.to_thread
+
+from cellwright.models.keys import key_variables
+from cellwright.runs.new_notebook import create_if_missing, data_files, new_notebook_text
+from cellwright.settings import Settings
+from eval.delivered import Delivered, read_report
+from eval.task import Task
+from eval.worker import Came, nothing, print_of
+
+ANALYST: Final = "analyst"
+_CELLWRIGHT: Final = Path(sys.executable).with_name("cellwright")
+_NOTEBOOK: Final = "answer.py"
+_PAUSE_SECONDS: Final = 30
+
+
+class CellwrightWorker:
+    """Runs of one model, or of the analyst, in one state directory."""
+
+    def __init__(self, model: str, environment: Mapping[str, str], *, seconds: float) -> None:
+        self._model = model
+        self._environment = dict(environment)
+        self._seconds = seconds
+
+    @property
+    def name(self) -> str:
+        return f"cellwright, {self._model}"
+
+    async def work(self, task: Task, folder: Path) -> Came:
+        before = print_of(folder, task.data)
+        await anyio.to_thread.run_sync(_prepare, task, folder)
+        began = time.monotonic()
+        data = [word for name in task.data for word in ("--data", name)]
+        words = ["run", task.goal, *data, "--notebook", _NOTEBOOK, "--project", ".", "--model", self._model]
+        told = await self._within(self._seconds, [*words, "--approve", "never", "--json"], folder)
+        seconds = time.monotonic() - began
+        is_untouched = print_of(folder, task.data) == before
+        if told is None:
+            return nothing("too slow", f"no end within {self._seconds:.0f} s", seconds=seconds)
+        delivery = read_delivery(told.stdout)
+        if delivery is None:
+            said = told.stderr.decode(errors="replace").strip()[-500:]
+            return nothing(f"exit {told.returncode}", said, seconds=seconds, is_data_untouched=is_untouched)
+        return _came(delivery, seconds, is_untouched)
+
+    async def end(self) -> None:
+        """Ends what it started in the background."""
+        for words in (["serve", "stop"], ["gateway", "stop", "--now"]):
+            await self.command(words, Path.cwd())
+
+    async def endpoint(self) -> tuple[str, str]:
+        """Address and token of the endpoint at which other programs use the same models."""
+        told = await self.command(["models", "endpoint", "--token", "--json"], Path.cwd())
+        view = json.loads(told.stdout)
+        return str(view["base_url"]), str(view["token"])
+
+    async def command(self, words: list[str], folder: Path) -> subprocess.CompletedProcess[bytes]:
+        """What `cellwright` tells, with these words, in this folder."""
+        return await anyio.run_process(
+            [str(_CELLWRIGHT), *words], check=False, cwd=folder, env=self._environment, stdin=subprocess.DEVNULL
+        )
+
+    async def _within(
+        self, seconds: float, words: list[str], folder: Path
+    ) -> subprocess.CompletedProcess[bytes] | None:
+        """The same, if it ends in time; else it is asked to pause its run, which then costs nothing more."""
+        command = [str(_CELLWRIGHT), *words]
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as said:
+            process = await anyio.open_process(
+                command, stdin=subprocess.DEVNULL, stdout=out, stderr=said, cwd=folder, env=self._environment
+            )
+            async with process:
+                code = None
+                with anyio.move_on_after(seconds):
+                    code = await process.wait()
+                if code is None:
+                    process.terminate()
+                    with anyio.move_on_after(_PAUSE_SECONDS):
+                        await process.wait()
+                    return None
+            out.seek(0)
+            said.seek(0)
+            return subprocess.CompletedProcess(command, code, stdout=out.read(), stderr=said.read())
+
+
+@asynccontextmanager
+async def open_cellwright(model: str, *, home: Path | None, seconds: float) -> AsyncGenerator[CellwrightWorker]:
+    """A worker; the analyst has a state directory of its own and no key, a model has the person's or the one named."""
+    person = Settings.read().environment
+    with tempfile.TemporaryDirectory(prefix="cellwright-eval-") as temporary:
+        if model != ANALYST and home is None:
+            yield CellwrightWorker(model, person, seconds=seconds)
+            return
+        worker = CellwrightWorker(model, keyless(person, home or Path(temporary)), seconds=seconds)
+        try:
+            yield worker
+        finally:
+            with anyio.CancelScope(shield=True):
+                await worker.end()
+
+
+def keyless(person: Mapping[str, str], home: Path) -> dict[str, str]:
+    """A person's environment without any key, with this state directory."""
+    keys = key_variables(person)
+    return {**{name: value for name, value in person.items() if name not in keys}, "CELLWRIGHT_HOME": str(home)}
+
+
+def _prepare(task: Task, folder: Path) -> None:
+    """An empty notebook without a header: it is proven on our own packages, and no package index is asked."""
+    notebook = folder / _NOTEBOOK
+    data = data_files([str(folder / name) for name in task.data], notebook=notebook, project=folder)
+    create_if_missing(notebook, new_notebook_text("", data))
+
+
+def read_delivery(lines: bytes) -> dict[str, Any] | None:
+    """The delivery among the lines a run told, which is the last."""
+    for line in reversed(lines.splitlines()):
+        try:
+            told = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(told, dict) and told.get("kind") == "delivery":
+            return told
+    return None
+
+
+def _came(delivery: Mapping[str, Any], seconds: float, is_untouched: bool) -> Came:
+    report = Path(str(delivery["report"])) if delivery["report"] else None
+    shown, charts = read_report(report.read_text(encoding="utf-8")) if report and report.is_file() else ("", 0)
+    return Came(
+        delivered=Delivered(
+            answer=str(delivery["answer"]),
+            shown=shown,
+            charts=charts,
+            is_proven=delivery["status"] == "done" and bool(delivery["proof"]),
+            is_data_untouched=is_untouched,
+        ),
+        status=str(delivery["status"]),
+        why=str(delivery["why"]),
+        seconds=seconds,
+        tokens=int(delivery["tokens"]),
+        microdollars=int(delivery["microdollars"]) if delivery["is_price_known"] else None,
+    )
