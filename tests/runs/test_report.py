@@ -5,11 +5,10 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -17,11 +16,10 @@ from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
 from cellwright.ids import CellId
-from cellwright.kernel import CellFault, CellOutcome, CellOutput, OpenNotebook, VariablePreview
+from cellwright.kernel import CellFault, CellOutcome, CellOutput, OpenNotebook
 from cellwright.notebook import CellConfig, CreateCell, Document, apply_edits
 from cellwright.runs import DeliveredCheck, DeliveredTask, Delivery
 from cellwright.runs.report import MARK, duration, report_html, report_text
-from cellwright.runs.report_page.charts import drawn
 from cellwright.runs.report_page.cleaning import clean, picture
 from cellwright.runs.report_page.outputs import clean_output, output_html
 from cellwright.runs.report_page.prose import prose
@@ -278,116 +276,6 @@ def test_an_svg_is_shown_as_a_picture_where_its_scripts_do_nothing() -> None:
 def test_a_figure_comes_as_its_picture() -> None:
     bundle = json.dumps({"image/png": PNG, "__metadata__": {"image/png": {"width": 3}}})
     assert shown("application/vnd.marimo+mimebundle", bundle) == f'<img src="{PNG}" alt="">'
-
-
-# ── charts ──
-
-ROWS = [{"month": "Jan", "sales": 3}, {"month": "Feb", "sales": 5.5}, {"month": "Mar", "sales": -1}]
-
-
-def spec(mark: Any = "bar", **more: Any) -> dict[str, Any]:
-    encoding = {"x": {"field": "month", "type": "nominal"}, "y": {"field": "sales", "type": "quantitative"}}
-    return {"mark": mark, "data": {"values": ROWS}, "encoding": encoding, **more}
-
-
-def svg(of: Mapping[str, Any]) -> str:
-    url = drawn(of)
-    assert url is not None
-    return base64.b64decode(url.partition(",")[2]).decode()
-
-
-def test_a_plain_chart_is_drawn_with_its_words() -> None:
-    text = svg(spec(title="Sales <b>"))
-    assert re.findall(r">([^<>]+)</text>", text) == snapshot(
-        ["Sales &lt;b&gt;", "-2", "0", "2", "4", "6", "Feb", "Jan", "Mar", "month", "sales"]
-    )
-    assert len(re.findall(r'<rect x="[^"]+" y="[^"]+"', text)) == 3
-
-
-def test_groups_are_sorted_as_the_chart_says() -> None:
-    orders = {"-y": ["Feb", "Jan", "Mar"], "y": ["Mar", "Jan", "Feb"], "descending": ["Mar", "Jan", "Feb"]}
-    for sort, expected in orders.items():
-        encoding = {**spec()["encoding"], "x": {"field": "month", "type": "nominal", "sort": sort}}
-        assert re.findall(r">([A-Z]\w+)</text>", svg(spec(encoding=encoding))) == expected
-    given_order = {**spec()["encoding"], "x": {"field": "month", "type": "ordinal", "sort": ["Jan", "Feb", "Mar"]}}
-    assert re.findall(r">([A-Z]\w+)</text>", svg(spec(encoding=given_order))) == ["Jan", "Feb", "Mar"]
-
-
-def test_lines_over_time_and_aggregates_are_drawn() -> None:
-    rows = [{"day": f"2026-01-0{day}T00:00:00", "n": day % 3, "kind": kind} for day in range(1, 7) for kind in "ab"]
-    encoding = {
-        "x": {"field": "day", "type": "temporal"},
-        "y": {"aggregate": "mean", "field": "n", "type": "quantitative", "title": "Number"},
-        "color": {"field": "kind", "type": "nominal"},
-    }
-    text = svg({"mark": {"type": "line"}, "data": {"name": "d"}, "datasets": {"d": rows}, "encoding": encoding})
-    assert text.count("<polyline") == 2
-    assert {"2026-01-01", "Number", "kind", "a", "b"} <= set(re.findall(r">([^<>]+)</text>", text))
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"mark": "geoshape"}, {"mark": []}, {"mark": {"type": {}}}, {"transform": [{"filter": "x"}]}, {"layer": []},
-        {"facet": {}}, {"data": {"url": "https://evil/data.csv"}}, {"data": {"values": "x"}}, {"data": {"values": [1]}},
-        {"data": {"values": []}}, {"encoding": []}, {"encoding": {}}, {"encoding": {"x": {"field": "month"}}},
-        {"encoding": {"x": {"bin": True, "field": "sales", "type": "quantitative"}, "y": {"aggregate": "count"}}},
-        {"encoding": {**spec()["encoding"], "size": {"field": "sales"}}},
-        {"encoding": {**spec()["encoding"], "y": {"field": "sales", "type": "quantitative", "aggregate": {"a": 1}}}},
-        {"encoding": {**spec()["encoding"], "y": {"field": "sales", "type": "quantitative", "sort": {"x": 1}}}},
-        {"encoding": {**spec()["encoding"], "color": {"field": "month", "type": ["nominal"]}}},
-        {"data": {"values": [*ROWS, *ROWS]}},
-        {"data": {"values": [{"month": str(number), "sales": 1} for number in range(500)]}},
-    ],
-)  # fmt: skip
-def test_a_chart_that_is_not_plain_is_not_drawn_at_all(change: dict[str, Any]) -> None:
-    assert drawn({**spec(), **change}) is None
-
-
-def test_a_chart_that_cannot_be_drawn_is_said_and_described() -> None:
-    html = shown("application/vnd.vegalite.v6+json", json.dumps({"layer": []}), text="chart bar x=a, y=b")
-    assert html == ('<p class="note">Interactive chart: open the notebook to see it.</p><pre>chart bar x=a, y=b</pre>')
-
-
-def test_the_picture_the_kernel_made_stands_in_for_a_chart_that_cannot_be_drawn() -> None:
-    output = CellOutput(mimetype="application/vnd.vegalite.v6+json", text="chart", data='{"layer": []}')
-    variable = VariablePreview(name="chart", kind="figure", type="Chart", text="", picture=b"\x89PNG")
-    html = output_html(CellOutcome(id=CellId("a"), name="a", status="ok", output=output, variables=(variable,)))
-    assert html == '<img src="data:image/png;base64,iVBORw==" alt="chart">'
-
-
-WORDS = [
-    "bar", "line", "area", "point", "x", "y", "month", "sales", "nominal", "quantitative", "temporal", "mean", "count",
-]  # fmt: skip
-LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.sampled_from(WORDS)
-KEYS = st.sampled_from([
-    "mark", "type", "data", "values", "encoding", "x", "y", "color", "field", "aggregate", "sort", "scale", "title",
-    "zero", "axis", "stack",
-])  # fmt: skip
-VALUES = st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=4))
-ODD = st.sampled_from([0.0, 1e-320, 1e308, -1e299, 5])
-NUMBERS = st.floats(allow_nan=True) | st.integers(-(10**400), 10**400) | ODD
-
-
-@settings(deadline=None, max_examples=300)
-@given(st.dictionaries(KEYS, VALUES, max_size=6))
-def test_whatever_stands_in_a_specification_drawing_never_fails(of: dict[str, Any]) -> None:
-    for changed in ({**spec(), **of}, {**spec(), "encoding": {**spec()["encoding"], **of}}):
-        url = drawn(changed)
-        assert url is None or url.startswith("data:image/svg+xml;base64,")
-
-
-@settings(deadline=None, max_examples=200)
-@given(st.lists(NUMBERS, min_size=1, max_size=5), st.sampled_from(["bar", "line", "area", "point"]), st.booleans())
-def test_whatever_numbers_a_chart_has_drawing_never_fails(numbers: list[float], mark: str, is_time: bool) -> None:
-    rows = [{"at": number if is_time else index, "n": number} for index, number in enumerate(numbers)]
-    encoding = {
-        "x": {"field": "at", "type": "temporal" if is_time else "ordinal"},
-        "y": {"field": "n", "type": "quantitative"},
-    }
-    url = drawn({"mark": mark, "data": {"values": rows}, "encoding": encoding})
-    if url is not None:
-        assert "nan" not in base64.b64decode(url.partition(",")[2]).decode().lower()
 
 
 # ── the page ──

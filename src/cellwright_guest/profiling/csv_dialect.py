@@ -79,10 +79,20 @@ def guess_dialect(head: str, *, is_whole: bool, is_surely_a_table: bool) -> Gues
     if best.score < 0.5:
         spaced = judge(head, Dialect(delimiter=SPACES, quote='"' if _has_whole_quotes(head) else ""), is_whole)
         if spaced.consistency > 0.9 and spaced.score > best.score and len(_filled(spaced.records)) >= 2:
-            best = spaced
+            best = best if _is_text_between_delimiters(best, spaced) else spaced
     if best.width > 1 and (best.consistency > 0.6 or (is_surely_a_table and best.score > 0.15)):
         return best if is_surely_a_table or len(_filled(best.records)) >= 2 else None
     return _one_column(head, is_whole) if is_surely_a_table else None
+
+
+def _is_text_between_delimiters(delimited: Guess, spaced: Guess) -> bool:
+    """Spaces stand inside the fields: the names, which the delimiter sets apart too, do not fit them."""
+    fits = delimited.width > 1 and delimited.consistency > 0.9 and _fits_from_the_start(delimited)
+    return fits and not _fits_from_the_start(spaced)
+
+
+def _fits_from_the_start(guess: Guess) -> bool:
+    return len(_filled(guess.records)[0]) == guess.width
 
 
 def _likely(head: str) -> Iterator[Dialect]:

@@ -52,7 +52,8 @@ def _of_names(text: Text) -> Iterator[Oddity]:
     twice = [name for name, count in Counter(header).items() if count > 1 and name]
     if twice:
         shown = tuple(example(name) for name in twice[:5])
-        says = f"{plural(len(twice), 'column name')} stand more than once: {', '.join(map(repr, shown))}."
+        verb = "stands" if len(twice) == 1 else "stand"
+        says = f"{plural(len(twice), 'column name')} {verb} more than once: {', '.join(map(repr, shown))}."
         yield Oddity(kind="duplicate-names", says=says, count=len(twice), examples=shown)
     unnamed = sum(1 for name in text.layout.names if name.startswith("Unnamed: "))
     if unnamed:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final, Literal
 
 from cellwright_guest.profiling.sources import NotReadable, Source
@@ -60,6 +61,8 @@ _DOCUMENTS: Final = {
 _LEGACY_WORKBOOK: Final = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _TABLE_ENDINGS: Final = frozenset({"csv", "tsv", "tab", "psv", "ssv"})
 _FAIR_SHARE_OF_CONTROLS: Final = 0.02
+# A bracket alone is not enough: a column of a table may be called `{x}`.
+_BEGINS_JSON: Final = re.compile(rb'\{\s*["}]|\[\s*\{\s*["}]|\[\s*\[\s*["\[\]\d{-]|\[[\r\n]')
 
 
 def ending(source: Source) -> str:
@@ -144,7 +147,7 @@ def _kind_of_text(source: Source, head: bytes) -> Reader:
     start = head.lstrip(b"\xef\xbb\xbf\t\n\r ")[:64]
     if ending(source) in ("jsonl", "ndjson"):
         return "jsonl"
-    if ending(source) in ("json", "geojson") or start[:1] == b"{" or start[:2] in (b"[{", b"[[", b"[\n", b"[\r"):
+    if ending(source) in ("json", "geojson") or _BEGINS_JSON.match(start):
         return "jsonl" if _is_one_object_a_line(head) else "json"
     if start[:1] == b"<" and start[1:5].lower() in (b"!doc", b"html", b"?xml", b"svg ", b"rss "):
         raise NotReadable("it is a web page or XML, no table")

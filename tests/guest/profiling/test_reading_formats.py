@@ -126,6 +126,20 @@ def test_a_list_inside_an_object_is_a_part(tmp_path: Path) -> None:
     assert (found.name, found.reading.part, values(found)) == ("answer_items", "items", {"a": [1, 2]})
 
 
+@pytest.mark.parametrize("names", ["{x},[y]", "[[x]],{y}", "{x}"])
+def test_a_table_whose_names_have_brackets_is_no_json(tmp_path: Path, names: str) -> None:
+    path = tmp_path / "data.csv"
+    path.write_text(f"{names}\n" + ",".join("1" for _ in names.split(",")) + "\n")
+    assert list(values(read_one(path))) == names.split(",")
+
+
+@pytest.mark.parametrize("text", ['{"a": [1, 2]}', '[ {"a": 1}, {"a": 2} ]', '[\n{"a": 1}, {"a": 2}]'])
+def test_json_is_known_by_how_it_begins_whatever_it_is_called(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "data.txt"
+    path.write_text(text)
+    assert values(read_one(path)) == {"a": [1, 2]}
+
+
 def test_json_lines_with_different_keys_are_a_table(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     path.write_text('{"a": 1}\n{"a": 2, "b": "x"}\n\nnot json\n{"c": true}\n')

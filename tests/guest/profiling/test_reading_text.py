@@ -101,6 +101,13 @@ def test_columns_set_apart_with_spaces_are_found(written: Any) -> None:
     assert names_of(table) == ["id", "city", "amount"]
 
 
+def test_sentences_of_the_same_length_are_no_columns(written: Any) -> None:
+    lines = [f"words about thing {number} and more,p{number}" for number in range(40)]
+    table = check(written("\n".join(["said,who", *lines, ""])))
+    assert table.reading.delimiter == ","
+    assert rows_of(table)[0] == ["words about thing 0 and more", "p0"]
+
+
 def test_a_decimal_comma_is_no_delimiter(written: Any) -> None:
     table = check(written("a;b;c\n1,5;2,5;3,5\n1,0;2,0;3,0\n"))
     assert table.reading.delimiter == ";"

@@ -53,7 +53,7 @@ _counts, _ = np.histogram(_values, bins=_edges)"""
 {bins}
 _bars = pd.DataFrame({{"low": _edges[:-1], "high": _edges[1:], "rows": _counts}})
 alt.Chart(_bars, title={literal(title)}).mark_bar(color="{BLUE}", stroke="white", strokeWidth=0.5).encode(
-    x=alt.X("low:Q", title={literal(label)}{scale}),
+    x=alt.X("low:Q", bin="binned", title={literal(label)}{scale}),
     x2="high:Q",
     y=alt.Y("rows:Q", title="rows"),
     tooltip=[

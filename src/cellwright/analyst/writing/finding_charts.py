@@ -222,6 +222,7 @@ alt.Chart(_shown, title=_title).mark_line(point=alt.OverlayMarkDef(size=18), cli
     x=alt.X("time:T", title={x}),
     y=alt.Y("value:Q", title=f"{pictured.how} per {{_step}}: " + {y}, scale=_scale),
     color=alt.Color("span:N", title="span", sort=None, scale=_colours),
+    detail="stretch:N",
     tooltip=[
         alt.Tooltip("time:T", title={x}),
         alt.Tooltip("value:Q", title={y}, format=",.4~r"),

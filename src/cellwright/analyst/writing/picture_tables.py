@@ -97,6 +97,9 @@ def with_spans(points: pd.DataFrame, spans: list[list[str]]) -> pd.DataFrame:
     for first, last in spans:
         inside = (points["time"] >= pd.Timestamp(first)) & (points["time"] < pd.Timestamp(last) + pd.Timedelta(days=1))
         points.loc[inside, "span"] = f"{first} to {last}"
+    points = points.sort_values("time", kind="stable")
+    # A line goes on only while the span stays the same.
+    points["stretch"] = (points["span"] != points["span"].shift()).cumsum()
     return points.sort_values(["span", "time"], kind="stable")
 
 

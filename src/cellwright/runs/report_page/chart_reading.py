@@ -1,250 +1,267 @@
-"""A Vega-Lite specification read as a plain chart: points over two axes; or as nothing, if it is not that plain.
+"""A Vega-Lite specification read as a plain chart: layers of marks over two axes; or as nothing, if it is not plain.
 
-Whatever is not understood to the last word (layers, facets, transforms, stacked bars, maps) is refused: a wrong picture
+Whatever is not understood to the last word (facets, transforms, sizes by a field, maps) is refused: a wrong picture
 would be worse than a note. The specification comes from a notebook: every number is checked, every text cut.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, Final, Literal, cast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, cast
+
+from cellwright.runs.report_page.chart_axes import (
+    Axis,
+    Channel,
+    Orientation,
+    orientation,
+    read_channel,
+    shared_axis,
+    wants_zero,
+)
+from cellwright.runs.report_page.chart_colours import Grouped, Paint, Ramped, colour_of, read_paint
+from cellwright.runs.report_page.chart_marks import MARKS, Point, Style, is_drawable, read_style, stacked
+from cellwright.runs.report_page.chart_values import AGGREGATES, Row, lines, mapping, number, word
 
 _MOST_ROWS: Final = 5_000
-_MOST_GROUPS: Final = 60
-_MOST_SERIES: Final = 10
-_SUPPORTED: Final = frozenset({
-    "$schema", "autosize", "background", "config", "data", "datasets", "description", "encoding", "height", "mark",
-    "name", "padding", "params", "title", "usermeta", "width",
+_MOST_LAYERS: Final = 8
+_MOST_GROUPS: Final = 80
+_SMALLEST: Final = 1e-200
+"""The least number that a logarithmic axis shows."""
+_MEASURED: Final = "\0measured"
+"""The field of a number that was put together from many rows; no column of a table is called that."""
+_UNIT: Final = frozenset({
+    "data", "description", "encoding", "height", "mark", "name", "params", "title", "view", "width",
 })  # fmt: skip
-_CHANNELS: Final = frozenset({"x", "y", "color", "tooltip", "opacity", "order", "detail"})
-_CHANNEL_KEYS: Final = frozenset({"aggregate", "axis", "field", "legend", "scale", "sort", "stack", "title", "type"})
-_SORTS: Final = frozenset({"ascending", "descending", "x", "-x", "y", "-y"})
-
-Mark = Literal["bar", "line", "area", "point"]
-Kind = Literal["number", "time", "group"]
-_MARKS: Final[Mapping[str, Mark]] = {
-    "bar": "bar", "line": "line", "area": "area", "point": "point", "circle": "point", "square": "point",
-}  # fmt: skip
-_KINDS: Final[Mapping[str, Kind]] = {
-    "quantitative": "number", "temporal": "time", "nominal": "group", "ordinal": "group",
-}  # fmt: skip
+_TOP: Final = frozenset({"$schema", "autosize", "background", "config", "datasets", "padding", "usermeta"})
+_CHANNELS: Final = frozenset({"x", "y", "x2", "y2", "color", "tooltip", "opacity", "order", "detail"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Axis:
-    """One direction."""
+class Layer:
+    """Marks of one kind."""
 
-    field: str
-    kind: Kind
-    title: str
-    aggregate: str = ""
-    starts_at_zero: bool = False
-    sort: str = "ascending"
-    """How groups are ordered: by themselves, or by where they stand on the other axis."""
-    given: tuple[str, ...] = ()
-    """Groups in an order that was spelled out."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Point:
-    """One mark."""
-
-    x: float | str
-    y: float | str
-    series: str
+    style: Style
+    orientation: Orientation
+    x: Channel | None
+    y: Channel | None
+    points: tuple[Point, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chart:
     """A chart that can be drawn truthfully."""
 
-    mark: Mark
-    title: str
+    title: tuple[str, ...]
+    subtitle: tuple[str, ...]
     x: Axis
     y: Axis
-    series_title: str
-    points: tuple[Point, ...]
+    layers: tuple[Layer, ...]
+    legend: Grouped | Ramped | None
+    height: float | None = None
+    """Of the space between the axes; None if the chart does not say."""
+    step: float | None = None
+    """What each group on the upright axis has of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Unit:
+    """One layer as it was asked for."""
+
+    style: Style
+    x: Channel | None
+    y: Channel | None
+    colour: Any
+    detail: tuple[str, ...]
+    order: str
+    rows: Sequence[Row]
+
+    @property
+    def orientation(self) -> Orientation:
+        return orientation(self.x, self.y)
+
+    @property
+    def colour_field(self) -> str:
+        field = mapping(self.colour).get("field")
+        return field if isinstance(field, str) else ""
 
 
 def read_chart(spec: Mapping[str, Any]) -> Chart | None:
     """The chart in a specification; None if it is not plain enough."""
-    mark = spec.get("mark")
-    mark = mark.get("type") if isinstance(mark, dict) else mark
-    encoding = spec.get("encoding")
-    if not set(spec) <= _SUPPORTED or not isinstance(mark, str) or mark not in _MARKS or not isinstance(encoding, dict):
+    units = [_aggregated(unit) for unit in _units(spec)]
+    if not units or len({unit.colour_field for unit in units if unit.colour_field}) > 1:
         return None
-    if not set(encoding) <= _CHANNELS:
+    axes = [_axis(units, "x"), _axis(units, "y")]
+    paints = _paints(units)
+    if axes[0] is None or axes[1] is None or paints is None:
         return None
-    rows = _rows(spec)
-    x, y = _axis(encoding.get("x")), _axis(encoding.get("y"))
-    colour = _channel(encoding.get("color")) if "color" in encoding else {}
-    if rows is None or x is None or y is None or colour is None or _is_numeric(colour):
+    layers = tuple(_layer(unit, paint) for unit, paint in zip(units, paints, strict=True))
+    if not all(layer.points and is_drawable(layer.style.mark, layer.x, layer.y, layer.points) for layer in layers):
         return None
-    series = str(colour.get("field", ""))
-    points = _points(rows, x, y, series)
-    if not points or not _is_drawable(_MARKS[mark], x, y, points):
+    if sum(len(layer.points) for layer in layers) > 2 * _MOST_ROWS:
         return None
+    if any(_groups(layers, which) > _MOST_GROUPS for which in ("x", "y")) or not _fits_log(axes[0], axes[1], layers):
+        return None
+    title = spec.get("title") or next((mapping(one).get("title") for one in _parts(spec)), None)
+    height = spec.get("height")
     return Chart(
-        mark=_MARKS[mark], title=_title(spec.get("title")), x=x, y=y, series_title=series, points=tuple(points)
+        title=lines(title),
+        subtitle=lines(mapping(title).get("subtitle")),
+        x=axes[0],
+        y=axes[1],
+        layers=layers,
+        legend=next((paint for paint in paints if isinstance(paint, Grouped | Ramped) and paint.has_legend), None),
+        height=number(height),
+        step=number(mapping(height).get("step")),
     )
 
 
-def _rows(spec: Mapping[str, Any]) -> list[dict[str, Any]] | None:
-    data = spec.get("data")
-    if not isinstance(data, dict):
-        return None
-    rows = data.get("values")
-    named = spec.get("datasets")
-    if rows is None and isinstance(named, dict) and isinstance(data.get("name"), str):
-        rows = named.get(data["name"])
-    if not isinstance(rows, list) or not 0 < len(rows) <= _MOST_ROWS or "format" in data:
-        return None
-    return cast(list[dict[str, Any]], rows) if all(isinstance(row, dict) for row in rows) else None
+# ── the layers, as they were asked for ──
 
 
-def _channel(held: Any) -> dict[str, Any] | None:
-    if not isinstance(held, dict) or not set(held) <= _CHANNEL_KEYS:
-        return None
-    if not isinstance(held.get("field", ""), str):
-        return None
-    scale = held.get("scale")
-    if isinstance(scale, dict) and not set(scale) <= {"zero", "scheme", "nice"}:
-        return None
-    return held
+def _parts(spec: Mapping[str, Any]) -> list[Any]:
+    layers = spec.get("layer")
+    return cast(list[Any], layers) if isinstance(layers, list) else []
 
 
-def _is_numeric(colour: Mapping[str, Any]) -> bool:
-    return bool(colour) and colour.get("type") not in ("nominal", "ordinal")
-
-
-def _axis(held: Any) -> Axis | None:
-    channel = _channel(held)
-    if channel is None:
-        return None
-    kind, aggregate = _KINDS.get(str(channel.get("type"))), channel.get("aggregate", "")
-    field = channel.get("field", "")
-    if (
-        kind is None
-        or not isinstance(aggregate, str)
-        or aggregate not in ("", *_AGGREGATES)
-        or not (field or aggregate == "count")
-    ):
-        return None
-    sort = channel.get("sort", "ascending")
-    given = tuple(_word(one) for one in sort) if isinstance(sort, list) else ()
-    if not (given or (isinstance(sort, str) and sort in _SORTS)) or (kind != "group" and sort != "ascending"):
-        return None
-    if channel.get("stack") not in (None, True, "zero"):
-        return None
-    axis = channel.get("axis")
-    title = channel.get("title", axis.get("title") if isinstance(axis, dict) else None)
-    default = (f"{aggregate} of {field}" if field else "count") if aggregate else field
-    scale = channel.get("scale")
-    return Axis(
-        field=field,
-        kind=kind,
-        title=_title(title) or default,
-        aggregate=aggregate,
-        starts_at_zero=not (isinstance(scale, dict) and scale.get("zero") is False),
-        sort=sort if isinstance(sort, str) else "",
-        given=given,
-    )
-
-
-def _title(held: Any) -> str:
-    text = held.get("text") if isinstance(held, dict) else held
-    return " ".join(map(str, text))[:200] if isinstance(text, list) else text[:200] if isinstance(text, str) else ""
-
-
-def _mean(found: Sequence[float]) -> float:
-    return sum(found) / len(found)
-
-
-def _median(found: Sequence[float]) -> float:
-    ordered = sorted(found)
-    return (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
-
-
-_AGGREGATES: Final[Mapping[str, Callable[[Sequence[float]], float]]] = {
-    "mean": _mean,
-    "average": _mean,
-    "sum": sum,
-    "min": min,
-    "max": max,
-    "median": _median,
-    "count": len,
-}
-
-
-def _points(rows: Sequence[Mapping[str, Any]], x: Axis, y: Axis, series: str) -> list[Point]:
-    if x.aggregate and y.aggregate:
+def _units(spec: Mapping[str, Any]) -> list[_Unit]:
+    """What each layer asks for; none at all if anything in it is not understood."""
+    if "layer" not in spec:
+        found = [_unit(spec, spec, _UNIT | _TOP)]
+    elif "mark" in spec or not set(spec) <= _UNIT | _TOP | {"layer"} or len(_parts(spec)) > _MOST_LAYERS:
         return []
-    if not x.aggregate and not y.aggregate:
-        read = ((_value(row, x), _value(row, y), _word(row.get(series)) if series else "") for row in rows)
-        return [Point(x=a, y=b, series=c) for a, b, c in read if a is not None and b is not None]
-    by, over = (y, x) if x.aggregate else (x, y)
-    groups: dict[tuple[float | str, str], list[float]] = {}
-    for row in rows:
-        key = _value(row, by)
-        number = 0.0 if over.aggregate == "count" else _number(row.get(over.field))
-        if key is not None and number is not None:
-            groups.setdefault((key, _word(row.get(series)) if series else ""), []).append(number)
-    found: list[Point] = []
-    for (key, one), numbers in groups.items():
-        value = float(_AGGREGATES[over.aggregate](numbers))
-        found.append(Point(x=value if x.aggregate else key, y=key if x.aggregate else value, series=one))
-    return found
+    else:
+        found = [_unit(mapping(part), spec, _UNIT) for part in _parts(spec)]
+    units = [unit for unit in found if unit is not None]
+    return units if len(units) == len(found) else []
 
 
-def _value(row: Mapping[str, Any], axis: Axis) -> float | str | None:
-    held = row.get(axis.field)
-    match axis.kind:
-        case "number":
-            return _number(held)
-        case "time":
-            return _time(held)
-        case "group":
-            return _word(held) if held is not None else None
-
-
-def _number(held: Any) -> float | None:
-    is_number = isinstance(held, int | float) and not isinstance(held, bool) and abs(held) < 1e300
-    return float(held) if is_number and math.isfinite(held) else None
-
-
-def _time(held: Any) -> float | None:
-    if isinstance(held, int | float):
-        number = _number(held)
-        return None if number is None or abs(number) > 4e14 else number / 1_000
-    try:
-        return datetime.fromisoformat(str(held)[:40]).timestamp()
-    except (ValueError, OverflowError, OSError):
+def _unit(part: Mapping[str, Any], whole: Mapping[str, Any], known: frozenset[str]) -> _Unit | None:
+    mark = mapping(part.get("mark")).get("type") if isinstance(part.get("mark"), dict) else part.get("mark")
+    encoding = {**mapping(whole.get("encoding")), **mapping(part.get("encoding"))}
+    if not set(part) <= known or not isinstance(mark, str) or mark not in MARKS or not set(encoding) <= _CHANNELS:
         return None
+    style = read_style(MARKS[mark], mark, mapping(part.get("mark")), encoding.get("opacity"))
+    rows = _rows(part.get("data", whole.get("data")), whole.get("datasets"))
+    x, y = (read_channel(encoding[name], encoding.get(f"{name}2")) if name in encoding else None for name in ("x", "y"))
+    is_unread = ("x" in encoding) != (x is not None) or ("y" in encoding) != (y is not None)
+    detail, order = _fields(encoding.get("detail")), _fields(encoding.get("order"))
+    if style is None or rows is None or is_unread or detail is None or order is None or len(order) > 1:
+        return None
+    is_lone_end = ("x2" in encoding and x is None) or ("y2" in encoding and y is None)
+    if is_lone_end or (x is None and y is None):
+        return None
+    return _Unit(
+        style=style, x=x, y=y, colour=encoding.get("color"), detail=detail, order="".join(order), rows=rows
+    )  # fmt: skip
 
 
-def _word(held: Any) -> str:
-    if not isinstance(held, str | int | float):
-        return "" if held is None else "…"
-    return (str(int(held)) if isinstance(held, float) and held.is_integer() else str(held))[:60]
+def _rows(data: Any, named: Any) -> Sequence[Row] | None:
+    rows = mapping(data).get("values")
+    name = mapping(data).get("name")
+    if rows is None and isinstance(name, str):
+        rows = mapping(named).get(name)
+    if not isinstance(rows, list) or not 0 < len(cast(list[Any], rows)) <= _MOST_ROWS or "format" in mapping(data):
+        return None
+    return cast(list[Row], rows) if all(isinstance(row, dict) for row in cast(list[Any], rows)) else None
 
 
-def _is_drawable(mark: Mark, x: Axis, y: Axis, points: Sequence[Point]) -> bool:
-    kinds = (x.kind, y.kind)
-    groups = {str(value) for point in points for value, axis in ((point.x, x), (point.y, y)) if axis.kind == "group"}
-    series = {point.series for point in points}
-    if len(groups) > _MOST_GROUPS or len(series) > _MOST_SERIES:
-        return False
-    match mark:
-        case "bar":
-            # One end of a bar is zero, and no two may stand in the same place: they would be stacked.
-            is_one_each = len({(point.y if y.kind == "group" else point.x) for point in points}) == len(points)
-            return kinds in {("group", "number"), ("time", "number"), ("number", "group")} and is_one_each
-        case "line":
-            return kinds[1] == "number"
-        case "area":
-            return kinds[1] == "number" and len(series) == 1 and x.kind != "group"
-        case "point":
-            return True
+def _fields(held: Any) -> tuple[str, ...] | None:
+    """The fields of a channel that only tells rows apart or puts them in order."""
+    every = cast(list[Any], held) if isinstance(held, list) else [] if held is None else [held]
+    found = [mapping(one).get("field") for one in every[:8]]
+    is_plain = all(set(mapping(one)) <= {"field", "type", "title"} for one in every)
+    return tuple(cast(list[str], found)) if is_plain and all(isinstance(one, str) for one in found) else None
+
+
+# ── the marks ──
+
+
+def _aggregated(unit: _Unit) -> _Unit:
+    """The unit with one row for each group, if it asks for that."""
+    by, over = (unit.y, unit.x) if unit.x is not None and unit.x.aggregate else (unit.x, unit.y)
+    if over is None or not over.aggregate:
+        return unit
+    # Two measures, or bars between two of them, would need a row for each group of both.
+    if over.second or (by is not None and (by.aggregate or by.second)):
+        return replace(unit, rows=[])
+    kept = [field for field in (by.field if by else "", unit.colour_field, unit.order, *unit.detail) if field]
+    groups: dict[tuple[str, ...], tuple[Row, list[float]]] = {}
+    for row in unit.rows:
+        size = 0.0 if over.aggregate == "count" else number(row.get(over.field))
+        if size is not None:
+            key = tuple(repr(row.get(field))[:200] for field in kept)
+            groups.setdefault(key, (row, []))[1].append(size)
+    rows = [
+        {**{field: row.get(field) for field in kept}, _MEASURED: float(AGGREGATES[over.aggregate](sizes))}
+        for row, sizes in groups.values()
+    ]
+    measured = replace(over, field=_MEASURED, aggregate="")
+    return replace(unit, rows=rows, x=measured if over is unit.x else by, y=by if over is unit.x else measured)
+
+
+def _axis(units: Sequence[_Unit], which: str) -> Axis | None:
+    asked: list[tuple[Channel, bool]] = []
+    for unit in units:
+        channel = unit.x if which == "x" else unit.y
+        if channel is not None:
+            is_measured = (unit.orientation == "lying") == (which == "x")
+            asked.append((channel, wants_zero(channel, unit.style.mark, is_measured=is_measured)))
+    return shared_axis(asked)
+
+
+def _paints(units: Sequence[_Unit]) -> list[Paint] | None:
+    """The colours of each layer; groups are the same in all of them."""
+    coloured = [row for unit in units if unit.colour_field for row in unit.rows]
+    found = [
+        read_paint(unit.colour, coloured, fallback=unit.style.colour, is_heat=unit.style.mark == "rect")
+        for unit in units
+    ]
+    paints = [paint for paint in found if paint is not None]
+    return paints if len(paints) == len(found) else None
+
+
+def _layer(unit: _Unit, paint: Paint) -> Layer:
+    points: list[Point] = []
+    series = unit.colour_field if isinstance(paint, Grouped) else ""
+    for row in unit.rows:
+        colour = colour_of(row, paint)
+        x, y = (channel.place_in(row) if channel else None for channel in (unit.x, unit.y))
+        is_missing = (unit.x is not None and x is None) or (unit.y is not None and y is None)
+        is_gap = unit.style.mark == "line" and x is not None and y is None
+        ends = [channel.end_in(row) if channel else None for channel in (unit.x, unit.y)]
+        is_torn = any(
+            channel is not None and channel.second and end is None
+            for channel, end in zip((unit.x, unit.y), ends, strict=True)
+        )
+        if colour is None or is_torn or (is_missing and not is_gap):
+            continue
+        line = tuple(word(row.get(field)) for field in ((series,) if series else ()) + unit.detail)
+        order = word(row.get(unit.order)) if unit.order else None
+        points.append(Point(x=x, y=y, x_end=ends[0], y_end=ends[1], line=line, order=order, colour=colour))
+    if unit.style.mark == "bar":
+        points = stacked(points, unit.x, unit.y, is_grouped=bool(series or unit.detail))
+    if all(point.x is None or point.y is None for point in points) and unit.x is not None and unit.y is not None:
+        points = []
+    return Layer(style=unit.style, orientation=unit.orientation, x=unit.x, y=unit.y, points=tuple(points))
+
+
+def _groups(layers: Sequence[Layer], which: str) -> int:
+    places = (point.x if which == "x" else point.y for layer in layers for point in layer.points)
+    return len({place for place in places if isinstance(place, str)})
+
+
+def _fits_log(x: Axis, y: Axis, layers: Sequence[Layer]) -> bool:
+    """A logarithmic axis has no zero: nothing may stand there, and no bar begin there."""
+    for layer in layers:
+        is_lying = layer.orientation == "lying"
+        channels = ((x, layer.x, is_lying), (y, layer.y, not is_lying))
+        for axis, channel, is_measured in channels:
+            is_from_zero = layer.style.mark in {"bar", "area"} and is_measured and not (channel and channel.second)
+            if axis.is_log and is_from_zero:
+                return False
+        for point in layer.points:
+            places = [*((point.x, point.x_end) if x.is_log else ()), *((point.y, point.y_end) if y.is_log else ())]
+            if any(isinstance(one, float) and one < _SMALLEST for one in places):
+                return False
+    return True

@@ -1,114 +1,56 @@
-"""Plain charts drawn as still pictures: bars, lines, areas and points over two axes, with a legend."""
+"""Plain charts drawn as still pictures: bars, lines, areas, points, rules and fields over two axes, with a legend."""
 
 from __future__ import annotations
 
 import base64
 import math
+import textwrap
 from collections.abc import Mapping, Sequence
-from datetime import datetime
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Any, Final, Literal
 
-from cellwright.runs.report_page.chart_reading import Axis, Chart, Point, read_chart
-from cellwright.runs.report_page.cleaning import escaped
+from cellwright.runs.report_page.chart_legend import legend_height, legend_parts, legend_width
+from cellwright.runs.report_page.chart_painting import layer_parts, text
+from cellwright.runs.report_page.chart_reading import Chart, Layer, read_chart
+from cellwright.runs.report_page.chart_scales import Scale
+from cellwright.runs.report_page.chart_values import Place
 
-_WIDTH: Final = 640
+_WHOLE_WIDTH: Final = 800
+_NARROWEST: Final = 400
+_WIDEST: Final = 640
 _HEIGHT: Final = 320
-_COLOURS: Final = (
-    "#4c78a8", "#f58518", "#54a24b", "#e45756", "#72b7b2", "#b279a2", "#eeca3b", "#ff9da6", "#9d755d", "#bab0ac",
-)  # fmt: skip
+_LETTER: Final = 6.4
+"""How wide a letter of a label is, about."""
+_TITLE_LETTER: Final = 8.2
 
 
-def drawn(spec: Mapping[str, Any]) -> str | None:
-    """The chart as a data URL of an SVG picture; None if it is not plain enough to be drawn truthfully."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChartPicture:
+    """A chart as a picture."""
+
+    source: str
+    """A data URL of an SVG."""
+    words: str
+    """What it shows, for those who cannot see it."""
+
+
+def drawn(spec: Mapping[str, Any]) -> ChartPicture | None:
+    """The chart as a picture; None if it is not plain enough to be drawn truthfully."""
     chart = read_chart(spec)
     if chart is None:
         return None
     svg = _Drawing(chart).svg()
-    return f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}"
+    return ChartPicture(
+        source=f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}", words=_described(chart)
+    )
 
 
-class _Scale:
-    """Where a value stands along an axis."""
-
-    def __init__(
-        self, axis: Axis, values: Sequence[float | str], others: Sequence[float | str], *, length: int, from_zero: bool
-    ) -> None:
-        self.axis = axis
-        self.length = length
-        self.groups = _ordered(axis, values, others) if axis.kind == "group" else []
-        self._count = len(set(values))
-        numbers = [value for value in values if isinstance(value, float)]
-        low, high = (min(numbers), max(numbers)) if numbers else (0.0, 1.0)
-        if axis.kind == "number" and from_zero:
-            low, high = min(low, 0.0), max(high, 0.0)
-        if high - low <= max(abs(low), abs(high)) * 1e-9 + 1e-200:
-            wider = max(0.5, abs(low) * 0.1)
-            low, high = low - wider, high + wider
-        self.ticks = _ticks(low, high) if axis.kind == "number" else _some_of(sorted(set(numbers)))
-        if axis.kind == "number":
-            low, high = min(low, self.ticks[0]), max(high, self.ticks[-1])
-        self.low, self.high = low, high
-
-    @property
-    def band(self) -> float:
-        """How much room one group has."""
-        return self.length / max(len(self.groups) or self._count, 1)
-
-    def at(self, value: float | str) -> float:
-        """How far along."""
-        if self.axis.kind == "group":
-            return (self.groups.index(str(value)) + 0.5) * self.band
-        return (float(value) - self.low) / (self.high - self.low) * self.length
-
-    def labels(self) -> list[tuple[float, str]]:
-        """What is written where."""
-        if self.axis.kind == "group":
-            return [(self.at(group), group) for group in self.groups]
-        if self.axis.kind == "time":
-            return [(self.at(tick), _date(tick, self.high - self.low)) for tick in self.ticks]
-        return [(self.at(tick), f"{tick:,.10g}") for tick in self.ticks]
-
-
-def _ordered(axis: Axis, values: Sequence[float | str], others: Sequence[float | str]) -> list[str]:
-    """The groups in the order that the axis asks for."""
-    groups = sorted({str(value) for value in values}, key=_as_number_or_word)
-    if axis.given:
-        return sorted(groups, key=lambda group: axis.given.index(group) if group in axis.given else len(axis.given))
-    if axis.sort in {"x", "-x", "y", "-y"}:
-        totals = dict.fromkeys(groups, 0.0)
-        for value, other in zip(values, others, strict=True):
-            totals[str(value)] += other if isinstance(other, float) else 0.0
-        groups.sort(key=totals.__getitem__, reverse=axis.sort.startswith("-"))
-    return groups[::-1] if axis.sort == "descending" else groups
-
-
-def _as_number_or_word(group: str) -> tuple[int, float, str]:
-    try:
-        return 0, float(group), group
-    except ValueError:
-        return 1, 0.0, group
-
-
-def _ticks(low: float, high: float) -> list[float]:
-    """Round numbers that cover the span."""
-    rough = (high - low) / 5
-    power = 10.0 ** math.floor(math.log10(rough))
-    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough * 0.999)
-    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
-    return [round(number * step, 12) for number in range(first, min(last, first + 20) + 1)]
-
-
-def _some_of(moments: Sequence[float]) -> list[float]:
-    """At most six of the moments there are, at even steps from the first."""
-    return list(moments[:: max(1, math.ceil((len(moments) - 1) / 5))])
-
-
-def _date(seconds: float, span: float) -> str:
-    try:
-        moment = datetime.fromtimestamp(seconds)
-    except (ValueError, OverflowError, OSError):
-        return ""
-    return moment.strftime("%H:%M" if span < 2 * 86_400 else "%Y-%m-%d" if span < 3 * 365 * 86_400 else "%Y-%m")
+def _described(chart: Chart) -> str:
+    marks = ", ".join(dict.fromkeys(layer.style.mark for layer in chart.layers))
+    title = " ".join((*chart.title, *chart.subtitle))
+    colours = f", colours: {chart.legend.title}" if chart.legend else ""
+    shown = f"chart ({marks}), across: {chart.x.title}, up: {chart.y.title}{colours}"
+    return f"{title} ({shown})"[:480] if title else shown[:480]
 
 
 class _Drawing:
@@ -116,108 +58,111 @@ class _Drawing:
 
     def __init__(self, chart: Chart) -> None:
         self.chart = chart
-        is_bar, is_area = chart.mark == "bar", chart.mark == "area"
-        xs, ys = [point.x for point in chart.points], [point.y for point in chart.points]
-        widest = max((len(str(y)) for y in ys), default=0) if chart.y.kind == "group" else 0
-        self.left = 90 + min(widest, 24) * 5
-        height = max(120, min(44 * len(set(ys)), 900)) if chart.y.kind == "group" else _HEIGHT
-        self.x = _Scale(chart.x, xs, ys, length=_WIDTH, from_zero=is_bar or chart.x.starts_at_zero)
-        self.y = _Scale(chart.y, ys, xs, length=height, from_zero=is_bar or is_area or chart.y.starts_at_zero)
-        self.series = sorted({point.series for point in chart.points})
-        self.is_tilted = chart.x.kind == "group" and (
-            sum(len(group) for group in self.x.groups) * 7 > _WIDTH or len(self.x.groups) > 14
-        )
+        height = _height(chart)
+        self.y = Scale(chart.y, _pairs(chart.layers, "y"), length=height, most=max(2, min(5, int(height / 44))))
+        widest = max((len(label) for _, label in self.y.labels()), default=0)
+        self.left = round(46 + max(widest, 5) * _LETTER)
+        self.right = 30 + (legend_width(chart.legend) if chart.legend else 0)
+        self.width = max(_NARROWEST, min(_WIDEST, _WHOLE_WIDTH - self.left - self.right))
+        most = max(3, self.width // 80)
+        self.x = Scale(chart.x, _pairs(chart.layers, "x"), length=self.width, most=most)
+        self.is_tilted, self.shown = _across(self.x)
+        self.below = min(150, 40 + round(max(map(len, self.shown.values()), default=0) * 4.6)) if self.is_tilted else 56
+        self.title = _title(chart, self.left + self.width + self.right)
 
     def svg(self) -> str:
         """The picture, with a white ground so that it reads on dark pages too."""
-        top = 34 if self.chart.title else 12
-        below = 100 if self.is_tilted else 56
-        has_legend = bool(self.chart.series_title)
-        width, height = self.left + _WIDTH + (160 if has_legend else 50), top + self.y.length + below
+        top = 14 + 19 * len(self.title)
+        legend = legend_parts(self.chart.legend, self.width + 18) if self.chart.legend else []
+        width = self.left + self.width + self.right
+        beside = legend_height(self.chart.legend) if self.chart.legend else 0
+        height = round(top + max(self.y.length + self.below, beside))
+        clip = f'<clipPath id="plot"><rect width="{self.width}" height="{self.y.length:.1f}"/></clipPath>'
+        is_clipped = self.chart.x.domain is not None or self.chart.y.domain is not None
         parts = [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
             ' font-family="system-ui, sans-serif" font-size="12" fill="#333">',
             f'<rect width="{width}" height="{height}" fill="#fff"/>',
-            _text(self.left, 20, self.chart.title, extra=' font-size="15" font-weight="600"')
-            if self.chart.title
-            else "",
+            *(text(14, 20 + 19 * at, line, extra=_weight(kind)) for at, (kind, line) in enumerate(self.title)),
             f'<g transform="translate({self.left},{top})">',
             *self._axes(),
-            *self._marks(),
-            *(self._legend() if has_legend else ()),
+            f'{clip}<g clip-path="url(#plot)">' if is_clipped else "<g>",
+            *(part for layer in self.chart.layers for part in layer_parts(layer, self.x, self.y)),
+            "</g>",
+            *legend,
             "</g></svg>",
         ]
         return "".join(parts)
 
-    def _down(self, value: float | str) -> float:
-        """Groups go down the page, numbers up."""
-        at = self.y.at(value)
-        return at if self.chart.y.kind == "group" else self.y.length - at
-
     def _axes(self) -> list[str]:
         height, parts = self.y.length, list[str]()
-        for at, label in self.y.labels():
+        skipped = math.ceil(9 / self.y.band) if self.chart.y.kind == "group" else 1
+        for at, label in self.y.labels()[::skipped]:
             down = at if self.chart.y.kind == "group" else height - at
-            parts.append(f'<line x1="0" x2="{_WIDTH}" y1="{down:.1f}" y2="{down:.1f}" stroke="#e3e3e3"/>')
-            parts.append(_text(-8, down + 4, label[:24], anchor="end"))
-        for at, label in self.x.labels():
-            turn = f' transform="rotate(-40 {at:.1f} {height + 16})"' if self.is_tilted else ""
-            parts.append(_text(at, height + 16, label[:20], anchor="end" if self.is_tilted else "middle", extra=turn))
-        parts.append(f'<line x1="0" x2="{_WIDTH}" y1="{height}" y2="{height}" stroke="#888"/>')
-        bottom = height + (88 if self.is_tilted else 42)
-        parts.append(_text(_WIDTH / 2, bottom, self.chart.x.title, anchor="middle", extra=' font-weight="600"'))
-        turn = f' font-weight="600" transform="rotate(-90 {-self.left + 16} {height / 2})"'
-        parts.append(_text(-self.left + 16, height / 2, self.chart.y.title, anchor="middle", extra=turn))
-        return parts
-
-    def _colour(self, series: str) -> str:
-        return _COLOURS[self.series.index(series) % len(_COLOURS)]
-
-    def _marks(self) -> list[str]:
-        match self.chart.mark:
-            case "bar":
-                return [self._bar(point) for point in self.chart.points]
-            case "point":
-                return [
-                    f'<circle cx="{self.x.at(point.x):.1f}" cy="{self._down(point.y):.1f}" r="3.5"'
-                    f' fill="{self._colour(point.series)}" fill-opacity="0.7"/>'
-                    for point in self.chart.points
-                ]
-            case "line" | "area":
-                return [self._line(series) for series in self.series]
-
-    def _bar(self, point: Point) -> str:
-        colour = self._colour(point.series)
-        if self.chart.y.kind != "group":
-            band, zero, end = self.x.band, self._down(0.0), self._down(point.y)
-            left, top = self.x.at(point.x) - band * 0.4, min(zero, end)
-            return _rectangle(left, top, band * 0.8, abs(end - zero), colour)
-        band, zero, end = self.y.band, self.x.at(0.0), self.x.at(point.x)
-        return _rectangle(min(zero, end), self._down(point.y) - band * 0.4, abs(end - zero), band * 0.8, colour)
-
-    def _line(self, series: str) -> str:
-        mine = [(self.x.at(p.x), self._down(p.y)) for p in self.chart.points if p.series == series]
-        mine.sort()
-        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in mine)
-        colour = self._colour(series)
-        if self.chart.mark == "area":
-            ground = self._down(0.0)
-            path = f"{mine[0][0]:.1f},{ground:.1f} {path} {mine[-1][0]:.1f},{ground:.1f}"
-            return f'<polygon points="{path}" fill="{colour}" fill-opacity="0.7"/>'
-        return f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>'
-
-    def _legend(self) -> list[str]:
-        parts = [_text(_WIDTH + 18, 6, self.chart.series_title[:22], extra=' font-weight="600"')]
-        for row, series in enumerate(self.series):
-            down = 26 + 18 * row
-            parts.append(_rectangle(_WIDTH + 18, down - 9, 10, 10, self._colour(series)))
-            parts.append(_text(_WIDTH + 34, down, series[:18]))
+            parts.append(f'<line x1="0" x2="{self.width}" y1="{down:.1f}" y2="{down:.1f}" stroke="#e3e3e3"/>')
+            parts.append(text(-8, down + 4, label, anchor="end"))
+        for at, label in self.shown.items():
+            if self.chart.x.kind != "group":
+                parts.append(f'<line x1="{at:.1f}" x2="{at:.1f}" y1="0" y2="{height:.1f}" stroke="#eee"/>')
+            turn = f' transform="rotate(-40 {at:.1f} {height + 16:.1f})"' if self.is_tilted else ""
+            parts.append(text(at, height + 16, label, anchor="end" if self.is_tilted else "middle", extra=turn))
+        parts.append(f'<line x1="0" x2="{self.width}" y1="{height:.1f}" y2="{height:.1f}" stroke="#888"/>')
+        bottom = height + self.below - 12
+        across = textwrap.shorten(self.chart.x.title, self.width // 6, placeholder="…")
+        parts.append(text(self.width / 2, bottom, across, anchor="middle", extra=' font-weight="600"'))
+        up = textwrap.shorten(self.chart.y.title, max(int((height + self.below) / 7), 12), placeholder="…")
+        # In a low chart it reaches below the axis rather than into the title.
+        middle = max(height / 2, len(up) * 3.7 - 4)
+        turn = f' font-weight="600" transform="rotate(-90 {-self.left + 16} {middle:.1f})"'
+        parts.append(text(-self.left + 16, middle, up, anchor="middle", extra=turn))
         return parts
 
 
-def _rectangle(left: float, top: float, width: float, height: float, colour: str) -> str:
-    return f'<rect x="{left:.1f}" y="{top:.1f}" width="{width:.1f}" height="{height:.1f}" fill="{colour}"/>'
+def _height(chart: Chart) -> float:
+    groups = {point.y for layer in chart.layers for point in layer.points if isinstance(point.y, str)}
+    if chart.y.kind != "group":
+        return max(120.0, min(chart.height or _HEIGHT, 700.0))
+    if chart.step is not None:
+        return max(12.0, min(chart.step, 80.0)) * len(groups)
+    if chart.height is not None:
+        return max(60.0, min(chart.height, 1_200.0))
+    return max(120.0, min(44.0 * len(groups), 900.0))
 
 
-def _text(x: float, y: float, words: str, *, anchor: str = "start", extra: str = "") -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{extra}>{escaped(words)}</text>'
+def _pairs(layers: Sequence[Layer], which: Literal["x", "y"]) -> list[tuple[Place, Place | None]]:
+    """Every place on one axis, with where it stands on the other."""
+    found: list[tuple[Place, Place | None]] = []
+    for point in (point for layer in layers for point in layer.points):
+        place, end, other = (point.x, point.x_end, point.y) if which == "x" else (point.y, point.y_end, point.x)
+        across = point.y_end if which == "x" else point.x_end
+        if isinstance(across, float) and isinstance(other, float):
+            other = across - other
+        found += [(one, other) for one in (place, end) if one is not None]
+    return found
+
+
+def _across(scale: Scale) -> tuple[bool, dict[float, str]]:
+    """(whether the labels below are tilted, those that fit, by where they stand)."""
+    labels = scale.labels()
+    if scale.axis.kind != "group" or not labels:
+        return False, dict(labels)
+    longest = max(len(label) for _, label in labels)
+    is_numbers = all(label.replace(".", "").isdecimal() for _, label in labels)
+    if longest * _LETTER + 8 <= scale.band or is_numbers:
+        return False, dict(labels[:: math.ceil((longest * _LETTER + 8) / scale.band) if is_numbers else 1])
+    return True, {
+        at: label if len(label) <= 26 else f"{label[:25]}…" for at, label in labels[:: math.ceil(9 / scale.band)]
+    }
+
+
+def _title(chart: Chart, width: int) -> list[tuple[str, str]]:
+    """(what kind of line, the line), broken where the picture ends."""
+    found: list[tuple[str, str]] = []
+    for kind, lines, letter in (("title", chart.title, _TITLE_LETTER), ("subtitle", chart.subtitle, 7.0)):
+        for line in lines:
+            found += [(kind, part) for part in textwrap.wrap(line, max(20, int((width - 28) / letter)))]
+    return found[:6]
+
+
+def _weight(kind: str) -> str:
+    return ' font-size="15" font-weight="600"' if kind == "title" else ' font-size="13" fill="#555"'

@@ -149,8 +149,8 @@ def _bundle(data: str, depth: int) -> str | None:
 
 
 def _chart(spec: Any) -> str | None:
-    source = drawn(spec) if isinstance(spec, dict) else None
-    return f'<img src="{source}" alt="chart" class="chart">' if source else None
+    chart = drawn(spec) if isinstance(spec, dict) else None
+    return f'<img src="{chart.source}" alt="{escaped(chart.words)}" class="chart">' if chart else None
 
 
 # ── marimo's elements ──

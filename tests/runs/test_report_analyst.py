@@ -1,0 +1,79 @@
+"""The analyst's charts in the report: every kind it writes is drawn, as a real kernel shows it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+from cellwright.analyst.methods import columns
+from cellwright.analyst.writing import charts
+from cellwright.analyst.writing.explaining import _chart as explaining_chart  # pyright: ignore[reportPrivateUsage]
+from cellwright.analyst.writing.finding_charts import Pictured, finding_chart, picture_functions
+from cellwright.analyst.writing.sources import source_cells
+from cellwright.kernel import OpenNotebook
+from cellwright.runs.report_page.outputs import output_html
+
+Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]
+
+TABLE = """
+t = pd.DataFrame({"price": np.random.default_rng(0).lognormal(3, 1, 400)})
+t["weight"] = t["price"] * 2 + np.random.default_rng(1).normal(0, 5, 400)
+t["town"] = np.where(t.index % 3 == 0, "Oslo", "Bergen & <Voss>")
+t["kind"] = np.where(t.index % 4 == 0, "a", "b")
+t["hole"] = t["weight"].where(t.index % 5 > 0)
+t["day"] = pd.Timestamp("2024-01-03") + pd.to_timedelta(t.index, unit="D")
+parts = {"town": pd.DataFrame({"label": ["Oslo", "Bergen"], "change": [-120.5, 30.0], "first": 1.0, "second": 2.0})}
+parts["town"][["amount", "rate", "share"]] = 0.5
+"""
+
+
+def _pictured(kind: Any, y: str, x: str, *, n: int = 400, unit: str = "month") -> Pictured:
+    spans = (("2024-04-01", "2024-06-30"), ("2024-07-01", "2024-09-30"))
+    return Pictured(
+        kind=kind, table="t", y=y, x=x, y_title=f"{y} (EUR)", x_title=x, row="None", otherwise="what is shown", n=n,
+        unit=unit, spans=spans,
+    )  # fmt: skip
+
+
+PICTURED = [
+    _pictured("difference", "price", "town"),
+    _pictured("association", "kind", "town"),
+    _pictured("correlation", "weight", "price"),
+    _pictured("correlation", "weight", "price", n=9_000),
+    _pictured("trend", "price", "day"),
+    _pictured("break", "price", "day"),
+    _pictured("change", "price", "day"),
+    *(_pictured("season", "price", "day", unit=unit) for unit in ("hour", "weekday", "month", "quarter")),
+]
+FIRST_LOOKS = [
+    charts.histogram("t", "price", label="price (EUR)"),
+    charts.histogram("t", "price", label="price (EUR)", is_log=True),
+    charts.bars("t", "town", label="town"),
+    charts.rows_over_time("t", "day", step="MS", label="day"),
+    charts.measure_over_time("t", "price", "day", step="W-MON", label="price", when_label="day", how="sum"),
+    charts.missing_map("t", '["price", "hole", "town", "day"]', title="Where values are missing"),
+    explaining_chart("parts", "chosen", "price").replace("{chosen.value}", "town"),
+]
+
+
+async def test_every_chart_the_analyst_writes_is_drawn_in_the_report(opened: Opener) -> None:
+    methods = "\n\n".join(inspect.getsource(held) for _, held in inspect.getmembers(columns, inspect.isfunction))
+    needed = source_cells(dict.fromkeys(name for one in PICTURED for name in picture_functions(one)))
+    cells = [
+        "import altair as alt\nimport numpy as np\nimport pandas as pd\nfrom scipy import stats",
+        TABLE,
+        methods,
+        "from types import SimpleNamespace\nchosen = SimpleNamespace(value='town')",
+        "def largest_parts(table):\n    return table",
+        *(cell.code for cell in needed),
+    ]
+    drawing = [*FIRST_LOOKS, *map(finding_chart, PICTURED)]
+    async with opened(*cells, *drawing) as notebook:
+        await notebook.run("all")
+        outcomes = [notebook.outcomes[cell.id] for cell in notebook.document.cells]
+    assert [outcome.error for outcome in outcomes if outcome.error] == []
+    for code, outcome in zip(drawing, outcomes[-len(drawing) :], strict=True):
+        html = output_html(outcome)
+        assert html.startswith('<img src="data:image/svg+xml;base64,') and "open the notebook" not in html, code
