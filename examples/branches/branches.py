@@ -26,6 +26,492 @@ def answer(answer_sentences, escaped, mo):
     return
 
 
+@app.cell(hide_code=True)
+def about_the_findings(mo, tests):
+    mo.md(rf"""
+    ## Findings
+
+    Of {len(tests):,} tests, **{int(tests["is_finding"].sum()):,}** are findings: certain enough with all tests taken together, and strong enough to matter. Here are those that were asked for and the strongest of the others. Each sentence is made from its row in the table of tests: switch a repair, and it changes, or says that it no longer holds.
+    """)
+    return
+
+
+@app.cell(hide_code=True)
+def revenue_eur_by_branch_finding_words(mo):
+    mo.md(r"""
+    ### Revenue (EUR) by branch
+
+    Whether revenue (EUR) differs between the groups of branch. Light bars hold the middle half of the values, dots are medians, dark lines say between what the true median is likely (95 %).
+    """)
+    return
+
+
+@app.cell
+def revenue_eur_by_branch_finding(
+    claim,
+    could_be_seen,
+    escaped,
+    mo,
+    say,
+    tests,
+    with_labels,
+):
+    revenue_eur_by_branch_finding = with_labels(
+        claim(tests, "sales_2025_02_copy", "revenue_eur", "branch", "difference"),
+        {"revenue_eur": "revenue (EUR)"},
+    )
+    revenue_eur_by_branch_finding_claim = say(revenue_eur_by_branch_finding)
+    mo.md(f"{revenue_eur_by_branch_finding_claim} {escaped(could_be_seen(revenue_eur_by_branch_finding))}")
+    return (revenue_eur_by_branch_finding,)
+
+
+@app.cell
+def revenue_eur_by_branch_finding_chart(
+    alt,
+    chart_headline,
+    group_summary,
+    revenue_eur_by_branch_finding,
+    sales_2025_02_copy,
+):
+    _title = chart_headline(revenue_eur_by_branch_finding, "Revenue (EUR) by branch")
+    _shown = group_summary(sales_2025_02_copy, "revenue_eur", "branch")
+    _base = alt.Chart(_shown, title=_title).encode(
+        y=alt.Y("group:N", sort=None, title="branch", axis=alt.Axis(labelLimit=220)),
+        tooltip=[
+            alt.Tooltip("group:N", title="branch"),
+            alt.Tooltip("count:Q", title="rows", format=","),
+            alt.Tooltip("median:Q", title="median", format=",.4~r"),
+            alt.Tooltip("low:Q", title="median, 95 % interval from", format=",.4~r"),
+            alt.Tooltip("high:Q", title="to", format=",.4~r"),
+        ],
+    )
+    _x = alt.X("quarter:Q", title="revenue (EUR)", scale=alt.Scale(zero=False))
+    _middle_half = _base.mark_bar(size=14, opacity=0.3, color="#0072B2").encode(x=_x, x2="three_quarters:Q")
+    _interval = _base.mark_rule(strokeWidth=4, color="#0072B2").encode(x="low:Q", x2="high:Q")
+    _median = _base.mark_point(filled=True, size=90, color="#D55E00").encode(x="median:Q")
+    (_middle_half + _interval + _median).properties(width="container", height=alt.Step(28))
+    return
+
+
+@app.cell(hide_code=True)
+def revenue_eur_by_branch_finding_2_words(mo):
+    mo.md(r"""
+    ### Revenue (EUR) by branch
+
+    Whether revenue (EUR) differs between the groups of branch. Light bars hold the middle half of the values, dots are medians, dark lines say between what the true median is likely (95 %).
+    """)
+    return
+
+
+@app.cell
+def revenue_eur_by_branch_finding_2(
+    claim,
+    could_be_seen,
+    escaped,
+    mo,
+    say,
+    tests,
+    with_labels,
+):
+    revenue_eur_by_branch_finding_2 = with_labels(
+        claim(tests, "sales_2025_09", "revenue_eur", "branch", "difference"),
+        {"revenue_eur": "revenue (EUR)"},
+    )
+    revenue_eur_by_branch_finding_2_claim = say(revenue_eur_by_branch_finding_2)
+    mo.md(f"{revenue_eur_by_branch_finding_2_claim} {escaped(could_be_seen(revenue_eur_by_branch_finding_2))}")
+    return (revenue_eur_by_branch_finding_2,)
+
+
+@app.cell
+def revenue_eur_by_branch_finding_2_chart(
+    alt,
+    chart_headline,
+    group_summary,
+    revenue_eur_by_branch_finding_2,
+    sales_2025_09,
+):
+    _title = chart_headline(revenue_eur_by_branch_finding_2, "Revenue (EUR) by branch")
+    _shown = group_summary(sales_2025_09, "revenue_eur", "branch")
+    _base = alt.Chart(_shown, title=_title).encode(
+        y=alt.Y("group:N", sort=None, title="branch", axis=alt.Axis(labelLimit=220)),
+        tooltip=[
+            alt.Tooltip("group:N", title="branch"),
+            alt.Tooltip("count:Q", title="rows", format=","),
+            alt.Tooltip("median:Q", title="median", format=",.4~r"),
+            alt.Tooltip("low:Q", title="median, 95 % interval from", format=",.4~r"),
+            alt.Tooltip("high:Q", title="to", format=",.4~r"),
+        ],
+    )
+    _x = alt.X("quarter:Q", title="revenue (EUR)", scale=alt.Scale(zero=False))
+    _middle_half = _base.mark_bar(size=14, opacity=0.3, color="#0072B2").encode(x=_x, x2="three_quarters:Q")
+    _interval = _base.mark_rule(strokeWidth=4, color="#0072B2").encode(x="low:Q", x2="high:Q")
+    _median = _base.mark_point(filled=True, size=90, color="#D55E00").encode(x="median:Q")
+    (_middle_half + _interval + _median).properties(width="container", height=alt.Step(28))
+    return
+
+
+@app.cell(hide_code=True)
+def revenue_eur_by_branch_finding_3_words(mo):
+    mo.md(r"""
+    ### Revenue (EUR) by branch
+
+    Whether revenue (EUR) differs between the groups of branch. Light bars hold the middle half of the values, dots are medians, dark lines say between what the true median is likely (95 %).
+    """)
+    return
+
+
+@app.cell
+def revenue_eur_by_branch_finding_3(
+    claim,
+    could_be_seen,
+    escaped,
+    mo,
+    say,
+    tests,
+    with_labels,
+):
+    revenue_eur_by_branch_finding_3 = with_labels(
+        claim(tests, "sales", "revenue_eur", "branch", "difference"),
+        {"revenue_eur": "revenue (EUR)"},
+    )
+    revenue_eur_by_branch_finding_3_claim = say(revenue_eur_by_branch_finding_3)
+    mo.md(f"{revenue_eur_by_branch_finding_3_claim} {escaped(could_be_seen(revenue_eur_by_branch_finding_3))}")
+    return (revenue_eur_by_branch_finding_3,)
+
+
+@app.cell
+def revenue_eur_by_branch_finding_3_chart(
+    alt,
+    chart_headline,
+    group_summary,
+    revenue_eur_by_branch_finding_3,
+    sales,
+):
+    _title = chart_headline(revenue_eur_by_branch_finding_3, "Revenue (EUR) by branch")
+    _shown = group_summary(sales, "revenue_eur", "branch")
+    _base = alt.Chart(_shown, title=_title).encode(
+        y=alt.Y("group:N", sort=None, title="branch", axis=alt.Axis(labelLimit=220)),
+        tooltip=[
+            alt.Tooltip("group:N", title="branch"),
+            alt.Tooltip("count:Q", title="rows", format=","),
+            alt.Tooltip("median:Q", title="median", format=",.4~r"),
+            alt.Tooltip("low:Q", title="median, 95 % interval from", format=",.4~r"),
+            alt.Tooltip("high:Q", title="to", format=",.4~r"),
+        ],
+    )
+    _x = alt.X("quarter:Q", title="revenue (EUR)", scale=alt.Scale(zero=False))
+    _middle_half = _base.mark_bar(size=14, opacity=0.3, color="#0072B2").encode(x=_x, x2="three_quarters:Q")
+    _interval = _base.mark_rule(strokeWidth=4, color="#0072B2").encode(x="low:Q", x2="high:Q")
+    _median = _base.mark_point(filled=True, size=90, color="#D55E00").encode(x="median:Q")
+    (_middle_half + _interval + _median).properties(width="container", height=alt.Step(28))
+    return
+
+
+@app.cell(hide_code=True)
+def revenue_eur_by_shop_finding_words(mo):
+    mo.md(r"""
+    ### Revenue (EUR) by shop
+
+    Whether revenue (EUR) differs between the groups of shop. Light bars hold the middle half of the values, dots are medians, dark lines say between what the true median is likely (95 %).
+    """)
+    return
+
+
+@app.cell
+def revenue_eur_by_shop_finding(
+    claim,
+    could_be_seen,
+    escaped,
+    mo,
+    say,
+    tests,
+    with_labels,
+):
+    revenue_eur_by_shop_finding = with_labels(
+        claim(tests, "sales_2025_06", "revenue_eur", "shop", "difference"),
+        {"revenue_eur": "revenue (EUR)"},
+    )
+    revenue_eur_by_shop_finding_claim = say(revenue_eur_by_shop_finding)
+    mo.md(f"{revenue_eur_by_shop_finding_claim} {escaped(could_be_seen(revenue_eur_by_shop_finding))}")
+    return (revenue_eur_by_shop_finding,)
+
+
+@app.cell
+def revenue_eur_by_shop_finding_chart(
+    alt,
+    chart_headline,
+    group_summary,
+    revenue_eur_by_shop_finding,
+    sales_2025_06,
+):
+    _title = chart_headline(revenue_eur_by_shop_finding, "Revenue (EUR) by shop")
+    _shown = group_summary(sales_2025_06, "revenue_eur", "shop")
+    _base = alt.Chart(_shown, title=_title).encode(
+        y=alt.Y("group:N", sort=None, title="shop", axis=alt.Axis(labelLimit=220)),
+        tooltip=[
+            alt.Tooltip("group:N", title="shop"),
+            alt.Tooltip("count:Q", title="rows", format=","),
+            alt.Tooltip("median:Q", title="median", format=",.4~r"),
+            alt.Tooltip("low:Q", title="median, 95 % interval from", format=",.4~r"),
+            alt.Tooltip("high:Q", title="to", format=",.4~r"),
+        ],
+    )
+    _x = alt.X("quarter:Q", title="revenue (EUR)", scale=alt.Scale(zero=False))
+    _middle_half = _base.mark_bar(size=14, opacity=0.3, color="#0072B2").encode(x=_x, x2="three_quarters:Q")
+    _interval = _base.mark_rule(strokeWidth=4, color="#0072B2").encode(x="low:Q", x2="high:Q")
+    _median = _base.mark_point(filled=True, size=90, color="#D55E00").encode(x="median:Q")
+    (_middle_half + _interval + _median).properties(width="container", height=alt.Step(28))
+    return
+
+
+@app.cell(hide_code=True)
+def visitors_by_branch_finding_words(mo):
+    mo.md(r"""
+    ### Visitors by branch
+
+    Whether visitors differs between the groups of branch. Light bars hold the middle half of the values, dots are medians, dark lines say between what the true median is likely (95 %).
+    """)
+    return
+
+
+@app.cell
+def visitors_by_branch_finding(
+    claim,
+    could_be_seen,
+    escaped,
+    mo,
+    say,
+    tests,
+    with_labels,
+):
+    visitors_by_branch_finding = with_labels(
+        claim(tests, "sales_2025_09", "visitors", "branch", "difference"),
+        {},
+    )
+    visitors_by_branch_finding_claim = say(visitors_by_branch_finding)
+    mo.md(f"{visitors_by_branch_finding_claim} {escaped(could_be_seen(visitors_by_branch_finding))}")
+    return (visitors_by_branch_finding,)
+
+
+@app.cell
+def visitors_by_branch_finding_chart(
+    alt,
+    chart_headline,
+    group_summary,
+    sales_2025_09,
+    visitors_by_branch_finding,
+):
+    _title = chart_headline(visitors_by_branch_finding, "Visitors by branch")
+    _shown = group_summary(sales_2025_09, "visitors", "branch")
+    _base = alt.Chart(_shown, title=_title).encode(
+        y=alt.Y("group:N", sort=None, title="branch", axis=alt.Axis(labelLimit=220)),
+        tooltip=[
+            alt.Tooltip("group:N", title="branch"),
+            alt.Tooltip("count:Q", title="rows", format=","),
+            alt.Tooltip("median:Q", title="median", format=",.4~r"),
+            alt.Tooltip("low:Q", title="median, 95 % interval from", format=",.4~r"),
+            alt.Tooltip("high:Q", title="to", format=",.4~r"),
+        ],
+    )
+    _x = alt.X("quarter:Q", title="visitors", scale=alt.Scale(zero=False))
+    _middle_half = _base.mark_bar(size=14, opacity=0.3, color="#0072B2").encode(x=_x, x2="three_quarters:Q")
+    _interval = _base.mark_rule(strokeWidth=4, color="#0072B2").encode(x="low:Q", x2="high:Q")
+    _median = _base.mark_point(filled=True, size=90, color="#D55E00").encode(x="median:Q")
+    (_middle_half + _interval + _median).properties(width="container", height=alt.Step(28))
+    return
+
+
+@app.cell(hide_code=True)
+def visitors_by_branch_finding_2_words(mo):
+    mo.md(r"""
+    ### Visitors by branch
+
+    Whether visitors differs between the groups of branch. Light bars hold the middle half of the values, dots are medians, dark lines say between what the true median is likely (95 %).
+    """)
+    return
+
+
+@app.cell
+def visitors_by_branch_finding_2(
+    claim,
+    could_be_seen,
+    escaped,
+    mo,
+    say,
+    tests,
+    with_labels,
+):
+    visitors_by_branch_finding_2 = with_labels(
+        claim(tests, "sales_2025_02_copy", "visitors", "branch", "difference"),
+        {},
+    )
+    visitors_by_branch_finding_2_claim = say(visitors_by_branch_finding_2)
+    mo.md(f"{visitors_by_branch_finding_2_claim} {escaped(could_be_seen(visitors_by_branch_finding_2))}")
+    return (visitors_by_branch_finding_2,)
+
+
+@app.cell
+def visitors_by_branch_finding_2_chart(
+    alt,
+    chart_headline,
+    group_summary,
+    sales_2025_02_copy,
+    visitors_by_branch_finding_2,
+):
+    _title = chart_headline(visitors_by_branch_finding_2, "Visitors by branch")
+    _shown = group_summary(sales_2025_02_copy, "visitors", "branch")
+    _base = alt.Chart(_shown, title=_title).encode(
+        y=alt.Y("group:N", sort=None, title="branch", axis=alt.Axis(labelLimit=220)),
+        tooltip=[
+            alt.Tooltip("group:N", title="branch"),
+            alt.Tooltip("count:Q", title="rows", format=","),
+            alt.Tooltip("median:Q", title="median", format=",.4~r"),
+            alt.Tooltip("low:Q", title="median, 95 % interval from", format=",.4~r"),
+            alt.Tooltip("high:Q", title="to", format=",.4~r"),
+        ],
+    )
+    _x = alt.X("quarter:Q", title="visitors", scale=alt.Scale(zero=False))
+    _middle_half = _base.mark_bar(size=14, opacity=0.3, color="#0072B2").encode(x=_x, x2="three_quarters:Q")
+    _interval = _base.mark_rule(strokeWidth=4, color="#0072B2").encode(x="low:Q", x2="high:Q")
+    _median = _base.mark_point(filled=True, size=90, color="#D55E00").encode(x="median:Q")
+    (_middle_half + _interval + _median).properties(width="container", height=alt.Step(28))
+    return
+
+
+@app.cell(hide_code=True)
+def revenue_eur_and_visitors_finding_words(mo):
+    mo.md(r"""
+    ### Revenue (EUR) and visitors
+
+    Whether revenue (EUR) and visitors rise and fall together. Points are rows (a sample where there are many), the line follows the medians; where there are very many rows, brighter fields hold more of them.
+    """)
+    return
+
+
+@app.cell
+def revenue_eur_and_visitors_finding(
+    claim,
+    could_be_seen,
+    escaped,
+    mo,
+    say,
+    tests,
+    with_labels,
+):
+    revenue_eur_and_visitors_finding = with_labels(
+        claim(tests, "sales_2025_02_copy", "revenue_eur", "visitors", "correlation"),
+        {"revenue_eur": "revenue (EUR)"},
+    )
+    revenue_eur_and_visitors_finding_claim = say(revenue_eur_and_visitors_finding)
+    mo.md(f"{revenue_eur_and_visitors_finding_claim} {escaped(could_be_seen(revenue_eur_and_visitors_finding))}")
+    return (revenue_eur_and_visitors_finding,)
+
+
+@app.cell
+def revenue_eur_and_visitors_finding_chart(
+    alt,
+    chart_headline,
+    drawn_pairs,
+    middle_line,
+    revenue_eur_and_visitors_finding,
+    sales_2025_02_copy,
+):
+    _title = chart_headline(revenue_eur_and_visitors_finding, "Revenue (EUR) and visitors")
+    _base = alt.Chart(title=_title).encode(
+        x=alt.X("x:Q", title="visitors", scale=alt.Scale(zero=False)),
+        y=alt.Y("y:Q", title="revenue (EUR)", scale=alt.Scale(zero=False)),
+        tooltip=[
+            alt.Tooltip("x:Q", title="visitors", format=",.4~r"),
+            alt.Tooltip("y:Q", title="revenue (EUR)", format=",.4~r"),
+        ],
+    )
+    _points = _base.mark_circle(size=30, opacity=0.35, color="#0072B2").properties(data=drawn_pairs(sales_2025_02_copy, "revenue_eur", "visitors"))
+    _line = _base.mark_line(strokeWidth=3, color="#D55E00").properties(data=middle_line(sales_2025_02_copy, "revenue_eur", "visitors"))
+    (_points + _line).properties(width="container", height=320).interactive()
+    return
+
+
+@app.cell(hide_code=True)
+def revenue_eur_and_visitors_finding_2_words(mo):
+    mo.md(r"""
+    ### Revenue (EUR) and visitors
+
+    Whether revenue (EUR) and visitors rise and fall together. Points are rows (a sample where there are many), the line follows the medians; where there are very many rows, brighter fields hold more of them.
+    """)
+    return
+
+
+@app.cell
+def revenue_eur_and_visitors_finding_2(
+    claim,
+    could_be_seen,
+    escaped,
+    mo,
+    say,
+    tests,
+    with_labels,
+):
+    revenue_eur_and_visitors_finding_2 = with_labels(
+        claim(tests, "sales", "revenue_eur", "visitors", "correlation"),
+        {"revenue_eur": "revenue (EUR)"},
+    )
+    revenue_eur_and_visitors_finding_2_claim = say(revenue_eur_and_visitors_finding_2)
+    mo.md(f"{revenue_eur_and_visitors_finding_2_claim} {escaped(could_be_seen(revenue_eur_and_visitors_finding_2))}")
+    return (revenue_eur_and_visitors_finding_2,)
+
+
+@app.cell
+def revenue_eur_and_visitors_finding_2_chart(
+    alt,
+    chart_headline,
+    drawn_pairs,
+    middle_line,
+    revenue_eur_and_visitors_finding_2,
+    sales,
+):
+    _title = chart_headline(revenue_eur_and_visitors_finding_2, "Revenue (EUR) and visitors")
+    _base = alt.Chart(title=_title).encode(
+        x=alt.X("x:Q", title="visitors", scale=alt.Scale(zero=False)),
+        y=alt.Y("y:Q", title="revenue (EUR)", scale=alt.Scale(zero=False)),
+        tooltip=[
+            alt.Tooltip("x:Q", title="visitors", format=",.4~r"),
+            alt.Tooltip("y:Q", title="revenue (EUR)", format=",.4~r"),
+        ],
+    )
+    _points = _base.mark_circle(size=30, opacity=0.35, color="#0072B2").properties(data=drawn_pairs(sales, "revenue_eur", "visitors"))
+    _line = _base.mark_line(strokeWidth=3, color="#D55E00").properties(data=middle_line(sales, "revenue_eur", "visitors"))
+    (_points + _line).properties(width="container", height=320).interactive()
+    return
+
+
+@app.cell(hide_code=True)
+def what_to_keep_in_mind(mo):
+    mo.md(r"""
+    ## What to keep in mind
+
+    - The data was observed, not made in an experiment: what goes together need not cause each other.
+    - Revenue (EUR) by branch: the test noticed means of 2 neighbouring rows of one branch, since neighbours in time are alike; smallest group 14; similar spread.
+    - Revenue (EUR) by branch: the test noticed means of 2 neighbouring rows of one branch, since neighbours in time are alike; smallest group 14; unequal spread.
+    - Only pairs of columns, and measures over time, were tested. Relations of three columns or more, and of free text, were not looked at.
+    - Left out: branches/monthly/note.txt (it is text, but no table).
+    """)
+    return
+
+
+@app.cell(hide_code=True)
+def what_to_ask_next(mo):
+    mo.md(r"""
+    ## What to ask next
+
+    - Do revenue (EUR) and visitors go together within each branch, or is there a common cause?
+    - Does revenue (EUR) still differ by branch once other columns are held equal?
+    - How does visitors develop over date?
+    - Compare visitors by branch.
+    - Why do 78.9% of the values of visitors in sales not occur in sales\_2025-02-copy?
+    """)
+    return
+
+
 @app.cell
 def imports():
     import marimo as mo
@@ -82,15 +568,6 @@ def read_sales(monthly_folder, pd):
     return (sales_as_read,)
 
 
-@app.cell
-def check_sales_reading(sales_as_read):
-    def test_sales_is_read_as_it_was_found():
-        assert sales_as_read.shape[1] >= 4
-        assert len(sales_as_read) >= 756
-
-    return
-
-
 @app.cell(hide_code=True)
 def about_sales_2025_02_copy(mo):
     mo.md(r"""
@@ -110,15 +587,6 @@ def read_sales_2025_02_copy(monthly_folder, pd):
     )
     sales_2025_02_copy_as_read.head(5)
     return (sales_2025_02_copy_as_read,)
-
-
-@app.cell
-def check_sales_2025_02_copy_reading(sales_2025_02_copy_as_read):
-    def test_sales_2025_02_copy_is_read_as_it_was_found():
-        assert sales_2025_02_copy_as_read.shape[1] >= 4
-        assert len(sales_2025_02_copy_as_read) >= 84
-
-    return
 
 
 @app.cell(hide_code=True)
@@ -141,15 +609,6 @@ def read_sales_2025_06(monthly_folder, pd):
     return (sales_2025_06_as_read,)
 
 
-@app.cell
-def check_sales_2025_06_reading(sales_2025_06_as_read):
-    def test_sales_2025_06_is_read_as_it_was_found():
-        assert sales_2025_06_as_read.shape[1] >= 4
-        assert len(sales_2025_06_as_read) >= 84
-
-    return
-
-
 @app.cell(hide_code=True)
 def about_sales_2025_09(mo):
     mo.md(r"""
@@ -170,15 +629,6 @@ def read_sales_2025_09(monthly_folder, pd):
     return (sales_2025_09_as_read,)
 
 
-@app.cell
-def check_sales_2025_09_reading(sales_2025_09_as_read):
-    def test_sales_2025_09_is_read_as_it_was_found():
-        assert sales_2025_09_as_read.shape[1] >= 4
-        assert len(sales_2025_09_as_read) >= 84
-
-    return
-
-
 @app.cell(hide_code=True)
 def how_far_to_trust_it(mo):
     mo.md(r"""
@@ -193,63 +643,6 @@ def how_far_to_trust_it(mo):
     **sales\_2025-09.** Usable once 2 problems below are dealt with. No value is missing.
     """)
     return
-
-
-@app.cell
-def define_as_number(pd):
-    def as_number(
-        values: pd.Series,
-        decimal: str = ".",
-        thousands: str = "",
-        prefix: str = "",
-        suffix: str = "",
-        scale: float = 1.0,
-        brackets: bool = False,
-        units: dict[str, float] | None = None,
-    ) -> pd.Series:
-        """Text as numbers: signs of money and units are taken off, other units turned into one. What is none is missing."""
-        if pd.api.types.is_numeric_dtype(values):
-            return values
-        if values.dtype.kind == "m":
-            return values.dt.total_seconds()
-        is_text = isinstance(values.dtype, pd.StringDtype)
-        texts = values if is_text else values.astype(object).map(str, na_action="ignore").astype("str")
-        if (decimal, thousands, prefix, suffix, scale, brackets, units) == (".", "", "", "", 1.0, False, None):
-            return pd.Series(pd.to_numeric(texts.str.strip(), errors="coerce"), index=values.index, dtype="float64")
-        texts = texts.str.replace("\N{MINUS SIGN}", "-").str.strip()
-        factors = pd.Series(scale, index=values.index)
-        for unit, factor in (units or {}).items():
-            has_unit = texts.str.endswith(unit) & ~texts.str.endswith(suffix or "\0")
-            factors = factors.mask(has_unit, factor or float("nan"))
-            texts = texts.mask(has_unit, texts.str.removesuffix(unit))
-        if brackets:
-            texts = texts.str.replace(r"^\((.*)\)$", r"-\1", regex=True)
-        for mark in (prefix, suffix, thousands):
-            texts = texts.str.replace(mark, "", regex=False) if mark.strip() else texts
-        texts = texts.str.replace(r"\s", "", regex=True)
-        if decimal != ".":
-            texts = texts.str.replace(".", "?", regex=False).str.replace(decimal, ".", regex=False)
-        return pd.Series(pd.to_numeric(texts, errors="coerce"), index=values.index, dtype="float64") * factors
-
-    return (as_number,)
-
-
-@app.cell
-def define_as_date(pd):
-    def as_date(values: pd.Series, formats: list[str] | None = None) -> pd.Series:
-        """Text as dates, each read by the first format that fits. Moments with a time zone become UTC."""
-        if values.dtype.kind == "M":
-            return values.dt.tz_convert("UTC").dt.tz_localize(None) if values.dt.tz is not None else values
-        is_text = isinstance(values.dtype, pd.StringDtype)
-        texts = (values if is_text else values.astype(object).map(str, na_action="ignore").astype("str")).str.strip()
-        found = pd.Series(pd.NaT, index=values.index, dtype="datetime64[us]")
-        for form in formats or ["ISO8601"]:
-            left = texts.where(found.isna())
-            read = pd.to_datetime(left, format=form, errors="coerce", utc=True)
-            found = found.fillna(read.dt.tz_localize(None).astype("datetime64[us]"))
-        return found
-
-    return (as_date,)
 
 
 @app.cell(hide_code=True)
@@ -320,21 +713,6 @@ def sales_repaired(mo, pd, sales_read_counts, sales_repairs):
     )
     mo.ui.table(sales_repaired, selection=None, show_column_summaries=False)
     return (sales_repaired,)
-
-
-@app.cell
-def check_sales_repairs_are_counted(
-    sales,
-    sales_as_read,
-    sales_repaired,
-    sales_repairs,
-):
-    def test_sales_repairs_are_counted():
-        assert set(sales_repairs.value) <= set(sales_repaired["repair"])
-        assert len(sales) <= len(sales_as_read)
-        assert len(sales) == len(sales_as_read)
-
-    return
 
 
 @app.cell(hide_code=True)
@@ -414,21 +792,6 @@ def sales_2025_02_copy_repaired(
     )
     mo.ui.table(sales_2025_02_copy_repaired, selection=None, show_column_summaries=False)
     return (sales_2025_02_copy_repaired,)
-
-
-@app.cell
-def check_sales_2025_02_copy_repairs_are_counted(
-    sales_2025_02_copy,
-    sales_2025_02_copy_as_read,
-    sales_2025_02_copy_repaired,
-    sales_2025_02_copy_repairs,
-):
-    def test_sales_2025_02_copy_repairs_are_counted():
-        assert set(sales_2025_02_copy_repairs.value) <= set(sales_2025_02_copy_repaired["repair"])
-        assert len(sales_2025_02_copy) <= len(sales_2025_02_copy_as_read)
-        assert len(sales_2025_02_copy) == len(sales_2025_02_copy_as_read)
-
-    return
 
 
 @app.cell(hide_code=True)
@@ -516,21 +879,6 @@ def sales_2025_06_repaired(
     )
     mo.ui.table(sales_2025_06_repaired, selection=None, show_column_summaries=False)
     return (sales_2025_06_repaired,)
-
-
-@app.cell
-def check_sales_2025_06_repairs_are_counted(
-    sales_2025_06,
-    sales_2025_06_as_read,
-    sales_2025_06_repaired,
-    sales_2025_06_repairs,
-):
-    def test_sales_2025_06_repairs_are_counted():
-        assert set(sales_2025_06_repairs.value) <= set(sales_2025_06_repaired["repair"])
-        assert len(sales_2025_06) <= len(sales_2025_06_as_read)
-        assert len(sales_2025_06) == len(sales_2025_06_as_read)
-
-    return
 
 
 @app.cell(hide_code=True)
@@ -633,43 +981,6 @@ def sales_2025_09_repaired(
     )
     mo.ui.table(sales_2025_09_repaired, selection=None, show_column_summaries=False)
     return (sales_2025_09_repaired,)
-
-
-@app.cell
-def check_sales_2025_09_repairs_are_counted(
-    sales_2025_09,
-    sales_2025_09_as_read,
-    sales_2025_09_repaired,
-    sales_2025_09_repairs,
-):
-    def test_sales_2025_09_repairs_are_counted():
-        assert set(sales_2025_09_repairs.value) <= set(sales_2025_09_repaired["repair"])
-        assert len(sales_2025_09) <= len(sales_2025_09_as_read)
-        assert len(sales_2025_09) == len(sales_2025_09_as_read)
-
-    return
-
-
-@app.cell
-def define_describe_columns(pd):
-    def describe_columns(table: pd.DataFrame, meanings: dict[str, str]) -> pd.DataFrame:
-        """One row per column: what it is, how full, how many different values, and between what they lie."""
-        rows = list[dict[str, str]]()
-        for at, name in enumerate(table.columns):
-            values = table.iloc[:, at].dropna()
-            is_ordered = pd.api.types.is_numeric_dtype(values) or values.dtype.kind == "M"
-            counts = values.value_counts()
-            common = counts[counts == counts.max()] if len(counts) and counts.max() > 1 else counts[:0]
-            has_ends = is_ordered and len(values) > 0
-            row = {"column": str(name), "meaning": meanings.get(str(name), "")}
-            row |= {"filled": f"{len(values) / max(len(table), 1):.0%}", "different": f"{len(counts):,}"}
-            row |= {"least": str(values.min()) if has_ends else "", "greatest": str(values.max()) if has_ends else ""}
-            row["median"] = f"{values.median():.6g}" if has_ends and values.dtype.kind in "iuf" else ""
-            row["commonest"] = min(map(str, common.index), default="")[:60]
-            rows.append(row)
-        return pd.DataFrame(rows)
-
-    return (describe_columns,)
 
 
 @app.cell(hide_code=True)
@@ -786,7 +1097,7 @@ def sales_revenue_eur_look(alt, np, pd, sales):
     _counts, _ = np.histogram(_values, bins=_edges)
     _bars = pd.DataFrame({"low": _edges[:-1], "high": _edges[1:], "rows": _counts})
     alt.Chart(_bars, title="Distribution of revenue (EUR)").mark_bar(color="#0072B2", stroke="white", strokeWidth=0.5).encode(
-        x=alt.X("low:Q", title="revenue (EUR)"),
+        x=alt.X("low:Q", bin="binned", title="revenue (EUR)"),
         x2="high:Q",
         y=alt.Y("rows:Q", title="rows"),
         tooltip=[
@@ -847,7 +1158,7 @@ def sales_visitors_look(alt, np, pd, sales):
     _counts, _ = np.histogram(_values, bins=_edges)
     _bars = pd.DataFrame({"low": _edges[:-1], "high": _edges[1:], "rows": _counts})
     alt.Chart(_bars, title="Distribution of visitors").mark_bar(color="#0072B2", stroke="white", strokeWidth=0.5).encode(
-        x=alt.X("low:Q", title="visitors"),
+        x=alt.X("low:Q", bin="binned", title="visitors"),
         x2="high:Q",
         y=alt.Y("rows:Q", title="rows"),
         tooltip=[
@@ -983,7 +1294,7 @@ def sales_2025_02_copy_revenue_eur_look(alt, np, pd, sales_2025_02_copy):
     _counts, _ = np.histogram(_values, bins=_edges)
     _bars = pd.DataFrame({"low": _edges[:-1], "high": _edges[1:], "rows": _counts})
     alt.Chart(_bars, title="Distribution of revenue (EUR)").mark_bar(color="#0072B2", stroke="white", strokeWidth=0.5).encode(
-        x=alt.X("low:Q", title="revenue (EUR)"),
+        x=alt.X("low:Q", bin="binned", title="revenue (EUR)"),
         x2="high:Q",
         y=alt.Y("rows:Q", title="rows"),
         tooltip=[
@@ -1044,7 +1355,7 @@ def sales_2025_02_copy_visitors_look(alt, np, pd, sales_2025_02_copy):
     _counts, _ = np.histogram(_values, bins=_edges)
     _bars = pd.DataFrame({"low": _edges[:-1], "high": _edges[1:], "rows": _counts})
     alt.Chart(_bars, title="Distribution of visitors").mark_bar(color="#0072B2", stroke="white", strokeWidth=0.5).encode(
-        x=alt.X("low:Q", title="visitors"),
+        x=alt.X("low:Q", bin="binned", title="visitors"),
         x2="high:Q",
         y=alt.Y("rows:Q", title="rows"),
         tooltip=[
@@ -1170,7 +1481,7 @@ def sales_2025_06_revenue_eur_look(alt, np, pd, sales_2025_06):
     _counts, _ = np.histogram(_values, bins=_edges)
     _bars = pd.DataFrame({"low": _edges[:-1], "high": _edges[1:], "rows": _counts})
     alt.Chart(_bars, title="Distribution of revenue (EUR)").mark_bar(color="#0072B2", stroke="white", strokeWidth=0.5).encode(
-        x=alt.X("low:Q", title="revenue (EUR)"),
+        x=alt.X("low:Q", bin="binned", title="revenue (EUR)"),
         x2="high:Q",
         y=alt.Y("rows:Q", title="rows"),
         tooltip=[
@@ -1200,7 +1511,7 @@ def sales_2025_06_visitors_look(alt, np, pd, sales_2025_06):
     _counts, _ = np.histogram(_values, bins=_edges)
     _bars = pd.DataFrame({"low": _edges[:-1], "high": _edges[1:], "rows": _counts})
     alt.Chart(_bars, title="Distribution of visitors").mark_bar(color="#0072B2", stroke="white", strokeWidth=0.5).encode(
-        x=alt.X("low:Q", title="visitors"),
+        x=alt.X("low:Q", bin="binned", title="visitors"),
         x2="high:Q",
         y=alt.Y("rows:Q", title="rows"),
         tooltip=[
@@ -1357,7 +1668,7 @@ def sales_2025_09_revenue_eur_look(alt, np, pd, sales_2025_09):
     _counts, _ = np.histogram(_values, bins=_edges)
     _bars = pd.DataFrame({"low": _edges[:-1], "high": _edges[1:], "rows": _counts})
     alt.Chart(_bars, title="Distribution of revenue (EUR)").mark_bar(color="#0072B2", stroke="white", strokeWidth=0.5).encode(
-        x=alt.X("low:Q", title="revenue (EUR)"),
+        x=alt.X("low:Q", bin="binned", title="revenue (EUR)"),
         x2="high:Q",
         y=alt.Y("rows:Q", title="rows"),
         tooltip=[
@@ -1418,7 +1729,7 @@ def sales_2025_09_visitors_look(alt, np, pd, sales_2025_09):
     _counts, _ = np.histogram(_values, bins=_edges)
     _bars = pd.DataFrame({"low": _edges[:-1], "high": _edges[1:], "rows": _counts})
     alt.Chart(_bars, title="Distribution of visitors").mark_bar(color="#0072B2", stroke="white", strokeWidth=0.5).encode(
-        x=alt.X("low:Q", title="visitors"),
+        x=alt.X("low:Q", bin="binned", title="visitors"),
         x2="high:Q",
         y=alt.Y("rows:Q", title="rows"),
         tooltip=[
@@ -1516,25 +1827,82 @@ def all_tests_shown(mo, tests):
 
 
 @app.cell
-def check_that_tests_are_counted(np, stats, tests):
-    def test_every_test_is_counted():
-        """Correcting the p-values of all tests again gives the same: none was left out of the family."""
-        corrected = stats.false_discovery_control(tests["p"], method="by") if len(tests) else []
-        assert np.allclose(corrected, tests["p_adjusted"], rtol=1e-6)
+def define_as_number(pd):
+    def as_number(
+        values: pd.Series,
+        decimal: str = ".",
+        thousands: str = "",
+        prefix: str = "",
+        suffix: str = "",
+        scale: float = 1.0,
+        brackets: bool = False,
+        units: dict[str, float] | None = None,
+    ) -> pd.Series:
+        """Text as numbers: signs of money and units are taken off, other units turned into one. What is none is missing."""
+        if pd.api.types.is_numeric_dtype(values):
+            return values
+        if values.dtype.kind == "m":
+            return values.dt.total_seconds()
+        is_text = isinstance(values.dtype, pd.StringDtype)
+        texts = values if is_text else values.astype(object).map(str, na_action="ignore").astype("str")
+        if (decimal, thousands, prefix, suffix, scale, brackets, units) == (".", "", "", "", 1.0, False, None):
+            return pd.Series(pd.to_numeric(texts.str.strip(), errors="coerce"), index=values.index, dtype="float64")
+        texts = texts.str.replace("\N{MINUS SIGN}", "-").str.strip()
+        factors = pd.Series(scale, index=values.index)
+        for unit, factor in (units or {}).items():
+            has_unit = texts.str.endswith(unit) & ~texts.str.endswith(suffix or "\0")
+            factors = factors.mask(has_unit, factor or float("nan"))
+            texts = texts.mask(has_unit, texts.str.removesuffix(unit))
+        if brackets:
+            texts = texts.str.replace(r"^\((.*)\)$", r"-\1", regex=True)
+        for mark in (prefix, suffix, thousands):
+            texts = texts.str.replace(mark, "", regex=False) if mark.strip() else texts
+        texts = texts.str.replace(r"\s", "", regex=True)
+        if decimal != ".":
+            texts = texts.str.replace(".", "?", regex=False).str.replace(decimal, ".", regex=False)
+        return pd.Series(pd.to_numeric(texts, errors="coerce"), index=values.index, dtype="float64") * factors
 
-    return
+    return (as_number,)
 
 
 @app.cell
-def check_that_findings_are_certain(tests):
-    def test_findings_are_certain_and_complete():
-        """Every finding is certain after the correction, and has an effect with its interval."""
-        found = tests[tests["is_finding"].astype(bool)]
-        assert (found["p_adjusted"] <= 0.05).all()
-        assert found[["effect", "low", "high"]].notna().all(axis=None)
-        assert found["says"].str.len().gt(0).all()
+def define_as_date(pd):
+    def as_date(values: pd.Series, formats: list[str] | None = None) -> pd.Series:
+        """Text as dates, each read by the first format that fits. Moments with a time zone become UTC."""
+        if values.dtype.kind == "M":
+            return values.dt.tz_convert("UTC").dt.tz_localize(None) if values.dt.tz is not None else values
+        is_text = isinstance(values.dtype, pd.StringDtype)
+        texts = (values if is_text else values.astype(object).map(str, na_action="ignore").astype("str")).str.strip()
+        found = pd.Series(pd.NaT, index=values.index, dtype="datetime64[us]")
+        for form in formats or ["ISO8601"]:
+            left = texts.where(found.isna())
+            read = pd.to_datetime(left, format=form, errors="coerce", utc=True)
+            found = found.fillna(read.dt.tz_localize(None).astype("datetime64[us]"))
+        return found
 
-    return
+    return (as_date,)
+
+
+@app.cell
+def define_describe_columns(pd):
+    def describe_columns(table: pd.DataFrame, meanings: dict[str, str]) -> pd.DataFrame:
+        """One row per column: what it is, how full, how many different values, and between what they lie."""
+        rows = list[dict[str, str]]()
+        for at, name in enumerate(table.columns):
+            values = table.iloc[:, at].dropna()
+            is_ordered = pd.api.types.is_numeric_dtype(values) or values.dtype.kind == "M"
+            counts = values.value_counts()
+            common = counts[counts == counts.max()] if len(counts) and counts.max() > 1 else counts[:0]
+            has_ends = is_ordered and len(values) > 0
+            row = {"column": str(name), "meaning": meanings.get(str(name), "")}
+            row |= {"filled": f"{len(values) / max(len(table), 1):.0%}", "different": f"{len(counts):,}"}
+            row |= {"least": str(values.min()) if has_ends else "", "greatest": str(values.max()) if has_ends else ""}
+            row["median"] = f"{values.median():.6g}" if has_ends and values.dtype.kind in "iuf" else ""
+            row["commonest"] = min(map(str, common.index), default="")[:60]
+            rows.append(row)
+        return pd.DataFrame(rows)
+
+    return (describe_columns,)
 
 
 @app.cell(hide_code=True)
@@ -1953,7 +2321,30 @@ def method_innovations(np):
 
 
 @app.cell(hide_code=True)
-def method_without_course(bonds_of, innovations, likeness_next, pd):
+def method_means_of_stretches(likeness_next, pd):
+    def means_of_stretches(frame: pd.DataFrame, y: str, x: str) -> tuple[pd.DataFrame, int] | None:
+        """Means of as many neighbouring rows of a group as it takes until those are not alike; None: they always are."""
+        place = frame.groupby(x, observed=True).cumcount()
+        size = 2
+        while len(frame) / size >= 12:
+            means = frame.groupby([frame[x], place // size], observed=True)[y].mean()
+            rest = means - means.groupby(level=0, observed=True).transform("mean")
+            if likeness_next(rest.to_numpy()) <= 0.1:
+                return means.rename_axis([x, "stretch"]).reset_index()[[y, x]], size
+            size *= 2
+        return None
+
+    return (means_of_stretches,)
+
+
+@app.cell(hide_code=True)
+def method_without_course(
+    bonds_of,
+    innovations,
+    likeness_next,
+    means_of_stretches,
+    pd,
+):
     def without_course(table: pd.DataFrame, y: str, x: str) -> tuple[pd.DataFrame, str]:
         """Rows whose neighbours in time are alike in both columns, with that likeness taken out."""
         frame = table[[y, x]].dropna().copy()
@@ -1965,13 +2356,14 @@ def method_without_course(bonds_of, innovations, likeness_next, pd):
             while step < len(frame) // 2 and bonds_of(frame.iloc[::step], [y], [])[y, ""] > 0.1:
                 step *= 2
             return frame.iloc[::step], f"every {step}th row, since neighbours in time are alike"
-        rest = frame[y]
-        if len(measures) == 1 and y in measures:
-            rest = frame[y] - frame.groupby(x, observed=True)[y].transform("mean")
+        is_by_group = measures == [y]
+        rest = frame[y] - frame.groupby(x, observed=True)[y].transform("mean") if is_by_group else frame[y]
         if likeness_next(rest.to_numpy()) <= 0.1:
             return frame, ""
+        if is_by_group and (means := means_of_stretches(frame, y, x)) is not None:
+            return means[0], f"means of {means[1]} neighbouring rows of one {x}, since neighbours in time are alike"
         for column in measures:
-            frame[column] = innovations(frame[column].to_numpy())
+            frame[column] = frame[column].mean() + innovations(frame[column].to_numpy())
         return frame, "values less what follows from those before them, since neighbours in time are alike"
 
     return (without_course,)
@@ -1984,7 +2376,8 @@ def method_within_keys(pd):
         frame = table[[y, x]].copy()
         for key in keys * (3 if len(keys) > 1 else 1):
             for column in measures:
-                frame[column] = frame[column] - frame[column].groupby(table[key], observed=True).transform("mean")
+                usual = frame[column].groupby(table[key], observed=True).transform("mean")
+                frame[column] = frame[column] - usual + frame[column].mean()
         names = " and ".join(keys)
         return frame, f"within each {names}, since rows of one {names} are alike"
 
@@ -2707,462 +3100,13 @@ def method_say(escaped):
             f"95 % interval {float(row['low']):.2f} to {float(row['high']):.2f}; {escaped(str(row['checked']))}"
         )
         if row["is_finding"]:
-            return f"**{escaped(str(row['says'])).strip().rstrip('.')}.** ({numbers})"
+            words = str(row["says"]).strip().rstrip(".")
+            return f"**{escaped(words[:1].upper() + words[1:])}.** ({numbers})"
         pair = f"{escaped(str(row['y']), 100)} and {escaped(str(row['x']), 100)}"
         why = "it may well be chance" if p > 0.05 else "it is too weak to mention"
         return f"*No {escaped(str(row['kind']))} found for {pair} with the data and repairs chosen now: {why}.* ({numbers})"
 
     return (say,)
-
-
-@app.cell(hide_code=True)
-def about_the_findings(mo, tests):
-    mo.md(rf"""
-    ## Findings
-
-    Of {len(tests):,} tests, **{int(tests["is_finding"].sum()):,}** are findings: certain enough with all tests taken together, and strong enough to matter. Here are those that were asked for and the strongest of the others. Each sentence is made from its row in the table of tests: switch a repair above, and it changes, or says that it no longer holds.
-    """)
-    return
-
-
-@app.cell(hide_code=True)
-def revenue_eur_by_branch_finding_words(mo):
-    mo.md(r"""
-    ### Revenue (EUR) by branch
-
-    Whether revenue (EUR) differs between the groups of branch. Light bars hold the middle half of the values, dots are medians, dark lines say between what the true median is likely (95 %).
-    """)
-    return
-
-
-@app.cell
-def revenue_eur_by_branch_finding(
-    claim,
-    could_be_seen,
-    escaped,
-    mo,
-    say,
-    tests,
-    with_labels,
-):
-    revenue_eur_by_branch_finding = with_labels(
-        claim(tests, "sales_2025_02_copy", "revenue_eur", "branch", "difference"),
-        {"revenue_eur": "revenue (EUR)"},
-    )
-    revenue_eur_by_branch_finding_claim = say(revenue_eur_by_branch_finding)
-    mo.md(f"{revenue_eur_by_branch_finding_claim} {escaped(could_be_seen(revenue_eur_by_branch_finding))}")
-    return (revenue_eur_by_branch_finding,)
-
-
-@app.cell
-def revenue_eur_by_branch_finding_chart(
-    alt,
-    chart_headline,
-    group_summary,
-    revenue_eur_by_branch_finding,
-    sales_2025_02_copy,
-):
-    _title = chart_headline(revenue_eur_by_branch_finding, "Revenue (EUR) by branch")
-    _shown = group_summary(sales_2025_02_copy, "revenue_eur", "branch")
-    _base = alt.Chart(_shown, title=_title).encode(
-        y=alt.Y("group:N", sort=None, title="branch", axis=alt.Axis(labelLimit=220)),
-        tooltip=[
-            alt.Tooltip("group:N", title="branch"),
-            alt.Tooltip("count:Q", title="rows", format=","),
-            alt.Tooltip("median:Q", title="median", format=",.4~r"),
-            alt.Tooltip("low:Q", title="median, 95 % interval from", format=",.4~r"),
-            alt.Tooltip("high:Q", title="to", format=",.4~r"),
-        ],
-    )
-    _x = alt.X("quarter:Q", title="revenue (EUR)", scale=alt.Scale(zero=False))
-    _middle_half = _base.mark_bar(size=14, opacity=0.3, color="#0072B2").encode(x=_x, x2="three_quarters:Q")
-    _interval = _base.mark_rule(strokeWidth=4, color="#0072B2").encode(x="low:Q", x2="high:Q")
-    _median = _base.mark_point(filled=True, size=90, color="#D55E00").encode(x="median:Q")
-    (_middle_half + _interval + _median).properties(width="container", height=alt.Step(28))
-    return
-
-
-@app.cell(hide_code=True)
-def revenue_eur_by_branch_finding_2_words(mo):
-    mo.md(r"""
-    ### Revenue (EUR) by branch
-
-    Whether revenue (EUR) differs between the groups of branch. Light bars hold the middle half of the values, dots are medians, dark lines say between what the true median is likely (95 %).
-    """)
-    return
-
-
-@app.cell
-def revenue_eur_by_branch_finding_2(
-    claim,
-    could_be_seen,
-    escaped,
-    mo,
-    say,
-    tests,
-    with_labels,
-):
-    revenue_eur_by_branch_finding_2 = with_labels(
-        claim(tests, "sales_2025_09", "revenue_eur", "branch", "difference"),
-        {"revenue_eur": "revenue (EUR)"},
-    )
-    revenue_eur_by_branch_finding_2_claim = say(revenue_eur_by_branch_finding_2)
-    mo.md(f"{revenue_eur_by_branch_finding_2_claim} {escaped(could_be_seen(revenue_eur_by_branch_finding_2))}")
-    return (revenue_eur_by_branch_finding_2,)
-
-
-@app.cell
-def revenue_eur_by_branch_finding_2_chart(
-    alt,
-    chart_headline,
-    group_summary,
-    revenue_eur_by_branch_finding_2,
-    sales_2025_09,
-):
-    _title = chart_headline(revenue_eur_by_branch_finding_2, "Revenue (EUR) by branch")
-    _shown = group_summary(sales_2025_09, "revenue_eur", "branch")
-    _base = alt.Chart(_shown, title=_title).encode(
-        y=alt.Y("group:N", sort=None, title="branch", axis=alt.Axis(labelLimit=220)),
-        tooltip=[
-            alt.Tooltip("group:N", title="branch"),
-            alt.Tooltip("count:Q", title="rows", format=","),
-            alt.Tooltip("median:Q", title="median", format=",.4~r"),
-            alt.Tooltip("low:Q", title="median, 95 % interval from", format=",.4~r"),
-            alt.Tooltip("high:Q", title="to", format=",.4~r"),
-        ],
-    )
-    _x = alt.X("quarter:Q", title="revenue (EUR)", scale=alt.Scale(zero=False))
-    _middle_half = _base.mark_bar(size=14, opacity=0.3, color="#0072B2").encode(x=_x, x2="three_quarters:Q")
-    _interval = _base.mark_rule(strokeWidth=4, color="#0072B2").encode(x="low:Q", x2="high:Q")
-    _median = _base.mark_point(filled=True, size=90, color="#D55E00").encode(x="median:Q")
-    (_middle_half + _interval + _median).properties(width="container", height=alt.Step(28))
-    return
-
-
-@app.cell(hide_code=True)
-def revenue_eur_by_branch_finding_3_words(mo):
-    mo.md(r"""
-    ### Revenue (EUR) by branch
-
-    Whether revenue (EUR) differs between the groups of branch. Light bars hold the middle half of the values, dots are medians, dark lines say between what the true median is likely (95 %).
-    """)
-    return
-
-
-@app.cell
-def revenue_eur_by_branch_finding_3(
-    claim,
-    could_be_seen,
-    escaped,
-    mo,
-    say,
-    tests,
-    with_labels,
-):
-    revenue_eur_by_branch_finding_3 = with_labels(
-        claim(tests, "sales", "revenue_eur", "branch", "difference"),
-        {"revenue_eur": "revenue (EUR)"},
-    )
-    revenue_eur_by_branch_finding_3_claim = say(revenue_eur_by_branch_finding_3)
-    mo.md(f"{revenue_eur_by_branch_finding_3_claim} {escaped(could_be_seen(revenue_eur_by_branch_finding_3))}")
-    return (revenue_eur_by_branch_finding_3,)
-
-
-@app.cell
-def revenue_eur_by_branch_finding_3_chart(
-    alt,
-    chart_headline,
-    group_summary,
-    revenue_eur_by_branch_finding_3,
-    sales,
-):
-    _title = chart_headline(revenue_eur_by_branch_finding_3, "Revenue (EUR) by branch")
-    _shown = group_summary(sales, "revenue_eur", "branch")
-    _base = alt.Chart(_shown, title=_title).encode(
-        y=alt.Y("group:N", sort=None, title="branch", axis=alt.Axis(labelLimit=220)),
-        tooltip=[
-            alt.Tooltip("group:N", title="branch"),
-            alt.Tooltip("count:Q", title="rows", format=","),
-            alt.Tooltip("median:Q", title="median", format=",.4~r"),
-            alt.Tooltip("low:Q", title="median, 95 % interval from", format=",.4~r"),
-            alt.Tooltip("high:Q", title="to", format=",.4~r"),
-        ],
-    )
-    _x = alt.X("quarter:Q", title="revenue (EUR)", scale=alt.Scale(zero=False))
-    _middle_half = _base.mark_bar(size=14, opacity=0.3, color="#0072B2").encode(x=_x, x2="three_quarters:Q")
-    _interval = _base.mark_rule(strokeWidth=4, color="#0072B2").encode(x="low:Q", x2="high:Q")
-    _median = _base.mark_point(filled=True, size=90, color="#D55E00").encode(x="median:Q")
-    (_middle_half + _interval + _median).properties(width="container", height=alt.Step(28))
-    return
-
-
-@app.cell(hide_code=True)
-def visitors_by_branch_finding_words(mo):
-    mo.md(r"""
-    ### Visitors by branch
-
-    Whether visitors differs between the groups of branch. Light bars hold the middle half of the values, dots are medians, dark lines say between what the true median is likely (95 %).
-    """)
-    return
-
-
-@app.cell
-def visitors_by_branch_finding(
-    claim,
-    could_be_seen,
-    escaped,
-    mo,
-    say,
-    tests,
-    with_labels,
-):
-    visitors_by_branch_finding = with_labels(
-        claim(tests, "sales_2025_02_copy", "visitors", "branch", "difference"),
-        {},
-    )
-    visitors_by_branch_finding_claim = say(visitors_by_branch_finding)
-    mo.md(f"{visitors_by_branch_finding_claim} {escaped(could_be_seen(visitors_by_branch_finding))}")
-    return (visitors_by_branch_finding,)
-
-
-@app.cell
-def visitors_by_branch_finding_chart(
-    alt,
-    chart_headline,
-    group_summary,
-    sales_2025_02_copy,
-    visitors_by_branch_finding,
-):
-    _title = chart_headline(visitors_by_branch_finding, "Visitors by branch")
-    _shown = group_summary(sales_2025_02_copy, "visitors", "branch")
-    _base = alt.Chart(_shown, title=_title).encode(
-        y=alt.Y("group:N", sort=None, title="branch", axis=alt.Axis(labelLimit=220)),
-        tooltip=[
-            alt.Tooltip("group:N", title="branch"),
-            alt.Tooltip("count:Q", title="rows", format=","),
-            alt.Tooltip("median:Q", title="median", format=",.4~r"),
-            alt.Tooltip("low:Q", title="median, 95 % interval from", format=",.4~r"),
-            alt.Tooltip("high:Q", title="to", format=",.4~r"),
-        ],
-    )
-    _x = alt.X("quarter:Q", title="visitors", scale=alt.Scale(zero=False))
-    _middle_half = _base.mark_bar(size=14, opacity=0.3, color="#0072B2").encode(x=_x, x2="three_quarters:Q")
-    _interval = _base.mark_rule(strokeWidth=4, color="#0072B2").encode(x="low:Q", x2="high:Q")
-    _median = _base.mark_point(filled=True, size=90, color="#D55E00").encode(x="median:Q")
-    (_middle_half + _interval + _median).properties(width="container", height=alt.Step(28))
-    return
-
-
-@app.cell(hide_code=True)
-def revenue_eur_and_visitors_finding_words(mo):
-    mo.md(r"""
-    ### Revenue (EUR) and visitors
-
-    Whether revenue (EUR) and visitors rise and fall together. Points are rows (a sample where there are many), the line follows the medians; where there are very many rows, brighter fields hold more of them.
-    """)
-    return
-
-
-@app.cell
-def revenue_eur_and_visitors_finding(
-    claim,
-    could_be_seen,
-    escaped,
-    mo,
-    say,
-    tests,
-    with_labels,
-):
-    revenue_eur_and_visitors_finding = with_labels(
-        claim(tests, "sales_2025_02_copy", "revenue_eur", "visitors", "correlation"),
-        {"revenue_eur": "revenue (EUR)"},
-    )
-    revenue_eur_and_visitors_finding_claim = say(revenue_eur_and_visitors_finding)
-    mo.md(f"{revenue_eur_and_visitors_finding_claim} {escaped(could_be_seen(revenue_eur_and_visitors_finding))}")
-    return (revenue_eur_and_visitors_finding,)
-
-
-@app.cell
-def revenue_eur_and_visitors_finding_chart(
-    alt,
-    chart_headline,
-    drawn_pairs,
-    middle_line,
-    revenue_eur_and_visitors_finding,
-    sales_2025_02_copy,
-):
-    _title = chart_headline(revenue_eur_and_visitors_finding, "Revenue (EUR) and visitors")
-    _base = alt.Chart(title=_title).encode(
-        x=alt.X("x:Q", title="visitors", scale=alt.Scale(zero=False)),
-        y=alt.Y("y:Q", title="revenue (EUR)", scale=alt.Scale(zero=False)),
-        tooltip=[
-            alt.Tooltip("x:Q", title="visitors", format=",.4~r"),
-            alt.Tooltip("y:Q", title="revenue (EUR)", format=",.4~r"),
-        ],
-    )
-    _points = _base.mark_circle(size=30, opacity=0.35, color="#0072B2").properties(data=drawn_pairs(sales_2025_02_copy, "revenue_eur", "visitors"))
-    _line = _base.mark_line(strokeWidth=3, color="#D55E00").properties(data=middle_line(sales_2025_02_copy, "revenue_eur", "visitors"))
-    (_points + _line).properties(width="container", height=320).interactive()
-    return
-
-
-@app.cell(hide_code=True)
-def revenue_eur_and_visitors_finding_2_words(mo):
-    mo.md(r"""
-    ### Revenue (EUR) and visitors
-
-    Whether revenue (EUR) and visitors rise and fall together. Points are rows (a sample where there are many), the line follows the medians; where there are very many rows, brighter fields hold more of them.
-    """)
-    return
-
-
-@app.cell
-def revenue_eur_and_visitors_finding_2(
-    claim,
-    could_be_seen,
-    escaped,
-    mo,
-    say,
-    tests,
-    with_labels,
-):
-    revenue_eur_and_visitors_finding_2 = with_labels(
-        claim(tests, "sales", "revenue_eur", "visitors", "correlation"),
-        {"revenue_eur": "revenue (EUR)"},
-    )
-    revenue_eur_and_visitors_finding_2_claim = say(revenue_eur_and_visitors_finding_2)
-    mo.md(f"{revenue_eur_and_visitors_finding_2_claim} {escaped(could_be_seen(revenue_eur_and_visitors_finding_2))}")
-    return (revenue_eur_and_visitors_finding_2,)
-
-
-@app.cell
-def revenue_eur_and_visitors_finding_2_chart(
-    alt,
-    chart_headline,
-    drawn_pairs,
-    middle_line,
-    revenue_eur_and_visitors_finding_2,
-    sales,
-):
-    _title = chart_headline(revenue_eur_and_visitors_finding_2, "Revenue (EUR) and visitors")
-    _base = alt.Chart(title=_title).encode(
-        x=alt.X("x:Q", title="visitors", scale=alt.Scale(zero=False)),
-        y=alt.Y("y:Q", title="revenue (EUR)", scale=alt.Scale(zero=False)),
-        tooltip=[
-            alt.Tooltip("x:Q", title="visitors", format=",.4~r"),
-            alt.Tooltip("y:Q", title="revenue (EUR)", format=",.4~r"),
-        ],
-    )
-    _points = _base.mark_circle(size=30, opacity=0.35, color="#0072B2").properties(data=drawn_pairs(sales, "revenue_eur", "visitors"))
-    _line = _base.mark_line(strokeWidth=3, color="#D55E00").properties(data=middle_line(sales, "revenue_eur", "visitors"))
-    (_points + _line).properties(width="container", height=320).interactive()
-    return
-
-
-@app.cell(hide_code=True)
-def revenue_eur_and_visitors_finding_3_words(mo):
-    mo.md(r"""
-    ### Revenue (EUR) and visitors
-
-    Whether revenue (EUR) and visitors rise and fall together. Points are rows (a sample where there are many), the line follows the medians; where there are very many rows, brighter fields hold more of them.
-    """)
-    return
-
-
-@app.cell
-def revenue_eur_and_visitors_finding_3(
-    claim,
-    could_be_seen,
-    escaped,
-    mo,
-    say,
-    tests,
-    with_labels,
-):
-    revenue_eur_and_visitors_finding_3 = with_labels(
-        claim(tests, "sales_2025_06", "revenue_eur", "visitors", "correlation"),
-        {"revenue_eur": "revenue (EUR)"},
-    )
-    revenue_eur_and_visitors_finding_3_claim = say(revenue_eur_and_visitors_finding_3)
-    mo.md(f"{revenue_eur_and_visitors_finding_3_claim} {escaped(could_be_seen(revenue_eur_and_visitors_finding_3))}")
-    return (revenue_eur_and_visitors_finding_3,)
-
-
-@app.cell
-def revenue_eur_and_visitors_finding_3_chart(
-    alt,
-    chart_headline,
-    drawn_pairs,
-    middle_line,
-    revenue_eur_and_visitors_finding_3,
-    sales_2025_06,
-):
-    _title = chart_headline(revenue_eur_and_visitors_finding_3, "Revenue (EUR) and visitors")
-    _base = alt.Chart(title=_title).encode(
-        x=alt.X("x:Q", title="visitors", scale=alt.Scale(zero=False)),
-        y=alt.Y("y:Q", title="revenue (EUR)", scale=alt.Scale(zero=False)),
-        tooltip=[
-            alt.Tooltip("x:Q", title="visitors", format=",.4~r"),
-            alt.Tooltip("y:Q", title="revenue (EUR)", format=",.4~r"),
-        ],
-    )
-    _points = _base.mark_circle(size=30, opacity=0.35, color="#0072B2").properties(data=drawn_pairs(sales_2025_06, "revenue_eur", "visitors"))
-    _line = _base.mark_line(strokeWidth=3, color="#D55E00").properties(data=middle_line(sales_2025_06, "revenue_eur", "visitors"))
-    (_points + _line).properties(width="container", height=320).interactive()
-    return
-
-
-@app.cell(hide_code=True)
-def revenue_eur_and_visitors_finding_4_words(mo):
-    mo.md(r"""
-    ### Revenue (EUR) and visitors
-
-    Whether revenue (EUR) and visitors rise and fall together. Points are rows (a sample where there are many), the line follows the medians; where there are very many rows, brighter fields hold more of them.
-    """)
-    return
-
-
-@app.cell
-def revenue_eur_and_visitors_finding_4(
-    claim,
-    could_be_seen,
-    escaped,
-    mo,
-    say,
-    tests,
-    with_labels,
-):
-    revenue_eur_and_visitors_finding_4 = with_labels(
-        claim(tests, "sales_2025_09", "revenue_eur", "visitors", "correlation"),
-        {"revenue_eur": "revenue (EUR)"},
-    )
-    revenue_eur_and_visitors_finding_4_claim = say(revenue_eur_and_visitors_finding_4)
-    mo.md(f"{revenue_eur_and_visitors_finding_4_claim} {escaped(could_be_seen(revenue_eur_and_visitors_finding_4))}")
-    return (revenue_eur_and_visitors_finding_4,)
-
-
-@app.cell
-def revenue_eur_and_visitors_finding_4_chart(
-    alt,
-    chart_headline,
-    drawn_pairs,
-    middle_line,
-    revenue_eur_and_visitors_finding_4,
-    sales_2025_09,
-):
-    _title = chart_headline(revenue_eur_and_visitors_finding_4, "Revenue (EUR) and visitors")
-    _base = alt.Chart(title=_title).encode(
-        x=alt.X("x:Q", title="visitors", scale=alt.Scale(zero=False)),
-        y=alt.Y("y:Q", title="revenue (EUR)", scale=alt.Scale(zero=False)),
-        tooltip=[
-            alt.Tooltip("x:Q", title="visitors", format=",.4~r"),
-            alt.Tooltip("y:Q", title="revenue (EUR)", format=",.4~r"),
-        ],
-    )
-    _points = _base.mark_circle(size=30, opacity=0.35, color="#0072B2").properties(data=drawn_pairs(sales_2025_09, "revenue_eur", "visitors"))
-    _line = _base.mark_line(strokeWidth=3, color="#D55E00").properties(data=middle_line(sales_2025_09, "revenue_eur", "visitors"))
-    (_points + _line).properties(width="container", height=320).interactive()
-    return
 
 
 @app.cell(hide_code=True)
@@ -3252,34 +3196,6 @@ def method_could_be_seen():
     return (could_be_seen,)
 
 
-@app.cell(hide_code=True)
-def what_to_keep_in_mind(mo):
-    mo.md(r"""
-    ## What to keep in mind
-
-    - The data was observed, not made in an experiment: what goes together need not cause each other.
-    - Visitors by branch: the test noticed smallest group 28; unequal spread.
-    - Revenue (EUR) and visitors: the test noticed values less what follows from those before them, since neighbours in time are alike; close to a straight line.
-    - Only pairs of columns, and measures over time, were tested. Relations of three columns or more, and of free text, were not looked at.
-    - Left out: branches/monthly/note.txt (it is text, but no table).
-    """)
-    return
-
-
-@app.cell(hide_code=True)
-def what_to_ask_next(mo):
-    mo.md(r"""
-    ## What to ask next
-
-    - Do revenue (EUR) and visitors go together within each branch, or is there a common cause?
-    - Does visitors still differ by branch once other columns are held equal?
-    - How does visitors develop over date?
-    - Compare visitors by branch.
-    - Compare revenue (EUR) by branch.
-    """)
-    return
-
-
 @app.cell
 def answer_sentences(
     repairs_in_use,
@@ -3350,16 +3266,134 @@ def method_repairs_in_use():
 
 
 @app.cell
+def check_sales_reading(sales_as_read):
+    def test_sales_is_read_as_it_was_found():
+        assert sales_as_read.shape[1] >= 4
+        assert len(sales_as_read) >= 756
+
+    return
+
+
+@app.cell
+def check_sales_2025_02_copy_reading(sales_2025_02_copy_as_read):
+    def test_sales_2025_02_copy_is_read_as_it_was_found():
+        assert sales_2025_02_copy_as_read.shape[1] >= 4
+        assert len(sales_2025_02_copy_as_read) >= 84
+
+    return
+
+
+@app.cell
+def check_sales_2025_06_reading(sales_2025_06_as_read):
+    def test_sales_2025_06_is_read_as_it_was_found():
+        assert sales_2025_06_as_read.shape[1] >= 4
+        assert len(sales_2025_06_as_read) >= 84
+
+    return
+
+
+@app.cell
+def check_sales_2025_09_reading(sales_2025_09_as_read):
+    def test_sales_2025_09_is_read_as_it_was_found():
+        assert sales_2025_09_as_read.shape[1] >= 4
+        assert len(sales_2025_09_as_read) >= 84
+
+    return
+
+
+@app.cell
+def check_sales_repairs_are_counted(
+    sales,
+    sales_as_read,
+    sales_repaired,
+    sales_repairs,
+):
+    def test_sales_repairs_are_counted():
+        assert set(sales_repairs.value) <= set(sales_repaired["repair"])
+        assert len(sales) <= len(sales_as_read)
+        assert len(sales) == len(sales_as_read)
+
+    return
+
+
+@app.cell
+def check_sales_2025_02_copy_repairs_are_counted(
+    sales_2025_02_copy,
+    sales_2025_02_copy_as_read,
+    sales_2025_02_copy_repaired,
+    sales_2025_02_copy_repairs,
+):
+    def test_sales_2025_02_copy_repairs_are_counted():
+        assert set(sales_2025_02_copy_repairs.value) <= set(sales_2025_02_copy_repaired["repair"])
+        assert len(sales_2025_02_copy) <= len(sales_2025_02_copy_as_read)
+        assert len(sales_2025_02_copy) == len(sales_2025_02_copy_as_read)
+
+    return
+
+
+@app.cell
+def check_sales_2025_06_repairs_are_counted(
+    sales_2025_06,
+    sales_2025_06_as_read,
+    sales_2025_06_repaired,
+    sales_2025_06_repairs,
+):
+    def test_sales_2025_06_repairs_are_counted():
+        assert set(sales_2025_06_repairs.value) <= set(sales_2025_06_repaired["repair"])
+        assert len(sales_2025_06) <= len(sales_2025_06_as_read)
+        assert len(sales_2025_06) == len(sales_2025_06_as_read)
+
+    return
+
+
+@app.cell
+def check_sales_2025_09_repairs_are_counted(
+    sales_2025_09,
+    sales_2025_09_as_read,
+    sales_2025_09_repaired,
+    sales_2025_09_repairs,
+):
+    def test_sales_2025_09_repairs_are_counted():
+        assert set(sales_2025_09_repairs.value) <= set(sales_2025_09_repaired["repair"])
+        assert len(sales_2025_09) <= len(sales_2025_09_as_read)
+        assert len(sales_2025_09) == len(sales_2025_09_as_read)
+
+    return
+
+
+@app.cell
+def check_that_tests_are_counted(np, stats, tests):
+    def test_every_test_is_counted():
+        """Correcting the p-values of all tests again gives the same: none was left out of the family."""
+        corrected = stats.false_discovery_control(tests["p"], method="by") if len(tests) else []
+        assert np.allclose(corrected, tests["p_adjusted"], rtol=1e-6)
+
+    return
+
+
+@app.cell
+def check_that_findings_are_certain(tests):
+    def test_findings_are_certain_and_complete():
+        """Every finding is certain after the correction, and has an effect with its interval."""
+        found = tests[tests["is_finding"].astype(bool)]
+        assert (found["p_adjusted"] <= 0.05).all()
+        assert found[["effect", "low", "high"]].notna().all(axis=None)
+        assert found["says"].str.len().gt(0).all()
+
+    return
+
+
+@app.cell
 def check_that_claims_have_tests(
     revenue_eur_and_visitors_finding,
     revenue_eur_and_visitors_finding_2,
-    revenue_eur_and_visitors_finding_3,
-    revenue_eur_and_visitors_finding_4,
     revenue_eur_by_branch_finding,
     revenue_eur_by_branch_finding_2,
     revenue_eur_by_branch_finding_3,
+    revenue_eur_by_shop_finding,
     tests,
     visitors_by_branch_finding,
+    visitors_by_branch_finding_2,
 ):
     def test_every_claim_has_its_test():
         """Each claim rests on one row of the table of tests; where there is none, nothing is claimed."""
@@ -3367,15 +3401,15 @@ def check_that_claims_have_tests(
             ["difference", "sales_2025_02_copy", "revenue_eur", "branch"],
             ["difference", "sales_2025_09", "revenue_eur", "branch"],
             ["difference", "sales", "revenue_eur", "branch"],
+            ["difference", "sales_2025_06", "revenue_eur", "shop"],
+            ["difference", "sales_2025_09", "visitors", "branch"],
             ["difference", "sales_2025_02_copy", "visitors", "branch"],
             ["correlation", "sales_2025_02_copy", "revenue_eur", "visitors"],
             ["correlation", "sales", "revenue_eur", "visitors"],
-            ["correlation", "sales_2025_06", "revenue_eur", "visitors"],
-            ["correlation", "sales_2025_09", "revenue_eur", "visitors"],
         ]
         made = tests[["kind", "table", "y", "x"]].to_numpy().tolist()
         assert all(made.count(key) <= 1 for key in told)
-        found = [revenue_eur_by_branch_finding, revenue_eur_by_branch_finding_2, revenue_eur_by_branch_finding_3, visitors_by_branch_finding, revenue_eur_and_visitors_finding, revenue_eur_and_visitors_finding_2, revenue_eur_and_visitors_finding_3, revenue_eur_and_visitors_finding_4]
+        found = [revenue_eur_by_branch_finding, revenue_eur_by_branch_finding_2, revenue_eur_by_branch_finding_3, revenue_eur_by_shop_finding, visitors_by_branch_finding, visitors_by_branch_finding_2, revenue_eur_and_visitors_finding, revenue_eur_and_visitors_finding_2]
         assert all(row is None or [row["kind"], row["table"], row["y"], row["x"]] in made for row in found)
 
     return

@@ -26,6 +26,565 @@ def answer(answer_sentences, escaped, mo):
     return
 
 
+@app.cell(hide_code=True)
+def about_the_findings(mo, tests):
+    mo.md(rf"""
+    ## Findings
+
+    Of {len(tests):,} tests, **{int(tests["is_finding"].sum()):,}** are findings: certain enough with all tests taken together, and strong enough to matter. Here are those that were asked for and the strongest of the others. Each sentence is made from its row in the table of tests: switch a repair, and it changes, or says that it no longer holds.
+    """)
+    return
+
+
+@app.cell(hide_code=True)
+def amount_change_finding_words(mo):
+    mo.md(r"""
+    ### Amount (EUR), Q3 2025 against the same time a year before
+
+    Whether amount (EUR) differs between the two spans of time that were asked for.
+    """)
+    return
+
+
+@app.cell
+def amount_change_finding(
+    claim,
+    could_be_seen,
+    escaped,
+    mo,
+    say,
+    tests,
+    with_labels,
+):
+    amount_change_finding = with_labels(
+        claim(tests, "orders_with_customers", "amount", "order_date", "change"),
+        {"amount": "amount (EUR)", "order_date": "order date"},
+    )
+    amount_change_finding_claim = say(amount_change_finding)
+    mo.md(f"{amount_change_finding_claim} {escaped(could_be_seen(amount_change_finding))}")
+    return (amount_change_finding,)
+
+
+@app.cell
+def amount_change_finding_chart(
+    alt,
+    amount_change_finding,
+    chart_headline,
+    orders_with_customers,
+    points_over_time,
+    usual_range,
+    with_spans,
+):
+    _title = chart_headline(amount_change_finding, "Amount (EUR), Q3 2025 against the same time a year before")
+    _spans = [["2024-07-01", "2024-09-30"], ["2025-07-01", "2025-09-30"]]
+    _shown = with_spans(points_over_time(orders_with_customers, "amount", "order_date", most=180, how="sum"), _spans)
+    _step = _shown["step"].iloc[0] if len(_shown) else "day"
+    _scale = alt.Scale(domain=usual_range(_shown["value"]))
+    _colours = alt.Scale(range=["#0072B2", "#D55E00", "#999999"])
+    alt.Chart(_shown, title=_title).mark_line(point=alt.OverlayMarkDef(size=18), clip=True).encode(
+        x=alt.X("time:T", title="order date"),
+        y=alt.Y("value:Q", title=f"sum per {_step}: " + "amount (EUR)", scale=_scale),
+        color=alt.Color("span:N", title="span", sort=None, scale=_colours),
+        detail="stretch:N",
+        tooltip=[
+            alt.Tooltip("time:T", title="order date"),
+            alt.Tooltip("value:Q", title="amount (EUR)", format=",.4~r"),
+            alt.Tooltip("count:Q", title="rows", format=","),
+        ],
+    ).properties(width="container", height=280).interactive(bind_y=False)
+    return
+
+
+@app.cell(hide_code=True)
+def amount_change_finding_parts_words(mo):
+    mo.md(r"""
+    ### What the change of amount (EUR) comes from
+
+    The change of the total between the two spans, taken apart: the parts add up to it exactly. `amount` is what comes from more or fewer rows, `rate` from other values in them. The column first chosen is the one with a label that makes up far more of the change than its size would lead one to expect.
+    """)
+    return
+
+
+@app.cell
+def amount_change_finding_parts(explain_change, orders_with_customers):
+    _spans = [["2024-07-01", "2024-09-30"], ["2025-07-01", "2025-09-30"]]
+    _columns = {
+        "product group": "product_group", "channel": "channel", "packed by": "packed_by",
+        "city": "city", "region": "region", "region code": "region_code", "segment": "segment",
+        "newsletter": "newsletter",
+    }
+    amount_change_finding_parts = {
+        _label: explain_change(orders_with_customers, "amount", "order_date", *_spans, _column, how="sum")
+        for _label, _column in _columns.items()
+    }
+    return (amount_change_finding_parts,)
+
+
+@app.cell
+def amount_change_finding_by(amount_change_finding_parts, mo, telling_order):
+    amount_change_finding_by = mo.ui.dropdown(
+        list(amount_change_finding_parts), value=telling_order(amount_change_finding_parts)[0], label="Parts by"
+    )
+    amount_change_finding_by
+    return (amount_change_finding_by,)
+
+
+@app.cell
+def amount_change_finding_parts_chart(
+    alt,
+    amount_change_finding_by,
+    amount_change_finding_parts,
+    largest_parts,
+):
+    _shown = largest_parts(amount_change_finding_parts[amount_change_finding_by.value])
+    _title = f"Contribution to the change, by {amount_change_finding_by.value}"
+    alt.Chart(_shown, title=_title).mark_bar().encode(
+        y=alt.Y("label:N", sort=None, title=amount_change_finding_by.value, axis=alt.Axis(labelLimit=220)),
+        x=alt.X("change:Q", title="change of amount (EUR)"),
+        color=alt.condition("datum.change < 0", alt.value("#D55E00"), alt.value("#0072B2")),
+        tooltip=[
+            alt.Tooltip("label:N", title="part"),
+            alt.Tooltip("first:Q", title="first span", format=",.4~r"),
+            alt.Tooltip("second:Q", title="second span", format=",.4~r"),
+            alt.Tooltip("change:Q", title="change", format="+,.4~r"),
+            alt.Tooltip("amount:Q", title="from more or fewer rows", format="+,.4~r"),
+            alt.Tooltip("rate:Q", title="from other values", format="+,.4~r"),
+            alt.Tooltip("share:Q", title="share of the change", format=".0%"),
+        ],
+    ).properties(width="container", height=alt.Step(26))
+    return
+
+
+@app.cell
+def amount_change_finding_because(
+    amount_change_finding,
+    amount_change_finding_parts,
+    escaped,
+    mo,
+    why_it_changed,
+):
+    amount_change_finding_because = why_it_changed(amount_change_finding, amount_change_finding_parts, "total")
+    mo.md(escaped(amount_change_finding_because))
+    return (amount_change_finding_because,)
+
+
+@app.cell(hide_code=True)
+def amount_by_segment_finding_words(mo):
+    mo.md(r"""
+    ### Amount (EUR) by segment
+
+    Whether amount (EUR) differs between the groups of segment. Light bars hold the middle half of the values, dots are medians, dark lines say between what the true median is likely (95 %).
+    """)
+    return
+
+
+@app.cell
+def amount_by_segment_finding(
+    claim,
+    could_be_seen,
+    escaped,
+    mo,
+    say,
+    tests,
+    with_labels,
+):
+    amount_by_segment_finding = with_labels(
+        claim(tests, "orders_with_customers", "amount", "segment", "difference"),
+        {"amount": "amount (EUR)"},
+    )
+    amount_by_segment_finding_claim = say(amount_by_segment_finding)
+    mo.md(f"{amount_by_segment_finding_claim} {escaped(could_be_seen(amount_by_segment_finding))}")
+    return (amount_by_segment_finding,)
+
+
+@app.cell
+def amount_by_segment_finding_chart(
+    alt,
+    amount_by_segment_finding,
+    chart_headline,
+    group_summary,
+    orders_with_customers,
+):
+    _title = chart_headline(amount_by_segment_finding, "Amount (EUR) by segment")
+    _shown = group_summary(orders_with_customers, "amount", "segment")
+    _base = alt.Chart(_shown, title=_title).encode(
+        y=alt.Y("group:N", sort=None, title="segment", axis=alt.Axis(labelLimit=220)),
+        tooltip=[
+            alt.Tooltip("group:N", title="segment"),
+            alt.Tooltip("count:Q", title="rows", format=","),
+            alt.Tooltip("median:Q", title="median", format=",.4~r"),
+            alt.Tooltip("low:Q", title="median, 95 % interval from", format=",.4~r"),
+            alt.Tooltip("high:Q", title="to", format=",.4~r"),
+        ],
+    )
+    _x = alt.X("quarter:Q", title="amount (EUR)", scale=alt.Scale(zero=False))
+    _middle_half = _base.mark_bar(size=14, opacity=0.3, color="#0072B2").encode(x=_x, x2="three_quarters:Q")
+    _interval = _base.mark_rule(strokeWidth=4, color="#0072B2").encode(x="low:Q", x2="high:Q")
+    _median = _base.mark_point(filled=True, size=90, color="#D55E00").encode(x="median:Q")
+    (_middle_half + _interval + _median).properties(width="container", height=alt.Step(28))
+    return
+
+
+@app.cell(hide_code=True)
+def amount_by_product_group_finding_words(mo):
+    mo.md(r"""
+    ### Amount (EUR) by product group
+
+    Whether amount (EUR) differs between the groups of product group. Light bars hold the middle half of the values, dots are medians, dark lines say between what the true median is likely (95 %).
+    """)
+    return
+
+
+@app.cell
+def amount_by_product_group_finding(
+    claim,
+    could_be_seen,
+    escaped,
+    mo,
+    say,
+    tests,
+    with_labels,
+):
+    amount_by_product_group_finding = with_labels(
+        claim(tests, "orders_with_customers", "amount", "product_group", "difference"),
+        {"amount": "amount (EUR)", "product_group": "product group"},
+    )
+    amount_by_product_group_finding_claim = say(amount_by_product_group_finding)
+    mo.md(f"{amount_by_product_group_finding_claim} {escaped(could_be_seen(amount_by_product_group_finding))}")
+    return (amount_by_product_group_finding,)
+
+
+@app.cell
+def amount_by_product_group_finding_chart(
+    alt,
+    amount_by_product_group_finding,
+    chart_headline,
+    group_summary,
+    orders_with_customers,
+):
+    _title = chart_headline(amount_by_product_group_finding, "Amount (EUR) by product group")
+    _shown = group_summary(orders_with_customers, "amount", "product_group")
+    _base = alt.Chart(_shown, title=_title).encode(
+        y=alt.Y("group:N", sort=None, title="product group", axis=alt.Axis(labelLimit=220)),
+        tooltip=[
+            alt.Tooltip("group:N", title="product group"),
+            alt.Tooltip("count:Q", title="rows", format=","),
+            alt.Tooltip("median:Q", title="median", format=",.4~r"),
+            alt.Tooltip("low:Q", title="median, 95 % interval from", format=",.4~r"),
+            alt.Tooltip("high:Q", title="to", format=",.4~r"),
+        ],
+    )
+    _x = alt.X("quarter:Q", title="amount (EUR)", scale=alt.Scale(zero=False))
+    _middle_half = _base.mark_bar(size=14, opacity=0.3, color="#0072B2").encode(x=_x, x2="three_quarters:Q")
+    _interval = _base.mark_rule(strokeWidth=4, color="#0072B2").encode(x="low:Q", x2="high:Q")
+    _median = _base.mark_point(filled=True, size=90, color="#D55E00").encode(x="median:Q")
+    (_middle_half + _interval + _median).properties(width="container", height=alt.Step(28))
+    return
+
+
+@app.cell(hide_code=True)
+def amount_and_weight_kg_finding_words(mo):
+    mo.md(r"""
+    ### Amount (EUR) and weight (kg)
+
+    Whether amount (EUR) and weight (kg) rise and fall together. Points are rows (a sample where there are many), the line follows the medians; where there are very many rows, brighter fields hold more of them.
+    """)
+    return
+
+
+@app.cell
+def amount_and_weight_kg_finding(
+    claim,
+    could_be_seen,
+    escaped,
+    mo,
+    say,
+    tests,
+    with_labels,
+):
+    amount_and_weight_kg_finding = with_labels(
+        claim(tests, "orders_with_customers", "amount", "weight_kg", "correlation"),
+        {"amount": "amount (EUR)", "weight_kg": "weight (kg)"},
+    )
+    amount_and_weight_kg_finding_claim = say(amount_and_weight_kg_finding)
+    mo.md(f"{amount_and_weight_kg_finding_claim} {escaped(could_be_seen(amount_and_weight_kg_finding))}")
+    return (amount_and_weight_kg_finding,)
+
+
+@app.cell
+def amount_and_weight_kg_finding_chart(
+    alt,
+    amount_and_weight_kg_finding,
+    chart_headline,
+    density_of_pairs,
+    orders_with_customers,
+):
+    _title = chart_headline(amount_and_weight_kg_finding, "Amount (EUR) and weight (kg)")
+    alt.Chart(density_of_pairs(orders_with_customers, "amount", "weight_kg"), title=_title).mark_rect().encode(
+        x=alt.X("x:Q", title="weight (kg)", scale=alt.Scale(zero=False)),
+        x2="x_end:Q",
+        y=alt.Y("y:Q", title="amount (EUR)", scale=alt.Scale(zero=False)),
+        y2="y_end:Q",
+        color=alt.Color("count:Q", title="rows", scale=alt.Scale(scheme="cividis", type="sqrt")),
+        tooltip=[
+            alt.Tooltip("x:Q", title="weight (kg)", format=",.4~r"),
+            alt.Tooltip("y:Q", title="amount (EUR)", format=",.4~r"),
+            alt.Tooltip("count:Q", title="rows", format=","),
+        ],
+    ).properties(width="container", height=320)
+    return
+
+
+@app.cell(hide_code=True)
+def amount_and_quantity_finding_words(mo):
+    mo.md(r"""
+    ### Amount (EUR) and quantity
+
+    Whether amount (EUR) and quantity rise and fall together. Points are rows (a sample where there are many), the line follows the medians; where there are very many rows, brighter fields hold more of them.
+    """)
+    return
+
+
+@app.cell
+def amount_and_quantity_finding(
+    claim,
+    could_be_seen,
+    escaped,
+    mo,
+    say,
+    tests,
+    with_labels,
+):
+    amount_and_quantity_finding = with_labels(
+        claim(tests, "orders_with_customers", "amount", "quantity", "correlation"),
+        {"amount": "amount (EUR)"},
+    )
+    amount_and_quantity_finding_claim = say(amount_and_quantity_finding)
+    mo.md(f"{amount_and_quantity_finding_claim} {escaped(could_be_seen(amount_and_quantity_finding))}")
+    return (amount_and_quantity_finding,)
+
+
+@app.cell
+def amount_and_quantity_finding_chart(
+    alt,
+    amount_and_quantity_finding,
+    chart_headline,
+    density_of_pairs,
+    orders_with_customers,
+):
+    _title = chart_headline(amount_and_quantity_finding, "Amount (EUR) and quantity")
+    alt.Chart(density_of_pairs(orders_with_customers, "amount", "quantity"), title=_title).mark_rect().encode(
+        x=alt.X("x:Q", title="quantity", scale=alt.Scale(zero=False)),
+        x2="x_end:Q",
+        y=alt.Y("y:Q", title="amount (EUR)", scale=alt.Scale(zero=False)),
+        y2="y_end:Q",
+        color=alt.Color("count:Q", title="rows", scale=alt.Scale(scheme="cividis", type="sqrt")),
+        tooltip=[
+            alt.Tooltip("x:Q", title="quantity", format=",.4~r"),
+            alt.Tooltip("y:Q", title="amount (EUR)", format=",.4~r"),
+            alt.Tooltip("count:Q", title="rows", format=","),
+        ],
+    ).properties(width="container", height=320)
+    return
+
+
+@app.cell(hide_code=True)
+def amount_season_finding_words(mo):
+    mo.md(r"""
+    ### Amount (EUR) through the calendar
+
+    Whether amount (EUR) follows the calendar. Light bars hold the middle half of the values, the line the means.
+    """)
+    return
+
+
+@app.cell
+def amount_season_finding(
+    claim,
+    could_be_seen,
+    escaped,
+    mo,
+    say,
+    tests,
+    with_labels,
+):
+    amount_season_finding = with_labels(
+        claim(tests, "orders_with_customers", "amount", "order_date", "season"),
+        {"amount": "amount (EUR)", "order_date": "order date"},
+    )
+    amount_season_finding_claim = say(amount_season_finding)
+    mo.md(f"{amount_season_finding_claim} {escaped(could_be_seen(amount_season_finding))}")
+    return (amount_season_finding,)
+
+
+@app.cell
+def amount_season_finding_chart(
+    alt,
+    amount_season_finding,
+    chart_headline,
+    orders_with_customers,
+    season_profile,
+):
+    _title = chart_headline(amount_season_finding, "Amount (EUR) through the calendar")
+    _shown = season_profile(orders_with_customers, "amount", "order_date", "weekday")
+    _base = alt.Chart(_shown, title=_title).encode(
+        x=alt.X("name:N", sort=None, title="weekday", axis=alt.Axis(labelAngle=0)),
+        tooltip=[
+            alt.Tooltip("name:N", title="weekday"),
+            alt.Tooltip("value:Q", title="mean", format=",.4~r"),
+            alt.Tooltip("count:Q", title="rows", format=","),
+        ],
+    )
+    _y = alt.Y("quarter:Q", title="amount (EUR)", scale=alt.Scale(zero=False))
+    _middle_half = _base.mark_bar(size=12, opacity=0.3, color="#0072B2").encode(y=_y, y2="three_quarters:Q")
+    _mean = _base.mark_line(color="#D55E00", point=True).encode(y="value:Q")
+    (_middle_half + _mean).properties(width="container", height=280)
+    return
+
+
+@app.cell(hide_code=True)
+def shipping_days_by_channel_finding_words(mo):
+    mo.md(r"""
+    ### Shipping days by channel
+
+    Whether shipping days differs between the groups of channel. Light bars hold the middle half of the values, dots are medians, dark lines say between what the true median is likely (95 %).
+    """)
+    return
+
+
+@app.cell
+def shipping_days_by_channel_finding(
+    claim,
+    could_be_seen,
+    escaped,
+    mo,
+    say,
+    tests,
+    with_labels,
+):
+    shipping_days_by_channel_finding = with_labels(
+        claim(tests, "orders_with_customers", "shipping_days", "channel", "difference"),
+        {"shipping_days": "shipping days"},
+    )
+    shipping_days_by_channel_finding_claim = say(shipping_days_by_channel_finding)
+    mo.md(f"{shipping_days_by_channel_finding_claim} {escaped(could_be_seen(shipping_days_by_channel_finding))}")
+    return (shipping_days_by_channel_finding,)
+
+
+@app.cell
+def shipping_days_by_channel_finding_chart(
+    alt,
+    chart_headline,
+    group_summary,
+    orders_with_customers,
+    shipping_days_by_channel_finding,
+):
+    _title = chart_headline(shipping_days_by_channel_finding, "Shipping days by channel")
+    _shown = group_summary(orders_with_customers, "shipping_days", "channel")
+    _base = alt.Chart(_shown, title=_title).encode(
+        y=alt.Y("group:N", sort=None, title="channel", axis=alt.Axis(labelLimit=220)),
+        tooltip=[
+            alt.Tooltip("group:N", title="channel"),
+            alt.Tooltip("count:Q", title="rows", format=","),
+            alt.Tooltip("median:Q", title="median", format=",.4~r"),
+            alt.Tooltip("low:Q", title="median, 95 % interval from", format=",.4~r"),
+            alt.Tooltip("high:Q", title="to", format=",.4~r"),
+        ],
+    )
+    _x = alt.X("quarter:Q", title="shipping days", scale=alt.Scale(zero=False))
+    _middle_half = _base.mark_bar(size=14, opacity=0.3, color="#0072B2").encode(x=_x, x2="three_quarters:Q")
+    _interval = _base.mark_rule(strokeWidth=4, color="#0072B2").encode(x="low:Q", x2="high:Q")
+    _median = _base.mark_point(filled=True, size=90, color="#D55E00").encode(x="median:Q")
+    (_middle_half + _interval + _median).properties(width="container", height=alt.Step(28))
+    return
+
+
+@app.cell(hide_code=True)
+def quantity_by_segment_finding_words(mo):
+    mo.md(r"""
+    ### Quantity by segment
+
+    Whether quantity differs between the groups of segment. Light bars hold the middle half of the values, dots are medians, dark lines say between what the true median is likely (95 %).
+    """)
+    return
+
+
+@app.cell
+def quantity_by_segment_finding(
+    claim,
+    could_be_seen,
+    escaped,
+    mo,
+    say,
+    tests,
+    with_labels,
+):
+    quantity_by_segment_finding = with_labels(
+        claim(tests, "orders_with_customers", "quantity", "segment", "difference"),
+        {},
+    )
+    quantity_by_segment_finding_claim = say(quantity_by_segment_finding)
+    mo.md(f"{quantity_by_segment_finding_claim} {escaped(could_be_seen(quantity_by_segment_finding))}")
+    return (quantity_by_segment_finding,)
+
+
+@app.cell
+def quantity_by_segment_finding_chart(
+    alt,
+    chart_headline,
+    group_summary,
+    orders_with_customers,
+    quantity_by_segment_finding,
+):
+    _title = chart_headline(quantity_by_segment_finding, "Quantity by segment")
+    _shown = group_summary(orders_with_customers, "quantity", "segment")
+    _base = alt.Chart(_shown, title=_title).encode(
+        y=alt.Y("group:N", sort=None, title="segment", axis=alt.Axis(labelLimit=220)),
+        tooltip=[
+            alt.Tooltip("group:N", title="segment"),
+            alt.Tooltip("count:Q", title="rows", format=","),
+            alt.Tooltip("median:Q", title="median", format=",.4~r"),
+            alt.Tooltip("low:Q", title="median, 95 % interval from", format=",.4~r"),
+            alt.Tooltip("high:Q", title="to", format=",.4~r"),
+        ],
+    )
+    _x = alt.X("quarter:Q", title="quantity", scale=alt.Scale(zero=False))
+    _middle_half = _base.mark_bar(size=14, opacity=0.3, color="#0072B2").encode(x=_x, x2="three_quarters:Q")
+    _interval = _base.mark_rule(strokeWidth=4, color="#0072B2").encode(x="low:Q", x2="high:Q")
+    _median = _base.mark_point(filled=True, size=90, color="#D55E00").encode(x="median:Q")
+    (_middle_half + _interval + _median).properties(width="container", height=alt.Step(28))
+    return
+
+
+@app.cell(hide_code=True)
+def what_to_keep_in_mind(mo):
+    mo.md(r"""
+    ## What to keep in mind
+
+    - The data was observed, not made in an experiment: what goes together need not cause each other.
+    - Amount (EUR) by segment: the test noticed one row for each postcode (581), since rows of one postcode are alike; smallest group 198; similar spread.
+    - Amount (EUR) by product group: the test noticed smallest group 13; unequal spread.
+    - Missing in orders: shipping\_days (22 %). Tests use the rows that are there; if what is missing is not missing by chance, they are off.
+    - Missing in customers: satisfaction (29 %). Tests use the rows that are there; if what is missing is not missing by chance, they are off.
+    - Only pairs of columns, and measures over time, were tested. Relations of three columns or more, and of free text, were not looked at.
+    """)
+    return
+
+
+@app.cell(hide_code=True)
+def what_to_ask_next(mo):
+    mo.md(r"""
+    ## What to ask next
+
+    - Does amount (EUR) still differ by product group among rows of the same channel?
+    - Do amount (EUR) and weight (kg) go together within each product group, or is there a common cause?
+    - Is the season of amount (EUR) the same in every year?
+    - What happened besides while amount (EUR) changed: prices, scope, the way it is counted?
+    - Why is satisfaction missing in 29% of the rows, and who could fill it in?
+    """)
+    return
+
+
 @app.cell
 def imports():
     import marimo as mo
@@ -72,15 +631,6 @@ def read_orders(orders_csv, pd):
     return (orders_as_read,)
 
 
-@app.cell
-def check_orders_reading(orders_as_read):
-    def test_orders_is_read_as_it_was_found():
-        assert orders_as_read.shape[1] >= 11
-        assert len(orders_as_read) >= 5226
-
-    return
-
-
 @app.cell(hide_code=True)
 def about_customers(mo):
     mo.md(r"""
@@ -101,15 +651,6 @@ def read_customers(customers_csv, pd):
     return (customers_as_read,)
 
 
-@app.cell
-def check_customers_reading(customers_as_read):
-    def test_customers_is_read_as_it_was_found():
-        assert customers_as_read.shape[1] >= 10
-        assert len(customers_as_read) >= 600
-
-    return
-
-
 @app.cell(hide_code=True)
 def how_far_to_trust_it(mo):
     mo.md(r"""
@@ -120,77 +661,6 @@ def how_far_to_trust_it(mo):
     **customers.** Use it with care: 1 serious problem, listed below. 3 % of its values are missing. Values are not missing by chance in satisfaction (mostly when segment is 'Business' (74.3 % of those rows)): what is left may not stand for all.
     """)
     return
-
-
-@app.cell
-def define_as_number(pd):
-    def as_number(
-        values: pd.Series,
-        decimal: str = ".",
-        thousands: str = "",
-        prefix: str = "",
-        suffix: str = "",
-        scale: float = 1.0,
-        brackets: bool = False,
-        units: dict[str, float] | None = None,
-    ) -> pd.Series:
-        """Text as numbers: signs of money and units are taken off, other units turned into one. What is none is missing."""
-        if pd.api.types.is_numeric_dtype(values):
-            return values
-        if values.dtype.kind == "m":
-            return values.dt.total_seconds()
-        is_text = isinstance(values.dtype, pd.StringDtype)
-        texts = values if is_text else values.astype(object).map(str, na_action="ignore").astype("str")
-        if (decimal, thousands, prefix, suffix, scale, brackets, units) == (".", "", "", "", 1.0, False, None):
-            return pd.Series(pd.to_numeric(texts.str.strip(), errors="coerce"), index=values.index, dtype="float64")
-        texts = texts.str.replace("\N{MINUS SIGN}", "-").str.strip()
-        factors = pd.Series(scale, index=values.index)
-        for unit, factor in (units or {}).items():
-            has_unit = texts.str.endswith(unit) & ~texts.str.endswith(suffix or "\0")
-            factors = factors.mask(has_unit, factor or float("nan"))
-            texts = texts.mask(has_unit, texts.str.removesuffix(unit))
-        if brackets:
-            texts = texts.str.replace(r"^\((.*)\)$", r"-\1", regex=True)
-        for mark in (prefix, suffix, thousands):
-            texts = texts.str.replace(mark, "", regex=False) if mark.strip() else texts
-        texts = texts.str.replace(r"\s", "", regex=True)
-        if decimal != ".":
-            texts = texts.str.replace(".", "?", regex=False).str.replace(decimal, ".", regex=False)
-        return pd.Series(pd.to_numeric(texts, errors="coerce"), index=values.index, dtype="float64") * factors
-
-    return (as_number,)
-
-
-@app.cell
-def define_as_date(pd):
-    def as_date(values: pd.Series, formats: list[str] | None = None) -> pd.Series:
-        """Text as dates, each read by the first format that fits. Moments with a time zone become UTC."""
-        if values.dtype.kind == "M":
-            return values.dt.tz_convert("UTC").dt.tz_localize(None) if values.dt.tz is not None else values
-        is_text = isinstance(values.dtype, pd.StringDtype)
-        texts = (values if is_text else values.astype(object).map(str, na_action="ignore").astype("str")).str.strip()
-        found = pd.Series(pd.NaT, index=values.index, dtype="datetime64[us]")
-        for form in formats or ["ISO8601"]:
-            left = texts.where(found.isna())
-            read = pd.to_datetime(left, format=form, errors="coerce", utc=True)
-            found = found.fillna(read.dt.tz_localize(None).astype("datetime64[us]"))
-        return found
-
-    return (as_date,)
-
-
-@app.cell
-def define_as_flag(pd):
-    def as_flag(values: pd.Series, true_words: list[str], false_words: list[str]) -> pd.Series:
-        """Words for yes and no as true and false; any other word is missing."""
-        if pd.api.types.is_bool_dtype(values):
-            return values.astype("boolean")
-        texts = values.astype(object).map(str, na_action="ignore").astype("str").str.strip().str.casefold()
-        meanings = {word.strip().casefold(): True for word in true_words}
-        meanings |= {word.strip().casefold(): False for word in false_words}
-        return texts.map(meanings).astype("boolean")
-
-    return (as_flag,)
 
 
 @app.cell(hide_code=True)
@@ -366,20 +836,6 @@ def orders_repaired(
     return (orders_repaired,)
 
 
-@app.cell
-def check_orders_repairs_are_counted(
-    orders,
-    orders_as_read,
-    orders_repaired,
-    orders_repairs,
-):
-    def test_orders_repairs_are_counted():
-        assert set(orders_repairs.value) <= set(orders_repaired["repair"])
-        assert len(orders) <= len(orders_as_read)
-
-    return
-
-
 @app.cell(hide_code=True)
 def customers_quality(mo):
     mo.md(r"""
@@ -484,29 +940,6 @@ def customers_repaired(
 
 
 @app.cell
-def check_customers_repairs_are_counted(
-    customers,
-    customers_as_read,
-    customers_repaired,
-    customers_repairs,
-):
-    def test_customers_repairs_are_counted():
-        assert set(customers_repairs.value) <= set(customers_repaired["repair"])
-        assert len(customers) <= len(customers_as_read)
-        assert len(customers) == len(customers_as_read)
-
-    return
-
-
-@app.cell
-def check_customers_key_is_unique(customers):
-    def test_customers_key_is_unique():
-        assert not customers["customer_id"].dropna().duplicated().any()
-
-    return
-
-
-@app.cell
 def orders_with_customers(customers, orders):
     _left = orders.assign(joined_by=orders["customer_id"])
     _right = customers.assign(joined_by=customers["customer_id"]).drop(columns="customer_id")
@@ -530,39 +963,6 @@ def about_orders_with_customers(
     Joined by customer\_id = customer\_id: {orders_with_customers_found:.1%} of {len(orders_with_customers):,} rows found a partner; of the others, what customers would say is missing.
     """)
     return
-
-
-@app.cell
-def check_orders_with_customers_has_every_row_once(
-    orders,
-    orders_with_customers,
-):
-    def test_orders_with_customers_has_every_row_once():
-        assert len(orders_with_customers) == len(orders)
-
-    return
-
-
-@app.cell
-def define_describe_columns(pd):
-    def describe_columns(table: pd.DataFrame, meanings: dict[str, str]) -> pd.DataFrame:
-        """One row per column: what it is, how full, how many different values, and between what they lie."""
-        rows = list[dict[str, str]]()
-        for at, name in enumerate(table.columns):
-            values = table.iloc[:, at].dropna()
-            is_ordered = pd.api.types.is_numeric_dtype(values) or values.dtype.kind == "M"
-            counts = values.value_counts()
-            common = counts[counts == counts.max()] if len(counts) and counts.max() > 1 else counts[:0]
-            has_ends = is_ordered and len(values) > 0
-            row = {"column": str(name), "meaning": meanings.get(str(name), "")}
-            row |= {"filled": f"{len(values) / max(len(table), 1):.0%}", "different": f"{len(counts):,}"}
-            row |= {"least": str(values.min()) if has_ends else "", "greatest": str(values.max()) if has_ends else ""}
-            row["median"] = f"{values.median():.6g}" if has_ends and values.dtype.kind in "iuf" else ""
-            row["commonest"] = min(map(str, common.index), default="")[:60]
-            rows.append(row)
-        return pd.DataFrame(rows)
-
-    return (describe_columns,)
 
 
 @app.cell(hide_code=True)
@@ -717,7 +1117,7 @@ def orders_amount_look(alt, np, orders, pd):
     _counts, _edges = np.histogram(_values, bins=np.geomspace(_ends[0], _ends[1] * 1.0001, 31))
     _bars = pd.DataFrame({"low": _edges[:-1], "high": _edges[1:], "rows": _counts})
     alt.Chart(_bars, title="Distribution of amount (EUR), logarithmic axis").mark_bar(color="#0072B2", stroke="white", strokeWidth=0.5).encode(
-        x=alt.X("low:Q", title="amount (EUR)", scale=alt.Scale(type="log", nice=False)),
+        x=alt.X("low:Q", bin="binned", title="amount (EUR)", scale=alt.Scale(type="log", nice=False)),
         x2="high:Q",
         y=alt.Y("rows:Q", title="rows"),
         tooltip=[
@@ -747,7 +1147,7 @@ def orders_quantity_look(alt, np, orders, pd):
     _counts, _ = np.histogram(_values, bins=_edges)
     _bars = pd.DataFrame({"low": _edges[:-1], "high": _edges[1:], "rows": _counts})
     alt.Chart(_bars, title="Distribution of quantity").mark_bar(color="#0072B2", stroke="white", strokeWidth=0.5).encode(
-        x=alt.X("low:Q", title="quantity"),
+        x=alt.X("low:Q", bin="binned", title="quantity"),
         x2="high:Q",
         y=alt.Y("rows:Q", title="rows"),
         tooltip=[
@@ -932,7 +1332,7 @@ def customers_birth_year_look(alt, customers, np, pd):
     _counts, _edges = np.histogram(_values, bins=np.geomspace(_ends[0], _ends[1] * 1.0001, 31))
     _bars = pd.DataFrame({"low": _edges[:-1], "high": _edges[1:], "rows": _counts})
     alt.Chart(_bars, title="Distribution of birth (year), logarithmic axis").mark_bar(color="#0072B2", stroke="white", strokeWidth=0.5).encode(
-        x=alt.X("low:Q", title="birth (year)", scale=alt.Scale(type="log", nice=False)),
+        x=alt.X("low:Q", bin="binned", title="birth (year)", scale=alt.Scale(type="log", nice=False)),
         x2="high:Q",
         y=alt.Y("rows:Q", title="rows"),
         tooltip=[
@@ -1052,25 +1452,96 @@ def all_tests_shown(mo, tests):
 
 
 @app.cell
-def check_that_tests_are_counted(np, stats, tests):
-    def test_every_test_is_counted():
-        """Correcting the p-values of all tests again gives the same: none was left out of the family."""
-        corrected = stats.false_discovery_control(tests["p"], method="by") if len(tests) else []
-        assert np.allclose(corrected, tests["p_adjusted"], rtol=1e-6)
+def define_as_number(pd):
+    def as_number(
+        values: pd.Series,
+        decimal: str = ".",
+        thousands: str = "",
+        prefix: str = "",
+        suffix: str = "",
+        scale: float = 1.0,
+        brackets: bool = False,
+        units: dict[str, float] | None = None,
+    ) -> pd.Series:
+        """Text as numbers: signs of money and units are taken off, other units turned into one. What is none is missing."""
+        if pd.api.types.is_numeric_dtype(values):
+            return values
+        if values.dtype.kind == "m":
+            return values.dt.total_seconds()
+        is_text = isinstance(values.dtype, pd.StringDtype)
+        texts = values if is_text else values.astype(object).map(str, na_action="ignore").astype("str")
+        if (decimal, thousands, prefix, suffix, scale, brackets, units) == (".", "", "", "", 1.0, False, None):
+            return pd.Series(pd.to_numeric(texts.str.strip(), errors="coerce"), index=values.index, dtype="float64")
+        texts = texts.str.replace("\N{MINUS SIGN}", "-").str.strip()
+        factors = pd.Series(scale, index=values.index)
+        for unit, factor in (units or {}).items():
+            has_unit = texts.str.endswith(unit) & ~texts.str.endswith(suffix or "\0")
+            factors = factors.mask(has_unit, factor or float("nan"))
+            texts = texts.mask(has_unit, texts.str.removesuffix(unit))
+        if brackets:
+            texts = texts.str.replace(r"^\((.*)\)$", r"-\1", regex=True)
+        for mark in (prefix, suffix, thousands):
+            texts = texts.str.replace(mark, "", regex=False) if mark.strip() else texts
+        texts = texts.str.replace(r"\s", "", regex=True)
+        if decimal != ".":
+            texts = texts.str.replace(".", "?", regex=False).str.replace(decimal, ".", regex=False)
+        return pd.Series(pd.to_numeric(texts, errors="coerce"), index=values.index, dtype="float64") * factors
 
-    return
+    return (as_number,)
 
 
 @app.cell
-def check_that_findings_are_certain(tests):
-    def test_findings_are_certain_and_complete():
-        """Every finding is certain after the correction, and has an effect with its interval."""
-        found = tests[tests["is_finding"].astype(bool)]
-        assert (found["p_adjusted"] <= 0.05).all()
-        assert found[["effect", "low", "high"]].notna().all(axis=None)
-        assert found["says"].str.len().gt(0).all()
+def define_as_date(pd):
+    def as_date(values: pd.Series, formats: list[str] | None = None) -> pd.Series:
+        """Text as dates, each read by the first format that fits. Moments with a time zone become UTC."""
+        if values.dtype.kind == "M":
+            return values.dt.tz_convert("UTC").dt.tz_localize(None) if values.dt.tz is not None else values
+        is_text = isinstance(values.dtype, pd.StringDtype)
+        texts = (values if is_text else values.astype(object).map(str, na_action="ignore").astype("str")).str.strip()
+        found = pd.Series(pd.NaT, index=values.index, dtype="datetime64[us]")
+        for form in formats or ["ISO8601"]:
+            left = texts.where(found.isna())
+            read = pd.to_datetime(left, format=form, errors="coerce", utc=True)
+            found = found.fillna(read.dt.tz_localize(None).astype("datetime64[us]"))
+        return found
 
-    return
+    return (as_date,)
+
+
+@app.cell
+def define_as_flag(pd):
+    def as_flag(values: pd.Series, true_words: list[str], false_words: list[str]) -> pd.Series:
+        """Words for yes and no as true and false; any other word is missing."""
+        if pd.api.types.is_bool_dtype(values):
+            return values.astype("boolean")
+        texts = values.astype(object).map(str, na_action="ignore").astype("str").str.strip().str.casefold()
+        meanings = {word.strip().casefold(): True for word in true_words}
+        meanings |= {word.strip().casefold(): False for word in false_words}
+        return texts.map(meanings).astype("boolean")
+
+    return (as_flag,)
+
+
+@app.cell
+def define_describe_columns(pd):
+    def describe_columns(table: pd.DataFrame, meanings: dict[str, str]) -> pd.DataFrame:
+        """One row per column: what it is, how full, how many different values, and between what they lie."""
+        rows = list[dict[str, str]]()
+        for at, name in enumerate(table.columns):
+            values = table.iloc[:, at].dropna()
+            is_ordered = pd.api.types.is_numeric_dtype(values) or values.dtype.kind == "M"
+            counts = values.value_counts()
+            common = counts[counts == counts.max()] if len(counts) and counts.max() > 1 else counts[:0]
+            has_ends = is_ordered and len(values) > 0
+            row = {"column": str(name), "meaning": meanings.get(str(name), "")}
+            row |= {"filled": f"{len(values) / max(len(table), 1):.0%}", "different": f"{len(counts):,}"}
+            row |= {"least": str(values.min()) if has_ends else "", "greatest": str(values.max()) if has_ends else ""}
+            row["median"] = f"{values.median():.6g}" if has_ends and values.dtype.kind in "iuf" else ""
+            row["commonest"] = min(map(str, common.index), default="")[:60]
+            rows.append(row)
+        return pd.DataFrame(rows)
+
+    return (describe_columns,)
 
 
 @app.cell(hide_code=True)
@@ -1489,7 +1960,30 @@ def method_innovations(np):
 
 
 @app.cell(hide_code=True)
-def method_without_course(bonds_of, innovations, likeness_next, pd):
+def method_means_of_stretches(likeness_next, pd):
+    def means_of_stretches(frame: pd.DataFrame, y: str, x: str) -> tuple[pd.DataFrame, int] | None:
+        """Means of as many neighbouring rows of a group as it takes until those are not alike; None: they always are."""
+        place = frame.groupby(x, observed=True).cumcount()
+        size = 2
+        while len(frame) / size >= 12:
+            means = frame.groupby([frame[x], place // size], observed=True)[y].mean()
+            rest = means - means.groupby(level=0, observed=True).transform("mean")
+            if likeness_next(rest.to_numpy()) <= 0.1:
+                return means.rename_axis([x, "stretch"]).reset_index()[[y, x]], size
+            size *= 2
+        return None
+
+    return (means_of_stretches,)
+
+
+@app.cell(hide_code=True)
+def method_without_course(
+    bonds_of,
+    innovations,
+    likeness_next,
+    means_of_stretches,
+    pd,
+):
     def without_course(table: pd.DataFrame, y: str, x: str) -> tuple[pd.DataFrame, str]:
         """Rows whose neighbours in time are alike in both columns, with that likeness taken out."""
         frame = table[[y, x]].dropna().copy()
@@ -1501,13 +1995,14 @@ def method_without_course(bonds_of, innovations, likeness_next, pd):
             while step < len(frame) // 2 and bonds_of(frame.iloc[::step], [y], [])[y, ""] > 0.1:
                 step *= 2
             return frame.iloc[::step], f"every {step}th row, since neighbours in time are alike"
-        rest = frame[y]
-        if len(measures) == 1 and y in measures:
-            rest = frame[y] - frame.groupby(x, observed=True)[y].transform("mean")
+        is_by_group = measures == [y]
+        rest = frame[y] - frame.groupby(x, observed=True)[y].transform("mean") if is_by_group else frame[y]
         if likeness_next(rest.to_numpy()) <= 0.1:
             return frame, ""
+        if is_by_group and (means := means_of_stretches(frame, y, x)) is not None:
+            return means[0], f"means of {means[1]} neighbouring rows of one {x}, since neighbours in time are alike"
         for column in measures:
-            frame[column] = innovations(frame[column].to_numpy())
+            frame[column] = frame[column].mean() + innovations(frame[column].to_numpy())
         return frame, "values less what follows from those before them, since neighbours in time are alike"
 
     return (without_course,)
@@ -1520,7 +2015,8 @@ def method_within_keys(pd):
         frame = table[[y, x]].copy()
         for key in keys * (3 if len(keys) > 1 else 1):
             for column in measures:
-                frame[column] = frame[column] - frame[column].groupby(table[key], observed=True).transform("mean")
+                usual = frame[column].groupby(table[key], observed=True).transform("mean")
+                frame[column] = frame[column] - usual + frame[column].mean()
         names = " and ".join(keys)
         return frame, f"within each {names}, since rows of one {names} are alike"
 
@@ -2281,7 +2777,8 @@ def method_say(escaped):
             f"95 % interval {float(row['low']):.2f} to {float(row['high']):.2f}; {escaped(str(row['checked']))}"
         )
         if row["is_finding"]:
-            return f"**{escaped(str(row['says'])).strip().rstrip('.')}.** ({numbers})"
+            words = str(row["says"]).strip().rstrip(".")
+            return f"**{escaped(words[:1].upper() + words[1:])}.** ({numbers})"
         pair = f"{escaped(str(row['y']), 100)} and {escaped(str(row['x']), 100)}"
         why = "it may well be chance" if p > 0.05 else "it is too weak to mention"
         return f"*No {escaped(str(row['kind']))} found for {pair} with the data and repairs chosen now: {why}.* ({numbers})"
@@ -2290,531 +2787,20 @@ def method_say(escaped):
 
 
 @app.cell(hide_code=True)
-def about_the_findings(mo, tests):
-    mo.md(rf"""
-    ## Findings
-
-    Of {len(tests):,} tests, **{int(tests["is_finding"].sum()):,}** are findings: certain enough with all tests taken together, and strong enough to matter. Here are those that were asked for and the strongest of the others. Each sentence is made from its row in the table of tests: switch a repair above, and it changes, or says that it no longer holds.
-    """)
-    return
-
-
-@app.cell(hide_code=True)
-def amount_change_finding_words(mo):
-    mo.md(r"""
-    ### Amount (EUR), Q3 2025 against the same time a year before
-
-    Whether amount (EUR) differs between the two spans of time that were asked for.
-    """)
-    return
-
-
-@app.cell
-def amount_change_finding(
-    claim,
-    could_be_seen,
-    escaped,
-    mo,
-    say,
-    tests,
-    with_labels,
-):
-    amount_change_finding = with_labels(
-        claim(tests, "orders_with_customers", "amount", "order_date", "change"),
-        {"amount": "amount (EUR)", "order_date": "order date"},
-    )
-    amount_change_finding_claim = say(amount_change_finding)
-    mo.md(f"{amount_change_finding_claim} {escaped(could_be_seen(amount_change_finding))}")
-    return (amount_change_finding,)
-
-
-@app.cell
-def amount_change_finding_chart(
-    alt,
-    amount_change_finding,
-    chart_headline,
-    mean_over_time,
-    orders_with_customers,
-    with_spans,
-):
-    _title = chart_headline(amount_change_finding, "Amount (EUR), Q3 2025 against the same time a year before")
-    _spans = [["2024-07-01", "2024-09-30"], ["2025-07-01", "2025-09-30"]]
-    _shown = with_spans(mean_over_time(orders_with_customers, "amount", "order_date", most=800), _spans)
-    _step = _shown["step"].iloc[0] if len(_shown) else "day"
-    _colours = alt.Scale(range=["#0072B2", "#D55E00", "#999999"])
-    alt.Chart(_shown, title=_title).mark_line(point=alt.OverlayMarkDef(size=18)).encode(
-        x=alt.X("time:T", title="order date"),
-        y=alt.Y("value:Q", title=f"mean per {_step}: " + "amount (EUR)", scale=alt.Scale(zero=False)),
-        color=alt.Color("span:N", title="span", sort=None, scale=_colours),
-        tooltip=[
-            alt.Tooltip("time:T", title="order date"),
-            alt.Tooltip("value:Q", title="amount (EUR)", format=",.4~r"),
-            alt.Tooltip("count:Q", title="rows", format=","),
-        ],
-    ).properties(width="container", height=280).interactive(bind_y=False)
-    return
-
-
-@app.cell(hide_code=True)
-def amount_change_finding_parts_words(mo):
-    mo.md(r"""
-    ### What the change of amount (EUR) comes from
-
-    The change of the total between the two spans, taken apart: the parts add up to it exactly. `amount` is what comes from more or fewer rows, `rate` from other values in them. The column first chosen is the one with a label that makes up far more of the change than its size would lead one to expect.
-    """)
-    return
-
-
-@app.cell
-def amount_change_finding_parts(explain_change, orders_with_customers):
-    _spans = [["2024-07-01", "2024-09-30"], ["2025-07-01", "2025-09-30"]]
-    _columns = {"product group": "product_group", "channel": "channel", "packed by": "packed_by", "city": "city"}
-    amount_change_finding_parts = {
-        _label: explain_change(orders_with_customers, "amount", "order_date", *_spans, _column, how="sum")
-        for _label, _column in _columns.items()
-    }
-    return (amount_change_finding_parts,)
-
-
-@app.cell
-def amount_change_finding_by(amount_change_finding_parts, mo, telling_order):
-    amount_change_finding_by = mo.ui.dropdown(
-        list(amount_change_finding_parts), value=telling_order(amount_change_finding_parts)[0], label="Parts by"
-    )
-    amount_change_finding_by
-    return (amount_change_finding_by,)
-
-
-@app.cell
-def amount_change_finding_parts_chart(
-    alt,
-    amount_change_finding_by,
-    amount_change_finding_parts,
-    largest_parts,
-):
-    _shown = largest_parts(amount_change_finding_parts[amount_change_finding_by.value])
-    _title = f"Contribution to the change, by {amount_change_finding_by.value}"
-    alt.Chart(_shown, title=_title).mark_bar().encode(
-        y=alt.Y("label:N", sort=None, title=amount_change_finding_by.value, axis=alt.Axis(labelLimit=220)),
-        x=alt.X("change:Q", title="change of amount (EUR)"),
-        color=alt.condition("datum.change < 0", alt.value("#D55E00"), alt.value("#0072B2")),
-        tooltip=[
-            alt.Tooltip("label:N", title="part"),
-            alt.Tooltip("first:Q", title="first span", format=",.4~r"),
-            alt.Tooltip("second:Q", title="second span", format=",.4~r"),
-            alt.Tooltip("change:Q", title="change", format="+,.4~r"),
-            alt.Tooltip("amount:Q", title="from more or fewer rows", format="+,.4~r"),
-            alt.Tooltip("rate:Q", title="from other values", format="+,.4~r"),
-            alt.Tooltip("share:Q", title="share of the change", format=".0%"),
-        ],
-    ).properties(width="container", height=alt.Step(26))
-    return
-
-
-@app.cell
-def amount_change_finding_because(
-    amount_change_finding,
-    amount_change_finding_parts,
-    escaped,
-    mo,
-    why_it_changed,
-):
-    amount_change_finding_because = why_it_changed(amount_change_finding, amount_change_finding_parts, "total")
-    mo.md(escaped(amount_change_finding_because))
-    return (amount_change_finding_because,)
-
-
-@app.cell(hide_code=True)
-def amount_by_segment_finding_words(mo):
-    mo.md(r"""
-    ### Amount (EUR) by segment
-
-    Whether amount (EUR) differs between the groups of segment. Light bars hold the middle half of the values, dots are medians, dark lines say between what the true median is likely (95 %).
-    """)
-    return
-
-
-@app.cell
-def amount_by_segment_finding(
-    claim,
-    could_be_seen,
-    escaped,
-    mo,
-    say,
-    tests,
-    with_labels,
-):
-    amount_by_segment_finding = with_labels(
-        claim(tests, "orders_with_customers", "amount", "segment", "difference"),
-        {"amount": "amount (EUR)"},
-    )
-    amount_by_segment_finding_claim = say(amount_by_segment_finding)
-    mo.md(f"{amount_by_segment_finding_claim} {escaped(could_be_seen(amount_by_segment_finding))}")
-    return (amount_by_segment_finding,)
-
-
-@app.cell
-def amount_by_segment_finding_chart(
-    alt,
-    amount_by_segment_finding,
-    chart_headline,
-    group_summary,
-    orders_with_customers,
-):
-    _title = chart_headline(amount_by_segment_finding, "Amount (EUR) by segment")
-    _shown = group_summary(orders_with_customers, "amount", "segment")
-    _base = alt.Chart(_shown, title=_title).encode(
-        y=alt.Y("group:N", sort=None, title="segment", axis=alt.Axis(labelLimit=220)),
-        tooltip=[
-            alt.Tooltip("group:N", title="segment"),
-            alt.Tooltip("count:Q", title="rows", format=","),
-            alt.Tooltip("median:Q", title="median", format=",.4~r"),
-            alt.Tooltip("low:Q", title="median, 95 % interval from", format=",.4~r"),
-            alt.Tooltip("high:Q", title="to", format=",.4~r"),
-        ],
-    )
-    _x = alt.X("quarter:Q", title="amount (EUR)", scale=alt.Scale(zero=False))
-    _middle_half = _base.mark_bar(size=14, opacity=0.3, color="#0072B2").encode(x=_x, x2="three_quarters:Q")
-    _interval = _base.mark_rule(strokeWidth=4, color="#0072B2").encode(x="low:Q", x2="high:Q")
-    _median = _base.mark_point(filled=True, size=90, color="#D55E00").encode(x="median:Q")
-    (_middle_half + _interval + _median).properties(width="container", height=alt.Step(28))
-    return
-
-
-@app.cell(hide_code=True)
-def amount_by_product_group_finding_words(mo):
-    mo.md(r"""
-    ### Amount (EUR) by product group
-
-    Whether amount (EUR) differs between the groups of product group. Light bars hold the middle half of the values, dots are medians, dark lines say between what the true median is likely (95 %).
-    """)
-    return
-
-
-@app.cell
-def amount_by_product_group_finding(
-    claim,
-    could_be_seen,
-    escaped,
-    mo,
-    say,
-    tests,
-    with_labels,
-):
-    amount_by_product_group_finding = with_labels(
-        claim(tests, "orders_with_customers", "amount", "product_group", "difference"),
-        {"amount": "amount (EUR)", "product_group": "product group"},
-    )
-    amount_by_product_group_finding_claim = say(amount_by_product_group_finding)
-    mo.md(f"{amount_by_product_group_finding_claim} {escaped(could_be_seen(amount_by_product_group_finding))}")
-    return (amount_by_product_group_finding,)
-
-
-@app.cell
-def amount_by_product_group_finding_chart(
-    alt,
-    amount_by_product_group_finding,
-    chart_headline,
-    group_summary,
-    orders_with_customers,
-):
-    _title = chart_headline(amount_by_product_group_finding, "Amount (EUR) by product group")
-    _shown = group_summary(orders_with_customers, "amount", "product_group")
-    _base = alt.Chart(_shown, title=_title).encode(
-        y=alt.Y("group:N", sort=None, title="product group", axis=alt.Axis(labelLimit=220)),
-        tooltip=[
-            alt.Tooltip("group:N", title="product group"),
-            alt.Tooltip("count:Q", title="rows", format=","),
-            alt.Tooltip("median:Q", title="median", format=",.4~r"),
-            alt.Tooltip("low:Q", title="median, 95 % interval from", format=",.4~r"),
-            alt.Tooltip("high:Q", title="to", format=",.4~r"),
-        ],
-    )
-    _x = alt.X("quarter:Q", title="amount (EUR)", scale=alt.Scale(zero=False))
-    _middle_half = _base.mark_bar(size=14, opacity=0.3, color="#0072B2").encode(x=_x, x2="three_quarters:Q")
-    _interval = _base.mark_rule(strokeWidth=4, color="#0072B2").encode(x="low:Q", x2="high:Q")
-    _median = _base.mark_point(filled=True, size=90, color="#D55E00").encode(x="median:Q")
-    (_middle_half + _interval + _median).properties(width="container", height=alt.Step(28))
-    return
-
-
-@app.cell(hide_code=True)
-def amount_and_weight_kg_finding_words(mo):
-    mo.md(r"""
-    ### Amount (EUR) and weight (kg)
-
-    Whether amount (EUR) and weight (kg) rise and fall together. Points are rows (a sample where there are many), the line follows the medians; where there are very many rows, brighter fields hold more of them.
-    """)
-    return
-
-
-@app.cell
-def amount_and_weight_kg_finding(
-    claim,
-    could_be_seen,
-    escaped,
-    mo,
-    say,
-    tests,
-    with_labels,
-):
-    amount_and_weight_kg_finding = with_labels(
-        claim(tests, "orders_with_customers", "amount", "weight_kg", "correlation"),
-        {"amount": "amount (EUR)", "weight_kg": "weight (kg)"},
-    )
-    amount_and_weight_kg_finding_claim = say(amount_and_weight_kg_finding)
-    mo.md(f"{amount_and_weight_kg_finding_claim} {escaped(could_be_seen(amount_and_weight_kg_finding))}")
-    return (amount_and_weight_kg_finding,)
-
-
-@app.cell
-def amount_and_weight_kg_finding_chart(
-    alt,
-    amount_and_weight_kg_finding,
-    chart_headline,
-    density_of_pairs,
-    orders_with_customers,
-):
-    _title = chart_headline(amount_and_weight_kg_finding, "Amount (EUR) and weight (kg)")
-    alt.Chart(density_of_pairs(orders_with_customers, "amount", "weight_kg"), title=_title).mark_rect().encode(
-        x=alt.X("x:Q", title="weight (kg)", scale=alt.Scale(zero=False)),
-        x2="x_end:Q",
-        y=alt.Y("y:Q", title="amount (EUR)", scale=alt.Scale(zero=False)),
-        y2="y_end:Q",
-        color=alt.Color("count:Q", title="rows", scale=alt.Scale(scheme="cividis", type="sqrt")),
-        tooltip=[
-            alt.Tooltip("x:Q", title="weight (kg)", format=",.4~r"),
-            alt.Tooltip("y:Q", title="amount (EUR)", format=",.4~r"),
-            alt.Tooltip("count:Q", title="rows", format=","),
-        ],
-    ).properties(width="container", height=320)
-    return
-
-
-@app.cell(hide_code=True)
-def amount_and_quantity_finding_words(mo):
-    mo.md(r"""
-    ### Amount (EUR) and quantity
-
-    Whether amount (EUR) and quantity rise and fall together. Points are rows (a sample where there are many), the line follows the medians; where there are very many rows, brighter fields hold more of them.
-    """)
-    return
-
-
-@app.cell
-def amount_and_quantity_finding(
-    claim,
-    could_be_seen,
-    escaped,
-    mo,
-    say,
-    tests,
-    with_labels,
-):
-    amount_and_quantity_finding = with_labels(
-        claim(tests, "orders_with_customers", "amount", "quantity", "correlation"),
-        {"amount": "amount (EUR)"},
-    )
-    amount_and_quantity_finding_claim = say(amount_and_quantity_finding)
-    mo.md(f"{amount_and_quantity_finding_claim} {escaped(could_be_seen(amount_and_quantity_finding))}")
-    return (amount_and_quantity_finding,)
-
-
-@app.cell
-def amount_and_quantity_finding_chart(
-    alt,
-    amount_and_quantity_finding,
-    chart_headline,
-    density_of_pairs,
-    orders_with_customers,
-):
-    _title = chart_headline(amount_and_quantity_finding, "Amount (EUR) and quantity")
-    alt.Chart(density_of_pairs(orders_with_customers, "amount", "quantity"), title=_title).mark_rect().encode(
-        x=alt.X("x:Q", title="quantity", scale=alt.Scale(zero=False)),
-        x2="x_end:Q",
-        y=alt.Y("y:Q", title="amount (EUR)", scale=alt.Scale(zero=False)),
-        y2="y_end:Q",
-        color=alt.Color("count:Q", title="rows", scale=alt.Scale(scheme="cividis", type="sqrt")),
-        tooltip=[
-            alt.Tooltip("x:Q", title="quantity", format=",.4~r"),
-            alt.Tooltip("y:Q", title="amount (EUR)", format=",.4~r"),
-            alt.Tooltip("count:Q", title="rows", format=","),
-        ],
-    ).properties(width="container", height=320)
-    return
-
-
-@app.cell(hide_code=True)
-def amount_season_finding_words(mo):
-    mo.md(r"""
-    ### Amount (EUR) through the calendar
-
-    Whether amount (EUR) follows the calendar. Light bars hold the middle half of the values, the line the means.
-    """)
-    return
-
-
-@app.cell
-def amount_season_finding(
-    claim,
-    could_be_seen,
-    escaped,
-    mo,
-    say,
-    tests,
-    with_labels,
-):
-    amount_season_finding = with_labels(
-        claim(tests, "orders_with_customers", "amount", "order_date", "season"),
-        {"amount": "amount (EUR)", "order_date": "order date"},
-    )
-    amount_season_finding_claim = say(amount_season_finding)
-    mo.md(f"{amount_season_finding_claim} {escaped(could_be_seen(amount_season_finding))}")
-    return (amount_season_finding,)
-
-
-@app.cell
-def amount_season_finding_chart(
-    alt,
-    amount_season_finding,
-    chart_headline,
-    orders_with_customers,
-    season_profile,
-):
-    _title = chart_headline(amount_season_finding, "Amount (EUR) through the calendar")
-    _shown = season_profile(orders_with_customers, "amount", "order_date", "weekday")
-    _base = alt.Chart(_shown, title=_title).encode(
-        x=alt.X("name:N", sort=None, title="weekday", axis=alt.Axis(labelAngle=0)),
-        tooltip=[
-            alt.Tooltip("name:N", title="weekday"),
-            alt.Tooltip("value:Q", title="mean", format=",.4~r"),
-            alt.Tooltip("count:Q", title="rows", format=","),
-        ],
-    )
-    _y = alt.Y("quarter:Q", title="amount (EUR)", scale=alt.Scale(zero=False))
-    _middle_half = _base.mark_bar(size=12, opacity=0.3, color="#0072B2").encode(y=_y, y2="three_quarters:Q")
-    _mean = _base.mark_line(color="#D55E00", point=True).encode(y="value:Q")
-    (_middle_half + _mean).properties(width="container", height=280)
-    return
-
-
-@app.cell(hide_code=True)
-def amount_break_finding_words(mo):
-    mo.md(r"""
-    ### A change of level in amount (EUR)
-
-    Whether the level of amount (EUR) changed at some moment and stayed so.
-    """)
-    return
-
-
-@app.cell
-def amount_break_finding(
-    claim,
-    could_be_seen,
-    escaped,
-    mo,
-    say,
-    tests,
-    with_labels,
-):
-    amount_break_finding = with_labels(
-        claim(tests, "orders_with_customers", "amount", "order_date", "break"),
-        {"amount": "amount (EUR)", "order_date": "order date"},
-    )
-    amount_break_finding_claim = say(amount_break_finding)
-    mo.md(f"{amount_break_finding_claim} {escaped(could_be_seen(amount_break_finding))}")
-    return (amount_break_finding,)
-
-
-@app.cell
-def amount_break_finding_chart(
-    alt,
-    amount_break_finding,
-    chart_headline,
-    mean_over_time,
-    orders_with_customers,
-):
-    _title = chart_headline(amount_break_finding, "A change of level in amount (EUR)")
-    _shown = mean_over_time(orders_with_customers, "amount", "order_date")
-    _step = _shown["step"].iloc[0] if len(_shown) else "day"
-    alt.Chart(_shown, title=_title).mark_line(color="#0072B2", point=len(_shown) <= 60).encode(
-        x=alt.X("time:T", title="order date"),
-        y=alt.Y("value:Q", title=f"mean per {_step}: " + "amount (EUR)", scale=alt.Scale(zero=False)),
-        tooltip=[
-            alt.Tooltip("time:T", title="order date"),
-            alt.Tooltip("value:Q", title="amount (EUR)", format=",.4~r"),
-            alt.Tooltip("count:Q", title="rows", format=","),
-        ],
-    ).properties(width="container", height=280).interactive(bind_y=False)
-    return
-
-
-@app.cell(hide_code=True)
-def amount_trend_finding_words(mo):
-    mo.md(r"""
-    ### Amount (EUR) over time
-
-    Whether amount (EUR) rises or falls over time. Neighbours in time are alike, and the test allows for it.
-    """)
-    return
-
-
-@app.cell
-def amount_trend_finding(
-    claim,
-    could_be_seen,
-    escaped,
-    mo,
-    say,
-    tests,
-    with_labels,
-):
-    amount_trend_finding = with_labels(
-        claim(tests, "orders_with_customers", "amount", "order_date", "trend"),
-        {"amount": "amount (EUR)", "order_date": "order date"},
-    )
-    amount_trend_finding_claim = say(amount_trend_finding)
-    mo.md(f"{amount_trend_finding_claim} {escaped(could_be_seen(amount_trend_finding))}")
-    return (amount_trend_finding,)
-
-
-@app.cell
-def amount_trend_finding_chart(
-    alt,
-    amount_trend_finding,
-    chart_headline,
-    mean_over_time,
-    orders_with_customers,
-):
-    _title = chart_headline(amount_trend_finding, "Amount (EUR) over time")
-    _shown = mean_over_time(orders_with_customers, "amount", "order_date")
-    _step = _shown["step"].iloc[0] if len(_shown) else "day"
-    alt.Chart(_shown, title=_title).mark_line(color="#0072B2", point=len(_shown) <= 60).encode(
-        x=alt.X("time:T", title="order date"),
-        y=alt.Y("value:Q", title=f"mean per {_step}: " + "amount (EUR)", scale=alt.Scale(zero=False)),
-        tooltip=[
-            alt.Tooltip("time:T", title="order date"),
-            alt.Tooltip("value:Q", title="amount (EUR)", format=",.4~r"),
-            alt.Tooltip("count:Q", title="rows", format=","),
-        ],
-    ).properties(width="container", height=280).interactive(bind_y=False)
-    return
-
-
-@app.cell(hide_code=True)
-def method_mean_over_time(moments_of, numbers_of, pd):
-    def mean_over_time(table: pd.DataFrame, y: str, when: str, most: int = 400) -> pd.DataFrame:
-        """The mean of `y` per hour, day, week, month or year: the finest step that leaves at most `most` points."""
+def method_points_over_time(moments_of, numbers_of, pd):
+    def points_over_time(table: pd.DataFrame, y: str, when: str, most: int = 400, how: str = "mean") -> pd.DataFrame:
+        """The mean or sum of `y` per hour, day, week, month or year: the finest step that leaves at most `most` points."""
         frame = pd.DataFrame({"time": moments_of(table, when), "value": numbers_of(table, y)}).dropna()
         steps = {"hour": "h", "day": "D", "week": "W", "month": "M", "year": "Y"}
+        if (frame["time"] == frame["time"].dt.normalize()).all():
+            del steps["hour"]
         starts = {step: frame["time"].dt.to_period(code).dt.start_time for step, code in steps.items()}
         step = next((step for step, start in starts.items() if start.nunique() <= most), "year")
         grouped = frame["value"].groupby(starts[step])
-        points = pd.DataFrame({"value": grouped.mean(), "count": grouped.count()})
+        points = pd.DataFrame({"value": grouped.sum() if how == "sum" else grouped.mean(), "count": grouped.count()})
         return points.rename_axis("time").reset_index().assign(step=step).tail(most)
 
-    return (mean_over_time,)
+    return (points_over_time,)
 
 
 @app.cell(hide_code=True)
@@ -2825,9 +2811,27 @@ def method_with_spans(pd):
         for first, last in spans:
             inside = (points["time"] >= pd.Timestamp(first)) & (points["time"] < pd.Timestamp(last) + pd.Timedelta(days=1))
             points.loc[inside, "span"] = f"{first} to {last}"
+        points = points.sort_values("time", kind="stable")
+        # A line goes on only while the span stays the same.
+        points["stretch"] = (points["span"] != points["span"].shift()).cumsum()
         return points.sort_values(["span", "time"], kind="stable")
 
     return (with_spans,)
+
+
+@app.cell(hide_code=True)
+def method_usual_range(pd):
+    def usual_range(values: pd.Series) -> list[float]:
+        """Where an axis should end: at the ends, or, where a few values lie far off, a little beyond all others."""
+        if values.empty:
+            return [0.0, 1.0]
+        ends, usual = (values.min(), values.max()), (values.quantile(0.02), values.quantile(0.98))
+        reach = max(usual[1] - usual[0], 1e-9)
+        low = ends[0] if ends[0] >= usual[0] - 3 * reach else usual[0] - 0.2 * reach
+        high = ends[1] if ends[1] <= usual[1] + 3 * reach else usual[1] + 0.2 * reach
+        return [float(low), float(high) if high > low else float(low) + 1.0]
+
+    return (usual_range,)
 
 
 @app.cell(hide_code=True)
@@ -2945,7 +2949,12 @@ def method_telling_order():
                 return -1.0
             return float((table["change"] / whole - table["first"].abs() / before).max())
 
-        return sorted(parts, key=lambda name: -surprise(parts[name]))
+        order, told = sorted(parts, key=lambda name: -surprise(parts[name])), list[str]()
+        alike = {name: tuple(sorted(parts[name]["change"].round(6))) for name in order}
+        # Columns that say the same, such as a code and its name, are told once.
+        for name in order:
+            told += [name] if alike[name] not in [alike[other] for other in told] else []
+        return told
 
     return (telling_order,)
 
@@ -3005,35 +3014,6 @@ def method_largest_parts():
         return parts.sort_values("change", kind="stable")
 
     return (largest_parts,)
-
-
-@app.cell(hide_code=True)
-def what_to_keep_in_mind(mo):
-    mo.md(r"""
-    ## What to keep in mind
-
-    - The data was observed, not made in an experiment: what goes together need not cause each other.
-    - Amount (EUR) by segment: the test noticed one row for each postcode (581), since rows of one postcode are alike; smallest group 198; similar spread.
-    - Amount (EUR) by product group: the test noticed smallest group 13; unequal spread.
-    - Missing in orders: shipping\_days (22 %). Tests use the rows that are there; if what is missing is not missing by chance, they are off.
-    - Missing in customers: satisfaction (29 %). Tests use the rows that are there; if what is missing is not missing by chance, they are off.
-    - Only pairs of columns, and measures over time, were tested. Relations of three columns or more, and of free text, were not looked at.
-    """)
-    return
-
-
-@app.cell(hide_code=True)
-def what_to_ask_next(mo):
-    mo.md(r"""
-    ## What to ask next
-
-    - Does amount (EUR) still differ by product group among rows of the same channel?
-    - Do amount (EUR) and weight (kg) go together within each product group, or is there a common cause?
-    - Is the season of amount (EUR) the same in every year?
-    - What happened besides while amount (EUR) changed: prices, scope, the way it is counted?
-    - Why is satisfaction missing in 29% of the rows, and who could fill it in?
-    """)
-    return
 
 
 @app.cell
@@ -3102,15 +3082,103 @@ def method_repairs_in_use():
 
 
 @app.cell
+def check_orders_reading(orders_as_read):
+    def test_orders_is_read_as_it_was_found():
+        assert orders_as_read.shape[1] >= 11
+        assert len(orders_as_read) >= 5226
+
+    return
+
+
+@app.cell
+def check_customers_reading(customers_as_read):
+    def test_customers_is_read_as_it_was_found():
+        assert customers_as_read.shape[1] >= 10
+        assert len(customers_as_read) >= 600
+
+    return
+
+
+@app.cell
+def check_orders_repairs_are_counted(
+    orders,
+    orders_as_read,
+    orders_repaired,
+    orders_repairs,
+):
+    def test_orders_repairs_are_counted():
+        assert set(orders_repairs.value) <= set(orders_repaired["repair"])
+        assert len(orders) <= len(orders_as_read)
+
+    return
+
+
+@app.cell
+def check_customers_repairs_are_counted(
+    customers,
+    customers_as_read,
+    customers_repaired,
+    customers_repairs,
+):
+    def test_customers_repairs_are_counted():
+        assert set(customers_repairs.value) <= set(customers_repaired["repair"])
+        assert len(customers) <= len(customers_as_read)
+        assert len(customers) == len(customers_as_read)
+
+    return
+
+
+@app.cell
+def check_customers_key_is_unique(customers):
+    def test_customers_key_is_unique():
+        assert not customers["customer_id"].dropna().duplicated().any()
+
+    return
+
+
+@app.cell
+def check_orders_with_customers_has_every_row_once(
+    orders,
+    orders_with_customers,
+):
+    def test_orders_with_customers_has_every_row_once():
+        assert len(orders_with_customers) == len(orders)
+
+    return
+
+
+@app.cell
+def check_that_tests_are_counted(np, stats, tests):
+    def test_every_test_is_counted():
+        """Correcting the p-values of all tests again gives the same: none was left out of the family."""
+        corrected = stats.false_discovery_control(tests["p"], method="by") if len(tests) else []
+        assert np.allclose(corrected, tests["p_adjusted"], rtol=1e-6)
+
+    return
+
+
+@app.cell
+def check_that_findings_are_certain(tests):
+    def test_findings_are_certain_and_complete():
+        """Every finding is certain after the correction, and has an effect with its interval."""
+        found = tests[tests["is_finding"].astype(bool)]
+        assert (found["p_adjusted"] <= 0.05).all()
+        assert found[["effect", "low", "high"]].notna().all(axis=None)
+        assert found["says"].str.len().gt(0).all()
+
+    return
+
+
+@app.cell
 def check_that_claims_have_tests(
     amount_and_quantity_finding,
     amount_and_weight_kg_finding,
-    amount_break_finding,
     amount_by_product_group_finding,
     amount_by_segment_finding,
     amount_change_finding,
     amount_season_finding,
-    amount_trend_finding,
+    quantity_by_segment_finding,
+    shipping_days_by_channel_finding,
     tests,
 ):
     def test_every_claim_has_its_test():
@@ -3122,12 +3190,12 @@ def check_that_claims_have_tests(
             ["correlation", "orders_with_customers", "amount", "weight_kg"],
             ["correlation", "orders_with_customers", "amount", "quantity"],
             ["season", "orders_with_customers", "amount", "order_date"],
-            ["break", "orders_with_customers", "amount", "order_date"],
-            ["trend", "orders_with_customers", "amount", "order_date"],
+            ["difference", "orders_with_customers", "shipping_days", "channel"],
+            ["difference", "orders_with_customers", "quantity", "segment"],
         ]
         made = tests[["kind", "table", "y", "x"]].to_numpy().tolist()
         assert all(made.count(key) <= 1 for key in told)
-        found = [amount_change_finding, amount_by_segment_finding, amount_by_product_group_finding, amount_and_weight_kg_finding, amount_and_quantity_finding, amount_season_finding, amount_break_finding, amount_trend_finding]
+        found = [amount_change_finding, amount_by_segment_finding, amount_by_product_group_finding, amount_and_weight_kg_finding, amount_and_quantity_finding, amount_season_finding, shipping_days_by_channel_finding, quantity_by_segment_finding]
         assert all(row is None or [row["kind"], row["table"], row["y"], row["x"]] in made for row in found)
 
     return

@@ -621,7 +621,7 @@ def answers_recommend_0_to_10_look(alt, answers, np, pd):
     _counts, _ = np.histogram(_values, bins=_edges)
     _bars = pd.DataFrame({"low": _edges[:-1], "high": _edges[1:], "rows": _counts})
     alt.Chart(_bars, title="Distribution of recommend 0 to 10").mark_bar(color="#0072B2", stroke="white", strokeWidth=0.5).encode(
-        x=alt.X("low:Q", title="recommend 0 to 10"),
+        x=alt.X("low:Q", bin="binned", title="recommend 0 to 10"),
         x2="high:Q",
         y=alt.Y("rows:Q", title="rows"),
         tooltip=[
@@ -682,7 +682,7 @@ def answers_years_here_look(alt, answers, np, pd):
     _counts, _ = np.histogram(_values, bins=_edges)
     _bars = pd.DataFrame({"low": _edges[:-1], "high": _edges[1:], "rows": _counts})
     alt.Chart(_bars, title="Distribution of years here").mark_bar(color="#0072B2", stroke="white", strokeWidth=0.5).encode(
-        x=alt.X("low:Q", title="years here"),
+        x=alt.X("low:Q", bin="binned", title="years here"),
         x2="high:Q",
         y=alt.Y("rows:Q", title="rows"),
         tooltip=[
@@ -1335,7 +1335,30 @@ def method_innovations(np):
 
 
 @app.cell(hide_code=True)
-def method_without_course(bonds_of, innovations, likeness_next, pd):
+def method_means_of_stretches(likeness_next, pd):
+    def means_of_stretches(frame: pd.DataFrame, y: str, x: str) -> tuple[pd.DataFrame, int] | None:
+        """Means of as many neighbouring rows of a group as it takes until those are not alike; None: they always are."""
+        place = frame.groupby(x, observed=True).cumcount()
+        size = 2
+        while len(frame) / size >= 12:
+            means = frame.groupby([frame[x], place // size], observed=True)[y].mean()
+            rest = means - means.groupby(level=0, observed=True).transform("mean")
+            if likeness_next(rest.to_numpy()) <= 0.1:
+                return means.rename_axis([x, "stretch"]).reset_index()[[y, x]], size
+            size *= 2
+        return None
+
+    return (means_of_stretches,)
+
+
+@app.cell(hide_code=True)
+def method_without_course(
+    bonds_of,
+    innovations,
+    likeness_next,
+    means_of_stretches,
+    pd,
+):
     def without_course(table: pd.DataFrame, y: str, x: str) -> tuple[pd.DataFrame, str]:
         """Rows whose neighbours in time are alike in both columns, with that likeness taken out."""
         frame = table[[y, x]].dropna().copy()
@@ -1347,13 +1370,14 @@ def method_without_course(bonds_of, innovations, likeness_next, pd):
             while step < len(frame) // 2 and bonds_of(frame.iloc[::step], [y], [])[y, ""] > 0.1:
                 step *= 2
             return frame.iloc[::step], f"every {step}th row, since neighbours in time are alike"
-        rest = frame[y]
-        if len(measures) == 1 and y in measures:
-            rest = frame[y] - frame.groupby(x, observed=True)[y].transform("mean")
+        is_by_group = measures == [y]
+        rest = frame[y] - frame.groupby(x, observed=True)[y].transform("mean") if is_by_group else frame[y]
         if likeness_next(rest.to_numpy()) <= 0.1:
             return frame, ""
+        if is_by_group and (means := means_of_stretches(frame, y, x)) is not None:
+            return means[0], f"means of {means[1]} neighbouring rows of one {x}, since neighbours in time are alike"
         for column in measures:
-            frame[column] = innovations(frame[column].to_numpy())
+            frame[column] = frame[column].mean() + innovations(frame[column].to_numpy())
         return frame, "values less what follows from those before them, since neighbours in time are alike"
 
     return (without_course,)
@@ -1366,7 +1390,8 @@ def method_within_keys(pd):
         frame = table[[y, x]].copy()
         for key in keys * (3 if len(keys) > 1 else 1):
             for column in measures:
-                frame[column] = frame[column] - frame[column].groupby(table[key], observed=True).transform("mean")
+                usual = frame[column].groupby(table[key], observed=True).transform("mean")
+                frame[column] = frame[column] - usual + frame[column].mean()
         names = " and ".join(keys)
         return frame, f"within each {names}, since rows of one {names} are alike"
 

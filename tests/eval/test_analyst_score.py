@@ -13,7 +13,7 @@ from eval.results import table
 from eval.task import Task, read_tasks
 
 TASKS: Final = [task for task in read_tasks() if task.is_for_analyst]
-FIRST: Final = {"difference_across_files", "no_difference", "why_it_fell"}
+FIRST: Final = {"difference_across_files", "why_it_fell"}
 """A few of different kinds, for every day: a run takes its time, and each of these is a whole one."""
 
 

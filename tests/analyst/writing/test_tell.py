@@ -84,6 +84,18 @@ def test_trust_names_the_gravest_problem() -> None:
     )
 
 
+def test_what_was_asked_for_and_could_not_be_tested_is_said() -> None:
+    place = {"table": SALES.tables[0].name}
+    measure = next(column.name for column in SALES.tables[0].columns if column.meaning in {"measure", "currency"})
+    group = next(column.name for column in SALES.tables[0].columns if column.meaning == "category")
+    wanted = Wanted(
+        purpose="compare", measures=(Named(column=measure, **place),), groups=(Named(column=group, **place),)
+    )
+    section = tell_section(profile=SALES, names=name_tables(SALES, PATHS), wanted=wanted, tests=[])
+    (sentences,) = (cell.code for cell in section.cells if cell.name == "answer_sentences")
+    assert ": not tested." in sentences
+
+
 def test_names_of_a_persons_notebook_are_left_alone() -> None:
     names = name_tables(SALES, PATHS, taken={"answer", "answer_text", "tests"})
     section = tell_section(profile=SALES, names=names, wanted=OVERVIEW, tests=[])

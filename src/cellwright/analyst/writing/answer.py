@@ -24,7 +24,7 @@ def answer_cells(
 ) -> Iterator[CellDraft]:
     """The sentences as a list, the answer as one text, and the page's first cell that shows them."""
     answer, sentences = names.fixed("answer_text"), names.fixed("answer_sentences")
-    lines = "".join(f"    {line},\n" for line in _lines(profile, names, wanted, told))
+    lines = "".join(f"    {line},\n" for line in _lines(profile, names, wanted, columns, told))
     yield CellDraft(
         name=sentences, code=f'{sentences} = [\n{lines}]\n{answer} = "\\n\\n".join(filter(None, {sentences}))'
     )
@@ -39,12 +39,14 @@ def answer_cells(
     yield from source_cells(("told_in_brief", "repairs_in_use"))
 
 
-def _lines(profile: Profile, names: Names, wanted: Wanted, told: Sequence[Told]) -> Iterator[str]:
+def _lines(profile: Profile, names: Names, wanted: Wanted, columns: Columns, told: Sequence[Told]) -> Iterator[str]:
     """Each the code of one sentence; the answer comes first."""
     if not wanted.is_understood:
         yield literal(_overview_instead(profile))
     if wanted.purpose == "quality":
         yield literal(_trust(profile))
+    if untested := _untested(wanted, columns, told):
+        yield literal(untested)
     yield from _claims(names, told)
     yield _data(profile, names)
     if wanted.purpose != "quality":
@@ -67,6 +69,21 @@ def _claims(names: Names, told: Sequence[Told]) -> Iterator[str]:
         yield f"told_in_brief({each.variable}, {literal(each.topic[:1].upper() + each.topic[1:])})"
         if each.is_explained:
             yield because_variable(each.variable)
+
+
+def _untested(wanted: Wanted, columns: Columns, told: Sequence[Told]) -> str:
+    """What was asked for and could not be tested."""
+    asked = columns.asked(wanted)
+    is_pair = bool(asked.measures) and bool(asked.groups) and wanted.purpose in {"compare", "relate"}
+    if not is_pair or any(
+        asked.has(each.row.table, each.row.y) and asked.has(each.row.table, each.row.x) for each in told
+    ):
+        return ""
+    measure, group = (columns.label(*sorted(places)[0]) for places in (asked.measures, asked.groups))
+    return (
+        f"{_capital(plain(measure))} by {plain(group)}: not tested. They stand in tables that are not joined, or too "
+        "few rows are independent of each other: rows of one thing, such as one product, count once."
+    )
 
 
 def _data(profile: Profile, names: Names) -> str:

@@ -81,7 +81,12 @@ def telling_order(parts: dict[str, Any]) -> Any:
             return -1.0
         return float((table["change"] / whole - table["first"].abs() / before).max())
 
-    return sorted(parts, key=lambda name: -surprise(parts[name]))
+    order, told = sorted(parts, key=lambda name: -surprise(parts[name])), list[str]()
+    alike = {name: tuple(sorted(parts[name]["change"].round(6))) for name in order}
+    # Columns that say the same, such as a code and its name, are told once.
+    for name in order:
+        told += [name] if alike[name] not in [alike[other] for other in told] else []
+    return told
 
 
 def in_figures(value: float) -> str:
