@@ -921,7 +921,7 @@ def sales_2025_09_repairs(mo):
             "numbers as text": mo.ui.switch(value=True, label="**numbers as text** are read with their signs taken off; off: such values are missing: revenue\\_eur"),
         }
     )
-    sales_2025_09_repairs
+    sales_2025_09_repairs.vstack()
     return (sales_2025_09_repairs,)
 
 

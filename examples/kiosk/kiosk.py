@@ -331,7 +331,7 @@ def kiosk_refunds_repairs(mo):
             "words for nothing": mo.ui.switch(value=True, label="**words for nothing** become missing ((no name)) in reason: 9 values"),
         }
     )
-    kiosk_refunds_repairs
+    kiosk_refunds_repairs.vstack()
     return (kiosk_refunds_repairs,)
 
 

@@ -724,7 +724,7 @@ def orders_repairs(mo):
             "similar labels": mo.ui.switch(value=False, label="**similar labels** are written as the commonest of them (Kitchen, Kichen, Kitchen, kitchen and 3 more) in product\\_group: 70 values"),
         }
     )
-    orders_repairs
+    orders_repairs.vstack()
     return (orders_repairs,)
 
 
@@ -877,7 +877,7 @@ def customers_repairs(mo):
             "sentinels": mo.ui.switch(value=True, label="**sentinels** that stand for nothing become missing (9999) in birth\\_year: 18 values"),
         }
     )
-    customers_repairs
+    customers_repairs.vstack()
     return (customers_repairs,)
 
 

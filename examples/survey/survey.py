@@ -501,7 +501,7 @@ def answers_repairs(mo):
             "similar labels": mo.ui.switch(value=False, label="**similar labels** are written as the commonest of them (Engineering, Engineering, engineering, Support and 4 more) in team: 15 values"),
         }
     )
-    answers_repairs
+    answers_repairs.vstack()
     return (answers_repairs,)
 
 

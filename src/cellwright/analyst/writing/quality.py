@@ -140,7 +140,7 @@ def _repair_cells(table: Table, own: TableNames, names: Names) -> Iterator[CellD
         for each in repairs
     )
     inside = f"\n    {{\n{switches}    }}\n" if repairs else "{}"
-    shows = f"\n{own.repairs}" if repairs else ""
+    shows = f"\n{own.repairs}.vstack()" if repairs else ""
     yield CellDraft(name=own.repairs, code=f"{own.repairs} = mo.ui.dictionary({inside}){shows}")
     yield from repair_cells(table, own)
     yield from _log_cells(table, own, names)
