@@ -149,7 +149,9 @@ async def test_a_run_is_watched_from_its_beginning_in_plain_lines(tmp_path: Path
     async with open_told(tmp_path) as journal:
         await started(journal, "r")
         said = await cellwright(tmp_path, "runs", "watch", "r")
-    assert said.stderr == snapshot(
+    lines, _, opened = said.stderr.partition("To open it:\n")
+    assert opened.strip().endswith("edit /project/revenue.py")
+    assert lines == snapshot(
         """\
 goal: Why did revenue fall?
 waits: Another run works on this notebook.

@@ -75,9 +75,12 @@ async def _explain(control: CageControl) -> bytes:
 
 
 async def _end(caged: CagedProcess, control: CageControl) -> None:
-    await control.stop()
-    caged.kill()
-    with anyio.move_on_after(_END_SECONDS):
-        await caged.ended.wait()
-    caged.kernel.close()
-    os.close(caged.pidfd)
+    try:
+        await control.stop()
+        caged.kill()
+        with anyio.move_on_after(_END_SECONDS):
+            await caged.ended.wait()
+    finally:
+        control.close()
+        caged.kernel.close()
+        os.close(caged.pidfd)
