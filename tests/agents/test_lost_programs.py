@@ -30,6 +30,8 @@ from tests.models.houses import House
 
 __all__ = ["forker", "gateway"]
 
+pytestmark = pytest.mark.slow
+
 PATIENT = ProgramLimits(seconds=60)
 SPIN = "number = 0\nfor turn in range({turns}):\n    number = turn\n"
 

@@ -34,7 +34,8 @@ POINTS = [
     (CrashPoint.EFFECT_HAPPENED, 6),
     (CrashPoint.RUN_ENDING, 1),
 ]
-SAMPLE = {(CrashPoint.EFFECT_HAPPENED, 3)}
+SAMPLE: set[tuple[CrashPoint, int]] = set()
+"""A whole run each: only in `make test-all`."""
 ROWS = "".join(
     f"{number},{('North', 'South')[number % 2]},{(150, 90)[number % 2] + number * 37 % 41}\n" for number in range(80)
 )
