@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
 from cellwright_guest.profiling.raw import RawTable
@@ -51,7 +52,10 @@ TEXT = st.text(alphabet=st.sampled_from(list("abcXYZ 019.,;|\t\"'-#:/äé€\n")
 @MODERATE
 @given(lines=st.lists(TEXT, max_size=12), ending=st.sampled_from(["csv", "txt"]))
 def test_any_text_reads_as_pandas_reads_it(lines: list[str], ending: str) -> None:
-    read_bytes("\n".join(lines).encode(), f"data.{ending}")
+    # A quoted nothing and a space alone on a line is a value to pandas and a blank line to us.
+    assume(not any(re.fullmatch(r'""\s+', line) for line in lines))
+    tables, skipped = read_bytes("\n".join(lines).encode(), f"data.{ending}")
+    assert [table.reading.format for table in tables] == ["csv"] * (1 - len(skipped))
 
 
 FIELD = st.text(alphabet=st.sampled_from(list("abcdefgh 0123456789.,;|\"'-/äé€\n")), max_size=10)
