@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -96,6 +97,37 @@ async def test_twenty_kernels_in_a_row_leave_nothing_behind(opened: Opener) -> N
     before = _footprint()
     await _open_use_close(opened, 20)
     assert _footprint() == before
+
+
+async def test_a_kernel_whose_closing_is_cancelled_natively_still_gives_everything_back(opened: Opener) -> None:
+    """The engine beneath runs cancels tasks past every shield, at any of the turns a closing takes."""
+    await _open_use_close(opened, 1)
+    before = _footprint()
+    turns = 0
+    while await _is_cancelled_after(turns, opened):
+        with anyio.fail_after(20):
+            while _footprint() != before:  # noqa: ASYNC110 (its processes end)
+                await anyio.sleep(0.01)
+        turns += 20
+    assert turns
+
+
+async def _is_cancelled_after(turns: int, opened: Opener) -> bool:
+    """False if the notebook was closed before that."""
+    is_closing = asyncio.Event()
+
+    async def use() -> None:
+        async with opened("x = 1") as notebook:
+            await notebook.run("all")
+            is_closing.set()
+
+    task = asyncio.create_task(use())  # noqa: TID251 (what is tested: a native cancellation)
+    await is_closing.wait()
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.wait([task])
+    return task.cancelled()
 
 
 @pytest.mark.slow

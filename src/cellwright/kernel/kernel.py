@@ -143,14 +143,18 @@ class Kernel:
 
     async def close(self) -> None:
         """End the cage and everything in it; waits until nothing is left."""
-        await self.control.stop()
-        self._process.kill()
-        with anyio.move_on_after(_END_SECONDS):
-            await self._process.ended.wait()
-        self.link.close()
-        if self._outlet is not None:
-            self._outlet.close()
-        os.close(self._process.pidfd)
+        try:
+            await self.control.stop()
+            self._process.kill()
+            with anyio.move_on_after(_END_SECONDS):
+                await self._process.ended.wait()
+        finally:
+            # Whoever cancels a task natively knows no shields: what is held goes back all the same.
+            self.control.close()
+            self.link.close()
+            if self._outlet is not None:
+                self._outlet.close()
+            os.close(self._process.pidfd)
 
     async def _why_it_never_was(self) -> str:
         try:

@@ -13,7 +13,7 @@ import socket
 import struct
 import subprocess
 import sys
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -55,6 +55,11 @@ class _Waiting:
     answered: anyio.Event
     answer: dict[str, Any] = field(default_factory=dict[str, Any])
     descriptors: list[int] = field(default_factory=list[int])
+
+
+def _close_all(descriptors: Iterable[int]) -> None:
+    for descriptor in descriptors:
+        os.close(descriptor)
 
 
 def package_paths() -> list[str]:
@@ -133,6 +138,8 @@ class Zygote:
         except BaseException:
             kernel.close()
             control.close()
+            # Its cage ends with these sockets; what is still said of it is for nobody.
+            self._forget(number)
             raise
         if waiting.answer.get("op") != "started":
             kernel.close()
@@ -200,11 +207,13 @@ class Zygote:
             case "warm":
                 self.is_warm.set()
             case "started" | "refused":
-                waiting = self._waiting[message["id"]]
-                waiting.answer = message
-                if message["op"] == "started":
-                    waiting.descriptors = [self._descriptors.pop(0)]
-                waiting.answered.set()
+                descriptors = [self._descriptors.pop(0)] if message["op"] == "started" else []
+                waiting = self._waiting.get(message["id"])
+                if waiting is None:
+                    _close_all(descriptors)
+                else:
+                    waiting.answer, waiting.descriptors = message, descriptors
+                    waiting.answered.set()
             case "ended":
                 if message["id"] in self._caged:
                     self._end_of(message["id"], message)
@@ -212,6 +221,9 @@ class Zygote:
                     self._waiting[message["id"]].answer["ended"] = message
             case other:
                 raise AssertionError(f"zygote said {other!r}")
+
+    def _forget(self, number: int) -> None:
+        _close_all(self._waiting.pop(number).descriptors)
 
     def _end_of(self, number: int, message: dict[str, Any]) -> None:
         self._waiting.pop(number, None)
@@ -235,8 +247,7 @@ class Zygote:
     async def _end(self) -> None:
         """Closing our end tells the zygote to exit; its cages die with it."""
         self._socket.close()
-        for descriptor in self._descriptors:
-            os.close(descriptor)
+        _close_all(self._descriptors)
         try:
             with anyio.fail_after(5):
                 await anyio.to_thread.run_sync(self.process.wait, abandon_on_cancel=True)

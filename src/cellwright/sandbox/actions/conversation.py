@@ -93,8 +93,13 @@ class Conversation:
         """End the cage; waits until nothing of it is left."""
         self._end("it was closed")
         self._control.close()
-        with anyio.move_on_after(_END_SECONDS):
-            await self._caged.ended.wait()
+        try:
+            with anyio.move_on_after(_END_SECONDS):
+                await self._caged.ended.wait()
+        finally:
+            self._let_go()
+
+    def _let_go(self) -> None:
         if not self._is_closed:
             self._is_closed = True
             anyio.notify_closing(self._socket)
