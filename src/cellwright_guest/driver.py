@@ -42,6 +42,7 @@ from marimo._types.ids import CellId_t
 
 from cellwright_guest import functions, patches, previews, programs, progress, tool, values, wire
 from cellwright_guest.additions import Additions
+from cellwright_guest.log_file import close_log_file
 from cellwright_guest.reports import Reporter
 from cellwright_guest.streams import Console, DescriptorCapture, GuestStream, Lane, NoKeyboard, PrintedError, PrintedOut
 
@@ -54,6 +55,7 @@ class Driver:
     """One marimo kernel and the loop that serves it."""
 
     def __init__(self) -> None:
+        close_log_file()
         self._lane = Lane()
         self._console = Console(self._lane)
         self._reporter = Reporter(self._lane, self._console)

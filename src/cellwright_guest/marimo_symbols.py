@@ -133,6 +133,7 @@ _KERNEL: Final = (
     Symbol(module="marimo._runtime", name="kernel_lifecycle"),
     Symbol(module="marimo._runtime", name="handlers"),
     Symbol(module="marimo._runtime.handlers", name="construct_interrupt_handler", parameters=()),
+    Symbol(module="marimo._runtime.runner.scheduler", name="SequentialScheduler", attributes=("interrupted",)),
     Symbol(module="marimo._utils.signals", name="SigintHandler"),
     Symbol(module="marimo._session.model", name="SessionMode", attributes=("EDIT",)),
     Symbol(module="marimo._ast.app_config", name="_AppConfig", attributes=("from_untrusted_dict",)),
@@ -157,7 +158,7 @@ _KERNEL: Final = (
         module="marimo._runtime.context.kernel_context",
         name="KernelRuntimeContext",
         fields=("stream", "filename", "app_config", "state_registry", "cell_lifecycle_registry"),
-        attributes=("is_embedded", "with_cell_id", "execution_context"),
+        attributes=("is_embedded", "with_cell_id", "execution_context", "active_scheduler"),
     ),
     Symbol(
         module="marimo._runtime.cell_lifecycle_registry",

@@ -12,8 +12,11 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from marimo._output import formatting
+from marimo._runtime.context import safe_get_context
+from marimo._runtime.context.kernel_context import KernelRuntimeContext
 from marimo._runtime.control_flow import MarimoInterrupt, MarimoStopError
 from marimo._runtime.runner.hooks import NotebookCellHooks, Priority
+from marimo._runtime.runner.scheduler import SequentialScheduler
 from marimo._types.ids import CellId_t
 
 from cellwright_guest import faults, outputs, previews, wire
@@ -90,7 +93,7 @@ class Reporter:
         try:
             report = self._report(cell, context, result, ms)
         except KeyboardInterrupt:
-            report = wire.CellReport(cell=cell.cell_id, status="interrupted", ms=ms, error=_INTERRUPTED)
+            report = _interrupted(cell, ms)
         except Exception as error:
             logger.exception("cell %s cannot be reported", cell.cell_id)
             status = "ok" if result.exception is None else "failed"
@@ -118,6 +121,9 @@ class Reporter:
         self, cell: CellImpl, context: PostExecutionHookContext, result: RunResult, ms: float
     ) -> wire.CellReport:
         exception = result.exception
+        if exception is None and result.output is None and _is_run_interrupted():
+            # An interrupt that hits marimo's own code around a cell leaves an empty result: the cell may not have run.
+            return _interrupted(cell, ms)
         if exception is None or isinstance(exception, MarimoStopError):
             return wire.CellReport(
                 cell=cell.cell_id,
@@ -127,7 +133,7 @@ class Reporter:
                 variables=self._variables(cell, context.glbls),
             )
         if isinstance(exception, MarimoInterrupt):
-            return wire.CellReport(cell=cell.cell_id, status="interrupted", ms=ms, error=_INTERRUPTED)
+            return _interrupted(cell, ms)
         return wire.CellReport(
             cell=cell.cell_id, status="failed", ms=ms, error=faults.raised(exception, cell=cell.cell_id, names={})
         )
@@ -170,6 +176,16 @@ class Reporter:
         if context.graph.is_disabled(cell_id):
             return wire.CellReport(cell=cell_id, status="disabled")
         return wire.CellReport(cell=cell_id, status="stale")
+
+
+def _interrupted(cell: CellImpl, ms: float) -> wire.CellReport:
+    return wire.CellReport(cell=cell.cell_id, status="interrupted", ms=ms, error=_INTERRUPTED)
+
+
+def _is_run_interrupted() -> bool:
+    context = safe_get_context()
+    scheduler = context.active_scheduler if isinstance(context, KernelRuntimeContext) else None
+    return isinstance(scheduler, SequentialScheduler) and scheduler.interrupted
 
 
 _INTERRUPTED = wire.CellError(type="Interrupted", message="The cell was interrupted before it finished.")

@@ -156,6 +156,21 @@ async def test_kernels_of_one_pool_run_side_by_side_and_see_nothing_of_each_othe
     assert found == {"a": "'a'", "b": "'b'", "c": "'c'"}
 
 
+async def test_the_zygote_holds_no_file_open_whose_number_could_be_a_kernels_socket(pool: KernelPool) -> None:
+    zygote = await pool.zygote()
+    await zygote.is_warm.wait()
+    held = [file.path for file in psutil.Process(zygote.process.pid).open_files() if file.fd > 2]
+    assert held == []
+
+
+async def test_what_marimo_logs_reaches_the_console_and_not_the_host(opened: Opener) -> None:
+    log = "import logging\nlogging.getLogger('marimo').warning('a word of warning')"
+    async with opened(log) as notebook:
+        observation = await notebook.run("all")
+    assert observation.is_ok
+    assert "a word of warning" in "".join(cell.console for cell in observation.cells)
+
+
 async def test_the_zygote_holds_nothing_of_its_starters_environment(pool: KernelPool) -> None:
     zygote = await pool.zygote()
     assert await anyio.Path(f"/proc/{zygote.process.pid}/environ").read_bytes() == b""
