@@ -48,6 +48,7 @@ def report(folder: Path) -> dict[str, Any]:
     return json.loads((folder / "report.json").read_text())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("point", "visit"),
     [

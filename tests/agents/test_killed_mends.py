@@ -44,6 +44,7 @@ POINTS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("point", "behind"), ANYWHERE)
 async def test_a_mend_that_is_killed_is_taken_up_again_and_done_once(
     house: House,

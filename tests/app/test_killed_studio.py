@@ -92,6 +92,7 @@ def git(folder: Path, *words: str) -> str:
     return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout
 
 
+@pytest.mark.slow
 async def test_a_studio_opened_again_after_two_kills_has_done_everything_once(
     house: House, where: Path, project: Callable[..., Path], internet: World, forker: Workers
 ) -> None:

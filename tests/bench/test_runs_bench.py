@@ -44,6 +44,7 @@ async def test_a_run_is_delivered_and_the_journal_tells_what_each_part_took(hous
     assert house.cpu_seconds() > cpu
 
 
+@pytest.mark.slow
 async def test_a_run_that_ends_differently_is_no_result(house: RunHouse) -> None:
     house.provider.forget()
     house.provider.when(is_planning, PLAN)

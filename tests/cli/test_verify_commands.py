@@ -98,6 +98,7 @@ def test_a_package_that_would_be_another_today_is_named(
     assert gone["text"].startswith("it is not to be had any more")
 
 
+@pytest.mark.slow
 def test_a_notebook_that_is_not_verified_says_why_and_leaves_no_proof(home: Path, write_notebook: Write) -> None:
     path = write_notebook("import random\nrandom.random()", "def test_it():\n    assert 1 == 2")
     said = run_here(home, "notebook", "verify", str(path), code=1)

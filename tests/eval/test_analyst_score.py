@@ -30,6 +30,7 @@ def expected(tasks: Sequence[Task]) -> set[str]:
     return {task.id for task in tasks if not task.analyst_misses}
 
 
+@pytest.mark.slow
 async def test_the_analyst_passes_tasks_of_different_kinds() -> None:
     tasks = [task for task in TASKS if task.id in FIRST]
     results = await results_of(tasks)

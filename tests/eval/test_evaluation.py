@@ -103,6 +103,7 @@ async def evaluated(task: Task, worker: CellwrightWorker | SmolagentsWorker) -> 
     return results[0]
 
 
+@pytest.mark.slow
 async def test_a_models_run_is_judged_by_its_answer_and_its_notebook(
     home: Path, provider: ProviderServer, task: Task
 ) -> None:

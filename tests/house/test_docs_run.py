@@ -11,8 +11,8 @@ import pytest
 from tests.house.documents import read_blocks, run_page, script_of
 from tests.house.places import ROOT, pages
 
-LONG = {"docs/models.md", "docs/notebooks.md", "docs/sandbox.md", "docs/verify.md"}
-"""Pages that take more than a quarter of a minute."""
+EVERY_DAY = {"README.md", "docs/getting-started.md", "docs/control-room.md"}
+"""What a newcomer reads; the blocks of all other pages run in `make test-all`."""
 
 
 def runnable() -> list[Any]:
@@ -22,7 +22,7 @@ def runnable() -> list[Any]:
 
 
 def _case(page: Path, name: str) -> Any:
-    return pytest.param(page, id=name, marks=[pytest.mark.slow] if name in LONG else [])
+    return pytest.param(page, id=name, marks=[] if name in EVERY_DAY else [pytest.mark.slow])
 
 
 @pytest.mark.parametrize("page", runnable())

@@ -93,6 +93,7 @@ def house(tmp_path: Path) -> Generator[House]:
         yield opened
 
 
+@pytest.mark.slow
 async def test_marimos_chat_and_its_generated_cells_come_from_our_gateway(
     house: House, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -34,8 +34,6 @@ POINTS = [
     (CrashPoint.EFFECT_HAPPENED, 6),
     (CrashPoint.RUN_ENDING, 1),
 ]
-SAMPLE: set[tuple[CrashPoint, int]] = set()
-"""A whole run each: only in `make test-all`."""
 ROWS = "".join(
     f"{number},{('North', 'South')[number % 2]},{(150, 90)[number % 2] + number * 37 % 41}\n" for number in range(80)
 )
@@ -66,10 +64,8 @@ def delivered(house: House) -> dict[str, Any]:
     return json.loads((house.home / "delivery.json").read_text())
 
 
-@pytest.mark.parametrize(
-    ("point", "visit"),
-    [pytest.param(point, visit, marks=() if (point, visit) in SAMPLE else pytest.mark.slow) for point, visit in POINTS],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("point", "visit"), POINTS)
 async def test_the_analyst_killed_at_any_point_delivers_the_same_and_writes_every_cell_once(
     house: House, project: Path, cache: Path, forker: Forker, gateway: Models, point: CrashPoint, visit: int
 ) -> None:

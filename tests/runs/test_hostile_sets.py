@@ -13,7 +13,7 @@ from tests.models.houses import House
 from tests.runs.factory import open_factory
 
 EMPTY = notebook_source("import marimo as mo")
-SAMPLE = {"names with markup", "binary"}
+SAMPLE = {"binary"}
 
 
 def cases() -> list[object]:

@@ -109,6 +109,7 @@ async def test_a_run_killed_again_and_again_gets_a_little_further_each_time(
     expect_all_done_once(house, project)
 
 
+@pytest.mark.slow
 async def test_a_run_killed_in_the_middle_of_a_thought_pays_for_it_once(
     house: House, project: Path, cache: Path, forker: Forker, gateway: Models
 ) -> None:
@@ -122,6 +123,7 @@ async def test_a_run_killed_in_the_middle_of_a_thought_pays_for_it_once(
     expect_all_done_once(house, project)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("whom", ["kernel", "zygote"])
 async def test_a_kernel_or_zygote_that_is_killed_is_replaced_and_the_run_goes_on(
     house: House, project: Path, cache: Path, whom: str
@@ -154,6 +156,7 @@ def _kill(whom: str) -> None:
                 os.kill(process.pid, signal.SIGKILL)
 
 
+@pytest.mark.slow
 async def test_a_gateway_that_dies_in_flight_asks_before_it_pays_again(
     house: House, project: Path, cache: Path
 ) -> None:

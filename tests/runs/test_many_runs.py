@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
+import pytest
 
 from cellwright.journal import Fact, StepStarted, stream_of
 from cellwright.runs import Delivery
@@ -83,6 +84,7 @@ def most_at_once(spells: Sequence[Spell]) -> int:
     return max(at_once)
 
 
+@pytest.mark.slow
 async def test_twelve_runs_of_three_people_keep_to_the_limits_and_all_are_delivered(
     house: House, project: Path, cache: Path
 ) -> None:

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
+import pytest
+
 from cellwright.analyst.methods import columns
 from cellwright.analyst.writing import charts
 from cellwright.analyst.writing.explaining import _chart as explaining_chart  # pyright: ignore[reportPrivateUsage]
@@ -58,6 +60,7 @@ FIRST_LOOKS = [
 ]
 
 
+@pytest.mark.slow
 async def test_every_chart_the_analyst_writes_is_drawn_in_the_report(opened: Opener) -> None:
     methods = "\n\n".join(inspect.getsource(held) for _, held in inspect.getmembers(columns, inspect.isfunction))
     needed = source_cells(dict.fromkeys(name for one in PICTURED for name in picture_functions(one)))

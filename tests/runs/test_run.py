@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import anyio
+import pytest
 
 from cellwright.testing import Say
 from tests.conftest import notebook_source
@@ -79,6 +80,7 @@ _figure"""
         assert [each.status for each in view.plan.tasks] == ["done", "done", "done"]
 
 
+@pytest.mark.slow
 async def test_the_planner_sees_the_data_before_its_first_thought(house: House, project: Path, cache: Path) -> None:
     (project / "sums.py").write_text(notebook_source("import marimo as mo"))
     (project / "sales.csv").write_text(SALES)
@@ -136,6 +138,7 @@ async def test_what_the_check_finds_is_mended_and_checked_again(house: House, pr
         assert "check test_total" in mending
 
 
+@pytest.mark.slow
 async def test_what_nobody_can_mend_is_delivered_and_said(house: House, project: Path, cache: Path) -> None:
     (project / "sums.py").write_text(notebook_source("import marimo as mo"))
     async with open_factory(house, project, cache) as factory:

@@ -81,6 +81,7 @@ async def test_with_approve_never_a_plan_that_would_ask_is_refused(house: House,
         assert len(house.provider.requests) == 1
 
 
+@pytest.mark.slow
 async def test_with_approve_never_an_agent_is_refused_and_told_to_go_on_without_asking(
     house: House, project: Path, cache: Path
 ) -> None:

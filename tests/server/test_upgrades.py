@@ -29,8 +29,6 @@ async def begin_a_run(house: House, version: str) -> None:
 async def test_an_older_daemon_is_replaced_and_its_runs_go_on(house: House, old: str, new: str) -> None:
     await begin_a_run(house, old)
     before, notes = house.pid, list[str]()
-    house.let_go()
-    house.hold()
     async with connect(house.settings, launch=house.launch(new), on_note=notes.append) as daemon:
         standing = await daemon.status()
         assert (standing.version, standing.runs_at_work) == (new, 1)

@@ -234,6 +234,7 @@ async def test_whether_an_apply_happened_is_found_in_the_notebook(opened: Opener
 # ── killed ──
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "point",
     [

@@ -50,6 +50,7 @@ def test_what_would_be_installed_follows_from_the_import_and_is_never_a_guess() 
             requirement_for(module, requirement)
 
 
+@pytest.mark.slow
 async def test_a_missing_import_asks_once_is_installed_and_the_failed_cell_runs(
     opened: Opener, settings: Settings, where: Path
 ) -> None:

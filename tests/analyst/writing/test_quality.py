@@ -67,6 +67,7 @@ async def cook(kitchen: Kitchen, profile: Profile) -> tuple[Section, ...]:
     return sections
 
 
+@pytest.mark.slow
 async def test_odd_files_give_a_notebook_that_runs_and_reads_well(opened: Opener, project: Path) -> None:
     for name, content in ODD.items():
         (project / f"{name}.csv").write_text(content, encoding="utf-8")

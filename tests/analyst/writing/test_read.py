@@ -11,6 +11,7 @@ from pathlib import Path
 
 import duckdb
 import pandas as pd
+import pytest
 
 from cellwright.analyst.names import name_tables
 from cellwright.analyst.profile import Column, Format, Kind, Profile, Reading, Skipped, Table, Times
@@ -88,6 +89,7 @@ async def test_text_is_read_as_it_stands(opened: Opener, project: Path) -> None:
 FORMATS: tuple[Format, ...] = ("parquet", "feather", "sqlite", "duckdb", "json", "jsonl", "excel")
 
 
+@pytest.mark.slow
 async def test_every_format_is_read_whole_or_in_part(opened: Opener, project: Path) -> None:
     tables: list[Table] = []
     for kind in FORMATS:

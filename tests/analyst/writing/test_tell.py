@@ -119,6 +119,7 @@ def test_one_span_is_held_against_the_same_days_of_the_year_before_or_the_time_b
     assert halves == (("2023-01-01", "2024-01-01"), ("2024-01-02", "2024-12-31"))
 
 
+@pytest.mark.slow
 async def test_penguins_get_a_whole_notebook_that_answers_checks_and_reads_well(opened: Opener, project: Path) -> None:
     shutil.copy(PENGUINS, project / "penguins.csv")
     profile = profiled(project, "penguins.csv")

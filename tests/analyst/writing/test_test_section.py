@@ -64,6 +64,7 @@ def test_of_very_many_columns_the_asked_ones_are_kept_and_the_reader_is_told_of_
     assert all(len(cell.code.splitlines()) <= MOST_LINES for cell in section.cells)
 
 
+@pytest.mark.slow
 async def test_joined_tables_are_tested_together_and_repeated_measures_are_not(opened: Opener, project: Path) -> None:
     random, rows = np.random.default_rng(5), 600
     people = pd.DataFrame({

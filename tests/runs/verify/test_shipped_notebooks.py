@@ -71,6 +71,7 @@ async def test_a_tutorial_on_our_packages_is_verified_or_refused_as_the_table_sa
         assert result.proof.environment.requirements is None
 
 
+@pytest.mark.slow
 async def test_a_tutorial_with_its_header_runs_on_marimo_alone(verified_with_wheels: Verifier, tmp_path: Path) -> None:
     text = TUTORIALS["intro"].read_text()
     path = copied(TUTORIALS["intro"], tmp_path, re.sub(r"(?m)^# requires-python = .*\n", "", text))

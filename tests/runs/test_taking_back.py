@@ -1,0 +1,193 @@
+"""One cell's change is taken back, at the desk and in the file: only while the cell is as the change left it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
+from pathlib import Path
+
+import anyio
+import pytest
+
+from cellwright.errors import Unavailable
+from cellwright.ids import CellId
+from cellwright.kernel import OpenNotebook
+from cellwright.notebook import AtStart, CreateCell, DeleteCell, EditCell, MoveCell, RenameCell, read
+from cellwright.runs.cell_history import history_of
+from cellwright.runs.taking_back import NotTakenBack, TakenBack, take_back_at_desk, take_back_in_file
+from cellwright.runs.undo import Undone, undo_at_desk, undo_run
+from cellwright.tools.desk_memory import Memory, read_memory
+from cellwright.tools.notebook_desk import NotebookDesk
+
+Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Path:
+    return tmp_path / "state/desk.json"
+
+
+def codes(path: Path) -> list[str]:
+    return [cell.code for cell in read(path).document.cells]
+
+
+async def busy_turn(desk: NotebookDesk) -> dict[str, CellId]:
+    """One change that does everything to cells: a is edited, b deleted, c moved to the start, d renamed, e made."""
+    a, b, c, d = desk.notebook.document.cells
+    await desk.apply(
+        [
+            EditCell(cell=a.id, base_version=1, code="a = 10"),
+            DeleteCell(cell=b.id, base_version=1),
+            MoveCell(cell=c.id, base_version=1, place=AtStart()),
+            RenameCell(cell=d.id, base_version=1, name="dee"),
+            CreateCell(code="e = a + 1", name="made"),
+        ],
+        key="r/agent:1/c1",
+    )
+    made = next(cell.id for cell in desk.notebook.document.cells if cell.name == "made")
+    return {"a": a.id, "b": b.id, "c": c.id, "d": d.id, "e": made}
+
+
+START = ("a = 1", "b = 2", "c = 3", "d = 4")
+AFTER = ["c = 3", "a = 10", "d = 4", "e = a + 1"]
+TAKEN_BACK = {
+    "a": ["c = 3", "a = 1", "d = 4", "e = a + 1"],
+    "b": ["c = 3", "a = 10", "b = 2", "d = 4", "e = a + 1"],
+    "c": ["a = 10", "c = 3", "d = 4", "e = a + 1"],
+    "d": AFTER,
+    "e": ["c = 3", "a = 10", "d = 4"],
+}
+
+
+async def test_a_change_says_what_it_made_of_each_cell(opened: Opener, memory: Path) -> None:
+    async with opened(*START) as notebook:
+        desk = await NotebookDesk.open(notebook, memory)
+        cells = await busy_turn(desk)
+        [change] = history_of(desk.memory)
+    names = {cell: name for name, cell in cells.items()}
+    assert {names[each.cell]: (each.kind, each.before, each.after, each.name) for each in change.cells} == {
+        "a": ("edited", "a = 1", "a = 10", ""),
+        "b": ("deleted", "b = 2", None, ""),
+        "c": ("moved", None, None, ""),
+        "d": ("edited", "d = 4", "d = 4", "dee"),
+        "e": ("created", None, "e = a + 1", "made"),
+    }
+
+
+@pytest.mark.parametrize("name", sorted(TAKEN_BACK))
+async def test_one_cells_change_is_taken_back_at_the_desk_and_the_others_stay(
+    opened: Opener, memory: Path, name: str
+) -> None:
+    async with opened(*START) as notebook:
+        desk, path = await NotebookDesk.open(notebook, memory), notebook.path
+        cells = await busy_turn(desk)
+        assert codes(path) == AFTER
+        assert await take_back_at_desk(desk, 1, cells[name]) == TakenBack(is_changed=True)
+        assert codes(path) == [cell.code for cell in notebook.document.cells] == TAKEN_BACK[name]
+        assert ("dee" in path.read_text()) == (name != "d")
+        assert await take_back_at_desk(desk, 1, cells[name]) == TakenBack(is_changed=False)
+        await desk.sync()
+        assert desk.take_news() == ""
+    await check_the_rest_is_undone(path, memory)
+
+
+@pytest.mark.parametrize("name", sorted(TAKEN_BACK))
+async def test_one_cells_change_is_taken_back_in_the_file_and_the_others_stay(
+    opened: Opener, memory: Path, name: str
+) -> None:
+    async with opened(*START) as notebook:
+        desk, path = await NotebookDesk.open(notebook, memory), notebook.path
+        cells = await busy_turn(desk)
+    assert await take_back_in_file(path, memory, 1, cells[name]) == TakenBack(is_changed=True)
+    assert codes(path) == TAKEN_BACK[name]
+    assert ("dee" in path.read_text()) == (name != "d")
+    assert await take_back_in_file(path, memory, 1, cells[name]) == TakenBack(is_changed=False)
+    await check_the_rest_is_undone(path, memory)
+
+
+async def check_the_rest_is_undone(path: Path, memory: Path) -> None:
+    """As ever; only where cells came or went since, their order stays."""
+    outcome = await undo_run(path, memory)
+    assert isinstance(outcome, Undone)
+    assert (sorted(codes(path)), outcome.kept) == ([*START], ())
+
+
+async def test_at_the_desk_what_depends_on_the_cell_runs_again_and_it_is_no_turn(opened: Opener, memory: Path) -> None:
+    async with opened("a = 1", "b = a + 1") as notebook:
+        desk = await NotebookDesk.open(notebook, memory)
+        await desk.run("all")
+        cell = notebook.document.cells[0]
+        await desk.apply([EditCell(cell=cell.id, base_version=1, code="a = 100")], key="r/agent:1/c1")
+        assert await take_back_at_desk(desk, 1, cell.id) == TakenBack(is_changed=True)
+        with anyio.fail_after(60):
+            assert (await notebook.look(["b"]))[0].text == "2"
+        assert [turn.key for turn in desk.memory.turns] == ["r/agent:1/c1"]
+        assert desk.take_news() == ""
+
+
+async def test_what_somebody_made_of_the_cell_since_is_theirs(opened: Opener, memory: Path) -> None:
+    async with opened("a = 1") as notebook:
+        desk, path = await NotebookDesk.open(notebook, memory), notebook.path
+        cell = notebook.document.cells[0]
+        for number in (2, 3):
+            version = notebook.document.cells[0].version
+            edit = EditCell(cell=cell.id, base_version=version, code=f"a = {number}")
+            await desk.apply([edit], key=f"r/agent:1/c{number}")
+        later = f"{cell.id} (a = 3): change 2 of this run came later."
+        assert await take_back_at_desk(desk, 1, cell.id) == NotTakenBack(why=later)
+        path.write_text(path.read_text().replace("a = 3", "a = 33"))
+        changed = f"{cell.id} (a = 33): somebody changed it since."
+        assert await take_back_at_desk(desk, 2, cell.id) == NotTakenBack(why=changed)
+        assert await take_back_at_desk(desk, 9, cell.id) == NotTakenBack(why="The run has no change 9.")
+        unknown = NotTakenBack(why="The change did not touch the cell 'nope'.")
+        assert await take_back_at_desk(desk, 2, CellId("nope")) == unknown
+    assert codes(path) == ["a = 33"]
+
+
+async def test_everything_is_undone_at_the_desk_and_numbers_stay(opened: Opener, memory: Path) -> None:
+    async with opened("a = 1") as notebook:
+        desk = await NotebookDesk.open(notebook, memory)
+        await desk.apply([CreateCell(code="b = 2", name="b_cell")], key="r/agent:1/c1")
+        await desk.apply([CreateCell(code="c = 3", name="c_cell")], key="r/agent:1/c2")
+        undone = await undo_at_desk(desk, step=1)
+        assert undone == Undone(turns=(1,), cells=("removed b_cell",), kept=())
+        assert codes(notebook.path) == ["a = 1", "c = 3"]
+        await desk.apply([CreateCell(code="d = 4")], key="r/agent:1/c3")
+        assert [(each.number, each.is_undone) for each in history_of(desk.memory)] == [
+            (1, True),
+            (2, False),
+            (3, False),
+        ]
+    known = read_memory(memory)
+    assert known is not None
+    assert [(each.number, each.is_undone) for each in history_of(known)] == [(1, True), (2, False), (3, False)]
+
+
+async def test_changes_keep_their_numbers_when_the_first_are_forgotten(opened: Opener, memory: Path) -> None:
+    async with opened("a = 1") as notebook:
+        desk = await NotebookDesk.open(notebook, memory)
+        await desk.apply([CreateCell(code="b = 2", name="b_cell")], key="r/agent:1/c1")
+        [turn] = desk.memory.turns
+    known = Memory(cells=desk.memory.cells)
+    for number in range(1, 251):
+        known = known.with_turn(replace(turn, key=f"r/agent:1/c{number}"))
+    history = history_of(known)
+    assert [(each.number, each.key) for each in (history[0], history[-1])] == [
+        (151, "r/agent:1/c151"),
+        (250, "r/agent:1/c250"),
+    ]
+
+
+async def test_at_a_desk_that_is_closed_nothing_is_taken_back(opened: Opener, memory: Path) -> None:
+    async with opened("a = 1") as notebook:
+        desk = await NotebookDesk.open(notebook, memory)
+        await desk.apply([CreateCell(code="b = 2", name="b_cell")], key="r/agent:1/c1")
+        await desk.close()
+        with pytest.raises(Unavailable, match="let go of its notebook"):
+            await take_back_at_desk(desk, 1, notebook.document.cells[1].id)
+
+
+async def test_of_a_run_that_nothing_is_remembered_of_nothing_is_taken_back(tmp_path: Path) -> None:
+    outcome = await take_back_in_file(tmp_path / "n.py", tmp_path / "desk.json", 1, CellId("x"))
+    assert outcome == NotTakenBack(why="Nothing is remembered of what this run did to a notebook.")
