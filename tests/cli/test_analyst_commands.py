@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 
 from cellwright.cli.run_endings import opening
-from cellwright.cli.run_goal import Typed, read_goal
 from cellwright.errors import UserError
 from cellwright.models.keys import key_variables
 from cellwright.models.launching import running_pid
+from cellwright.runs.goal_reading import Typed, read_goal
 from tests.cli.in_process import run_here
 
 CELLWRIGHT = Path(sys.executable).with_name("cellwright")

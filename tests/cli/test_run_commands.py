@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-from cellwright.cli.run_goal import Typed, new_place, read_goal, slug_of
 from cellwright.models.keys import key_variables
 from cellwright.models.launching import running_pid
+from cellwright.runs.goal_reading import Typed, new_place, read_goal, slug_of
 from cellwright.testing import CallTool, ProviderServer
 from tests.cli.in_process import Said, run_here
 from tests.cli.terminal import on_terminal
@@ -242,6 +242,7 @@ def test_a_goal_from_stdin_becomes_a_proven_notebook_that_can_be_undone(person: 
     assert "is done already" in over.stderr
 
 
+@pytest.mark.slow
 def test_a_question_that_nobody_can_be_asked_leaves_the_run_waiting_in_the_daemon(person: Person) -> None:
     asks = CallTool("ask_person", {"question": "With or without the zero?", "options": ["with", "without"]})
     person.provider.script(SUM[0], asks, *SUM[1:])

@@ -6,9 +6,9 @@ import pytest
 from inline_snapshot import snapshot
 from rich.console import Console
 
-from cellwright.cli.run_picture import Picture, elapsed, see
 from cellwright.cli.run_render import drawn
 from cellwright.journal import CostRecorded, Event, Fact, Recorded, RunEnded, RunResumed, StepStarted
+from cellwright.runs.picture import Picture, elapsed, see
 from cellwright.runs.telling import cell_told, goal_told, plan_told, stage_told, task_told, waits_told
 from tests.cli.told_runs import COMPARE, PLAN, READ, a_goal
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import anyio
 import pytest
 
-from cellwright.cli.run_questions import picked, read_typed
 from cellwright.journal import Records
 from cellwright.policy import No, Yes
+from cellwright.runs.answers import picked, read_typed
 from cellwright.tools import LeaveUncounted, PutPrice, Raise
 from tests.cli.terminal import SECONDS, Terminal, on_terminal
 

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import anyio
 import typer
@@ -20,6 +20,7 @@ from cellwright.cli import approvals_render, render
 from cellwright.cli.journal_place import DatabaseOption, JsonOption, KeyOption, door_masker, open_records
 from cellwright.errors import UserError
 from cellwright.policy import AnswerRefused, Grant, No, Person, Reply, Yes
+from cellwright.runs.asked import answer_view, grant_view, question_view
 from cellwright.tools import BudgetReply, Desk, Kept, LeaveUncounted, OnDesk, PutPrice, Raise
 
 app = typer.Typer(help="What runs ask you, and what you have allowed them.", no_args_is_help=True)
@@ -182,55 +183,6 @@ def _confirm(found: OnDesk, reply: Reply | BudgetReply) -> str:
 
 
 # ── what is shown ──
-
-
-def question_view(found: OnDesk) -> dict[str, Any]:
-    """A question as plain JSON values."""
-    question, said = found.question, found.answer
-    return {
-        "id": question.id,
-        "run": question.run,
-        "asked_at": question.asked_at.isoformat(),
-        "state": found.state,
-        "what": question.describe(),
-        "fingerprint": question.fingerprint,
-        "offers": [*question.offers, "no"],
-        "answer": None if said is None else answer_view(said),
-    }
-
-
-def answer_view(said: Kept) -> dict[str, Any]:
-    """An answer as plain JSON values."""
-    view: dict[str, Any] = {"id": said.question.id, "by": said.by.name, "door": said.by.door, "at": said.at.isoformat()}
-    match said.reply:
-        case Yes(reach="always" as reach, lasts=lasts):
-            return {**view, "says": "yes", "reach": reach, "until": (said.at + lasts).isoformat()}
-        case Yes(reach=reach):
-            return {**view, "says": "yes", "reach": reach}
-        case Raise(more=more):
-            return {**view, "says": "raise", "more": str(more)}
-        case PutPrice(amount=amount):
-            return {**view, "says": "price", "amount": str(amount)}
-        case LeaveUncounted():
-            return {**view, "says": "uncounted"}
-        case No(feedback=feedback):
-            return {**view, "says": "no", "feedback": feedback}
-
-
-def grant_view(grant: Grant) -> dict[str, Any]:
-    """A lasting yes as plain JSON values."""
-    return {
-        "id": grant.id,
-        "covers": grant.scope.describe(),
-        "project": grant.project,
-        "reach": grant.reach,
-        "run": grant.run,
-        "by": grant.by.name,
-        "door": grant.by.door,
-        "at": grant.at.isoformat(),
-        "expires_at": grant.expires_at.isoformat() if grant.expires_at else None,
-        "revoked_at": grant.revoked_at.isoformat() if grant.revoked_at else None,
-    }
 
 
 def _tell_outcome(outcome: Kept | Grant | AnswerRefused, *, as_json: bool) -> None:

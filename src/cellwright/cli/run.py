@@ -14,14 +14,15 @@ from cellwright.cli.journal_place import JsonOption, door_masker, journal_place,
 from cellwright.cli.launch import person_name
 from cellwright.cli.run_door import open_door
 from cellwright.cli.run_endings import finish
-from cellwright.cli.run_goal import Typed, read_goal, read_words
-from cellwright.cli.run_names import going_notebooks
+from cellwright.cli.run_goal import goal_here, words_here
 from cellwright.cli.run_typing import is_somebody_here
 from cellwright.cli.run_watching import Outcome, Watching
 from cellwright.errors import Unavailable
 from cellwright.journal.names import new_run_id
 from cellwright.journal.presence import is_journal
+from cellwright.runs.finding import going_notebooks
 from cellwright.runs.goal import Goal
+from cellwright.runs.goal_reading import Typed
 
 app = typer.Typer(help="State a goal, get a notebook you can trust.")
 
@@ -61,7 +62,7 @@ def run(
 ) -> None:
     """Turn a goal into a notebook: planned, built, checked from scratch, delivered."""
     typed = Typed(
-        words=read_words(goal),
+        words=words_here(goal),
         data=data or (),
         notebook=notebook,
         models=model or (),
@@ -125,4 +126,4 @@ async def _read(typed: Typed) -> Goal:
     if typed.notebook is None and is_journal(journal_place(None)):
         async with open_records(None, None) as records:
             taken = await going_notebooks(records)
-    return await anyio.to_thread.run_sync(lambda: read_goal(typed, person=person_name(), here=Path.cwd(), taken=taken))
+    return await anyio.to_thread.run_sync(lambda: goal_here(typed, person=person_name(), taken=taken))

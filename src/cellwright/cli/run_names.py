@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
 from typing import Annotated, Any, Final
 
 import anyio
@@ -11,17 +9,13 @@ import typer
 
 from cellwright.cli.journal_place import open_records
 from cellwright.errors import CellwrightError, UserError
-from cellwright.journal import Records, RunId, RunStatus, stream_of
-from cellwright.runs.goal import Goal
-from cellwright.runs.telling import RunView, told_plan
-from cellwright.runs.telling import view as next_view
+from cellwright.journal import Records, RunId, RunStatus
+from cellwright.runs.finding import RUN, first_goal, newest_first
+from cellwright.runs.telling import told_plan
 
-RUN: Final = "run"
-"""The name of the workflow that turns a goal into a notebook."""
 LAST: Final = "last"
 _OFFERED: Final = 30
 _SHOWN: Final = 5
-_BEGINNING: Final = 10
 
 
 async def find_run(records: Records, text: str) -> RunId:
@@ -51,33 +45,6 @@ async def find_workflow(records: Records, text: str) -> str:
     """The same for one agent in it, `RUN/agent:1`."""
     run, slash, inside = text.partition("/")
     return f"{await find_run(records, run)}{slash}{inside}"
-
-
-async def going_notebooks(records: Records) -> set[str]:
-    """The notebooks of runs that have not ended, as far as they have told of them."""
-    going = [each.run for each in await records.runs() if each.is_going and each.name == RUN]
-    goals = [await first_goal(records, run) for run in going]
-    return {goal.notebook for goal in goals if goal is not None}
-
-
-async def first_goal(records: Records, run: str) -> Goal | None:
-    """What a run was begun for, from the first it told: reading all of a long run takes a while."""
-    view = RunView()
-    for recorded in await records.log.read(stream_of(run), limit=_BEGINNING):
-        view = view if view.goal is not None else next_view(view, recorded)
-    return view.goal
-
-
-async def newest_first(records: Records, runs: Sequence[RunStatus]) -> list[RunStatus]:
-    """The runs in the order they began; of one second, which is all the engine keeps, the one that told so last."""
-    crowded = {second for second, number in Counter(each.created_ms for each in runs).items() if number > 1}
-    began = {each.run: await _first_told_ms(records, each.run) for each in runs if each.created_ms in crowded}
-    return sorted(runs, key=lambda each: (each.created_ms, began.get(each.run, 0)), reverse=True)
-
-
-async def _first_told_ms(records: Records, run: str) -> int:
-    first = await records.log.read(stream_of(run), limit=1)
-    return first[0].at_ms if first else 0
 
 
 # ── what the shell offers ──

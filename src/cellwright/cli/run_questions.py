@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
 from cellwright.cli import run_render
-from cellwright.cli.approvals import person_here, question_view
+from cellwright.cli.approvals import person_here
 from cellwright.cli.run_typing import ask_line
 from cellwright.errors import UserError
 from cellwright.journal import OpenQuestion, Records
-from cellwright.policy import AnswerRefused, Masker, No, Reply, Yes
-from cellwright.tools import APPROVAL, BUDGET, BudgetReply, Desk, LeaveUncounted, OnDesk, PutPrice, Raise
+from cellwright.policy import AnswerRefused, Masker, No
+from cellwright.runs.answers import picked, read_typed
+from cellwright.runs.asked import ON_DESK
+from cellwright.tools import Desk, OnDesk
 
-PAUSED: Final = "paused"
-"""The topic of the question a paused run waits at, see `cellwright.agents.steering`, which takes long to load."""
-_ON_DESK: Final = frozenset({APPROVAL, BUDGET})
 _WORDS: Final = {
     "once": "yes, exactly this",
     "run": "yes, until the run ends",
@@ -38,7 +36,7 @@ class Asking:
 
     async def ask(self, found: OpenQuestion) -> bool:
         """Ask until it is answered; whether it was. False at the end of input."""
-        if found.question.topic in _ON_DESK:
+        if found.question.topic in ON_DESK:
             return await self._ask_on_desk(found)
         return await self._ask_plainly(found)
 
@@ -83,42 +81,6 @@ class Asking:
             return True
 
 
-def read_typed(typed: str, offers: Sequence[str]) -> Reply | BudgetReply | None:
-    """The answer of what was typed: a word that is offered, or the beginning of one; None for anything else."""
-    word, _, rest = typed.strip().lower().partition(" ")
-    offered = [each for each in (*offers, "no") if word and each.startswith(word)]
-    match offered, _amount(rest):
-        case (["once" | "run" | "always" as reach], _) if not rest:
-            return Yes(reach=reach)
-        case (["no"], _) if not rest:
-            return No()
-        case (["uncounted"], _) if not rest:
-            return LeaveUncounted()
-        case (["raise"], Decimal() as amount):
-            return Raise(more=amount)
-        case (["price"], Decimal() as amount):
-            return PutPrice(amount=amount)
-        case _:
-            return None
-
-
-def picked(typed: str, choices: Sequence[str]) -> str | None:
-    """The choice that was meant, by its number or in words; any words where there is no choice."""
-    if not choices:
-        return typed or None
-    if typed.isdecimal() and 1 <= int(typed) <= len(choices):
-        return choices[int(typed) - 1]
-    return next((choice for choice in choices if choice.casefold() == typed.casefold()), None)
-
-
-def _amount(text: str) -> Decimal | None:
-    try:
-        amount = Decimal(text)
-    except InvalidOperation:
-        return None
-    return amount if amount.is_finite() and amount > 0 else None
-
-
 # ── what is shown ──
 
 
@@ -137,46 +99,6 @@ def show_plainly(found: OpenQuestion) -> None:
     run_render.say(found.question.text)
     for number, choice in enumerate(found.question.choices, start=1):
         run_render.say(f"  {number}  {choice}")
-
-
-async def tell_open(records: Records, masker: Masker, run: str, found: Sequence[OpenQuestion]) -> list[dict[str, Any]]:
-    """Each open question with the command that answers it, as plain JSON values."""
-    desk = Desk(records, masker=masker)
-    return [await _told(desk, run, each) for each in found]
-
-
-async def _told(desk: Desk, run: str, found: OpenQuestion) -> dict[str, Any]:
-    topic = found.question.topic
-    if topic == PAUSED:
-        answer = f"cellwright runs resume {run}"
-        return {
-            "id": found.id,
-            "topic": topic,
-            "what": found.question.text,
-            "offers": ["resume"],
-            "answer_with": answer,
-        }
-    if topic in _ON_DESK:
-        view = question_view(await desk.show(found.id))
-        words = f"--{view['offers'][0]}" + (" AMOUNT" if view["offers"][0] in {"raise", "price"} else "")
-        answer = f"cellwright approvals answer {found.id} {words} --fingerprint {view['fingerprint']}"
-        return {
-            "id": found.id,
-            "topic": topic,
-            "what": view["what"],
-            "offers": view["offers"],
-            "fingerprint": view["fingerprint"],
-            "answer_with": answer,
-        }
-    choices = list(found.question.choices)
-    answer = f"cellwright questions answer {found.id} ANSWER"
-    return {
-        "id": found.id,
-        "topic": topic,
-        "what": found.question.text,
-        "offers": choices,
-        "answer_with": answer,
-    }
 
 
 def show_told(told: Sequence[dict[str, Any]]) -> None:

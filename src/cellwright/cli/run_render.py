@@ -16,9 +16,9 @@ from rich.text import Text
 from rich.tree import Tree
 
 from cellwright.cli.render import people
-from cellwright.cli.run_picture import MARKS, Picture, elapsed, line_of
 from cellwright.journal import Recorded
 from cellwright.policy.shown import shown, shown_block
+from cellwright.runs.picture import MARKS, Picture, elapsed, line_of
 from cellwright.runs.plan import Plan, Task
 
 _COLOURS = {"planned": "dim", "running": "bold cyan", "done": "green", "failed": "red", "dropped": "dim strike"}

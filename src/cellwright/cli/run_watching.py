@@ -17,16 +17,17 @@ import anyio.to_thread
 
 from cellwright.cli import run_render
 from cellwright.cli.approvals import person_here
-from cellwright.cli.run_outcome import delivery_of
-from cellwright.cli.run_picture import Picture, see
-from cellwright.cli.run_questions import PAUSED, Asking, tell_open
+from cellwright.cli.run_questions import Asking
 from cellwright.cli.run_render import Display
 from cellwright.cli.run_typing import next_line
 from cellwright.errors import CellwrightError, UserError
 from cellwright.journal import OpenQuestion, Records, RunEnded, stream_of
 from cellwright.journal.steering import known_run
 from cellwright.policy import Masker
+from cellwright.runs.asked import PAUSED, tell_open
 from cellwright.runs.delivery import Delivery
+from cellwright.runs.outcome import delivery_of
+from cellwright.runs.picture import Picture, see
 
 _LOOK_SECONDS: Final = 2.0
 _SOON_SECONDS: Final = 0.02

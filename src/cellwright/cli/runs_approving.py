@@ -12,15 +12,16 @@ import anyio
 import typer
 
 from cellwright.cli import render, run_render
-from cellwright.cli.approvals import answer_view, person_here
+from cellwright.cli.approvals import person_here
 from cellwright.cli.journal_place import DatabaseOption, JsonOption, KeyOption, door_masker, open_records
 from cellwright.cli.run_endings import WAITING
 from cellwright.cli.run_names import GoingArgument, find_run
-from cellwright.cli.run_questions import Asking, show_on_desk, show_told, tell_open
+from cellwright.cli.run_questions import Asking, show_on_desk, show_told
 from cellwright.cli.run_typing import ask_line, is_somebody_here
 from cellwright.errors import UserError
 from cellwright.journal import OpenQuestion, Records
 from cellwright.policy import AnswerRefused, Masker, No, Reach, Reply, Yes
+from cellwright.runs.asked import answer_view, tell_open
 from cellwright.tools import APPROVAL, Desk, OnDesk
 
 _REFUSED: Final = 3

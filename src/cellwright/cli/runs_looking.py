@@ -12,12 +12,14 @@ from cellwright.cli import render, run_render, runs_views
 from cellwright.cli.journal_place import DatabaseOption, JsonOption, KeyOption, door_masker, journal_place, open_records
 from cellwright.cli.run_door import somebody_at_work
 from cellwright.cli.run_endings import finish, hand_over
-from cellwright.cli.run_names import RUN, RunArgument, find_run, newest_first
-from cellwright.cli.run_outcome import check_is_run, read_picture
+from cellwright.cli.run_names import RunArgument, find_run
 from cellwright.cli.run_questions import show_told
 from cellwright.cli.run_typing import is_somebody_here
 from cellwright.cli.run_watching import Outcome, Watching
 from cellwright.runs.delivery import parse_delivery
+from cellwright.runs.finding import RUN, check_is_run, newest_first
+from cellwright.runs.outcome import read_picture
+from cellwright.runs.views import run_line, run_view
 
 _NEWEST: Final = 20
 
@@ -65,13 +67,13 @@ async def _list(show_all: bool, database: str | None, key: Path | None) -> list[
     async with open_records(database, key) as records:
         runs = await newest_first(records, [each for each in await records.runs() if each.name == RUN])
         some = [each for number, each in enumerate(runs) if show_all or number < _NEWEST or each.is_going]
-        return [runs_views.run_line(each, await read_picture(records, each.run)) for each in some]
+        return [run_line(each, await read_picture(records, each.run)) for each in some]
 
 
 async def _show(run: str, database: str | None, key: Path | None) -> dict[str, Any]:
     masker = door_masker()
     async with open_records(database, key, masker) as records:
-        return await runs_views.run_view(records, masker, await find_run(records, run))
+        return await run_view(records, masker, await find_run(records, run))
 
 
 async def _watch(run: str, as_json: bool, database: str | None, key: Path | None) -> tuple[Outcome, str, bool]:

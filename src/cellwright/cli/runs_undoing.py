@@ -13,8 +13,8 @@ import typer
 from cellwright.cli import render, run_render
 from cellwright.cli.journal_place import JsonOption, open_records
 from cellwright.cli.run_names import RunArgument, find_run
-from cellwright.cli.run_outcome import check_is_run
 from cellwright.errors import UserError
+from cellwright.runs.finding import check_is_run
 from cellwright.runs.telling import read_view
 from cellwright.settings import Settings
 

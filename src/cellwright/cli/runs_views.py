@@ -1,8 +1,7 @@
-"""Runs as plain JSON values, and how those look: one line of many, and everything about one."""
+"""How runs look: one line of many, and everything about one."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,71 +10,14 @@ from rich.table import Table
 from rich.text import Text
 
 from cellwright.cli import render
-from cellwright.cli.run_outcome import check_is_run, delivery_of, read_picture
-from cellwright.cli.run_picture import Picture, elapsed
-from cellwright.cli.run_questions import PAUSED, tell_open
 from cellwright.cli.run_render import plan_tree
-from cellwright.journal import Records, RunStatus
-from cellwright.policy import Masker
 from cellwright.policy.shown import shown
-from cellwright.runs.delivery import delivery_json
+from cellwright.runs.picture import elapsed
 from cellwright.runs.plan import Plan, parse_plan
-from cellwright.runs.telling import view_json
 
 _data = Console(highlight=False)
 _COLOURS = {"done": "green", "partial": "yellow", "failed": "red", "refused": "red", "stopped": "yellow"}
 _MARKED = {"waiting": "bold yellow", "paused": "yellow"}
-
-
-def run_line(status: RunStatus, picture: Picture) -> dict[str, Any]:
-    """One run of many."""
-    goal, delivery = picture.view.goal, delivery_of(status.standing, picture)
-    began_ms = picture.began_ms or status.created_ms
-    end_ms = picture.last_ms if delivery is not None else int(time.time() * 1000)
-    return {
-        "run": status.run,
-        "status": _status(status, picture),
-        "standing": status.standing,
-        "stage": picture.view.stage,
-        "goal": "" if goal is None else goal.words,
-        "notebook": "" if goal is None else goal.notebook,
-        "person": "" if goal is None else goal.person,
-        "microdollars": picture.view.microdollars,
-        "unpriced_tokens": picture.unpriced_tokens,
-        "began_ms": began_ms,
-        "seconds": max(0.0, (end_ms - began_ms) / 1000),
-        "questions": len(status.questions),
-    }
-
-
-def _status(status: RunStatus, picture: Picture) -> str:
-    """In one word, for whoever looks at many."""
-    delivery = delivery_of(status.standing, picture)
-    if delivery is not None:
-        return delivery.status
-    if status.questions:
-        return "paused" if all(each.question.topic == PAUSED for each in status.questions) else "waiting"
-    return picture.view.stage
-
-
-async def run_view(records: Records, masker: Masker, run: str) -> dict[str, Any]:
-    """Everything about one run."""
-    status = await records.status(run)
-    check_is_run(run, status.name)
-    picture = await read_picture(records, run)
-    delivery = delivery_of(status.standing, picture)
-    return {
-        **run_line(status, picture),
-        **view_json(picture.view),
-        "questions": await tell_open(records, masker, run, status.questions),
-        "steps": len(status.steps),
-        "agents": [each.workflow for each in status.children],
-        "cost": picture.cost,
-        "delivery": None if delivery is None else delivery_json(delivery),
-    }
-
-
-# ── how it looks ──
 
 
 def runs_table(found: Sequence[Mapping[str, Any]]) -> None:

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, assert_never
 
 from cellwright.agents import steering
 from cellwright.errors import UserError
-from cellwright.journal import Fact, Recorded, Records
+from cellwright.journal import Fact, Recorded, Records, stream_of
 from cellwright.policy import Person
 from cellwright.runs.plan import ChangeTask, DropTask, PlanEdit, edit_json, edited, parse_edit
-from cellwright.runs.telling import told_plan
+from cellwright.runs.telling import goal_told, read_view, told_plan
 
 _GOAL: Final = "run-goal"
 _PLAN: Final = "run-plan"
@@ -71,6 +71,10 @@ async def change_goal(records: Records, run: str, words: str, person: Person) ->
     if not words.strip() or len(words) > LONGEST_GOAL:
         raise UserError(f"A goal has 1 to {LONGEST_GOAL:,} characters.", hint="Put longer texts in a file.")
     order = await records.log.append(_stream(run), Fact(topic=_GOAL, subject=person.name, text=words))
+    goal = (await read_view(records.log.read_all, run)).goal
+    if goal is not None:
+        # For whoever watches: the run itself goes by its orders.
+        await records.log.append(stream_of(run), goal_told(replace(goal, words=words)))
     # Whoever is at work hands over what there is, so that the new goal is planned for now and not after the old one.
     await steering.hand_over(records.log, run, person, "The goal was changed.", order=order)
 

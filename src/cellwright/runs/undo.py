@@ -1,7 +1,7 @@
 """Taking back what a run did to its notebook, cell by cell, on the file alone: no kernel is needed.
 
-What a person changed since stays theirs, and is said. For a run that is not at work: the desk of one at work has the
-notebook open, and would remember differently.
+What a person changed since stays theirs, and is said. The notebook of a run at work is open at its desk, which would
+remember differently: there it is undone at the desk.
 """
 
 from __future__ import annotations
@@ -9,27 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import anyio.to_thread
 
-from cellwright.errors import Unavailable, UserError
+from cellwright.errors import UserError
 from cellwright.ids import CellId
-from cellwright.notebook import (
-    DEFAULT_NAME,
-    Cell,
-    Document,
-    EditRefused,
-    SaveConflict,
-    apply_edits,
-    read,
-    save,
-)
-from cellwright.tools.cell_changes import Change, with_known_ids
-from cellwright.tools.desk_memory import Memory, Turn, read_memory, turn_between, undoing, was_saved, write_memory
-
-_SAVES: Final = 5
-"""How often it is tried while somebody else keeps saving the file."""
+from cellwright.notebook import DEFAULT_NAME, Cell, Document, EditRefused, apply_edits
+from cellwright.runs.amending import amend_file, remembering
+from cellwright.tools.cell_changes import Change
+from cellwright.tools.desk_memory import Amended, Memory, Turn, read_memory, turn_between, undoing
+from cellwright.tools.notebook_desk import NotebookDesk
 
 
 class Attribution(NamedTuple):
@@ -86,7 +76,7 @@ UndoOutcome = Undone | NothingToUndo | UndoRefused
 def turns_of(memory: Path) -> tuple[UndoableTurn, ...]:
     """Every change the run's agents made, oldest first; none where nothing is remembered. Blocking."""
     known = read_memory(memory)
-    return tuple(_told(turn) for turn in _numbered(known)) if known else ()
+    return tuple(_told(turn) for turn in numbered_turns(known)) if known else ()
 
 
 def attribution(memory: Path) -> dict[CellId, Attribution]:
@@ -96,7 +86,7 @@ def attribution(memory: Path) -> dict[CellId, Attribution]:
         return {}
     now = {cell.id: cell for cell in known.cells}
     found: dict[CellId, Attribution] = {}
-    for turn in _numbered(known):
+    for turn in numbered_turns(known):
         for change in turn.turn.changes if not turn.is_undone else ():
             cell = now.get(change.id)
             found.pop(change.id, None)
@@ -111,7 +101,17 @@ async def undo_run(notebook: Path, memory: Path, *, step: int | None = None) -> 
     Raises `UserError` for a notebook that cannot be read or a step that never was, `Unavailable` if the file changes
     faster than it can be saved. A second time it says that nothing is left.
     """
-    return await anyio.to_thread.run_sync(_undo, notebook, memory, step)
+    nothing = NothingToUndo(why="Nothing is remembered of what this run did to a notebook.")
+
+    def work() -> UndoOutcome:
+        return amend_file(notebook, memory, lambda known, found: undo_plan(known, found, step), nothing)
+
+    return await anyio.to_thread.run_sync(work)
+
+
+async def undo_at_desk(desk: NotebookDesk, *, step: int | None = None) -> UndoOutcome:
+    """The same for a run at work, at the desk that has its notebook open."""
+    return await desk.amend(lambda known, found: undo_plan(known, found, step))
 
 
 def agent_of(key: str) -> str:
@@ -123,15 +123,17 @@ def agent_of(key: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Numbered:
+class NumberedTurn:
+    """A turn under the number it is known by."""
+
     number: int
     turn: Turn
     is_undone: bool
 
 
-def _numbered(memory: Memory) -> list[_Numbered]:
+def numbered_turns(memory: Memory) -> list[NumberedTurn]:
     """The turns that were not themselves an undo, with their numbers and whether they still stand."""
-    found: list[_Numbered] = []
+    found: list[NumberedTurn] = []
     standing: list[int] = []
     for turn in memory.turns:
         if turn.is_undo:
@@ -140,11 +142,12 @@ def _numbered(memory: Memory) -> list[_Numbered]:
                 found[at] = replace(found[at], is_undone=True)
         else:
             standing.append(len(found))
-            found.append(_Numbered(number=len(found) + 1, turn=turn, is_undone=False))
+            number = memory.forgotten + len(found) + 1
+            found.append(NumberedTurn(number=number, turn=turn, is_undone=False))
     return found
 
 
-def _told(turn: _Numbered) -> UndoableTurn:
+def _told(turn: NumberedTurn) -> UndoableTurn:
     return UndoableTurn(
         number=turn.number,
         agent=agent_of(turn.turn.key),
@@ -157,16 +160,17 @@ def _told(turn: _Numbered) -> UndoableTurn:
 def _did(change: Change) -> str:
     match change.before, change.after:
         case None, _:
-            return f"added {_label(change.after)}"
+            return f"added {label(change.after)}"
         case _, None:
-            return f"removed {_label(change.before)}"
+            return f"removed {label(change.before)}"
         case before, after if before.code == after.code:
-            return f"renamed {_label(after)}" if before.name != after.name else f"configured {_label(after)}"
+            return f"renamed {label(after)}" if before.name != after.name else f"configured {label(after)}"
         case _:
-            return f"changed {_label(change.after)}"
+            return f"changed {label(change.after)}"
 
 
-def _label(cell: Cell | None) -> str:
+def label(cell: Cell | None) -> str:
+    """What a person may know the cell by."""
     assert cell is not None
     if cell.name != DEFAULT_NAME:
         return cell.name
@@ -177,55 +181,25 @@ def _label(cell: Cell | None) -> str:
 # ── undoing them ──
 
 
-def _undo(notebook: Path, memory: Path, step: int | None) -> UndoOutcome:
-    known = read_memory(memory)
-    if known is None:
-        return NothingToUndo(why="Nothing is remembered of what this run did to a notebook.")
-    for _ in range(_SAVES):
-        file = read(notebook)
-        settled, found = _as_it_is(known, file.document)
-        chosen = _chosen(settled, step)
-        if isinstance(chosen, NothingToUndo):
-            return chosen
-        plan = _plan(settled, found, chosen)
-        if isinstance(plan, UndoRefused):
-            return plan
-        if not isinstance(save(replace(file, document=found), plan.document), SaveConflict):
-            # The file first: if this process ends here, the next undo finds the cells as they were, and only remembers.
-            write_memory(memory, plan.memory)
-            return plan.undone
-    raise Unavailable("The notebook's file changes faster than it can be saved.", hint="Try again.")
+def undo_plan(memory: Memory, current: Document, step: int | None) -> Amended[UndoOutcome] | UndoOutcome:
+    """What undoing everything, or one change, makes of the notebook as it is. Raises `UserError`."""
+    chosen = _chosen(memory, step)
+    return chosen if isinstance(chosen, NothingToUndo) else _plan(memory, current, chosen)
 
 
-def _as_it_is(known: Memory, fresh: Document) -> tuple[Memory, Document]:
-    """What is remembered, with a turn that a crash left pending settled, and the file's cells under their known ids."""
-    pending = known.pending
-    is_done = pending is not None and was_saved(pending, fresh)
-    base = known.document_after(pending) if pending is not None and is_done else known.document
-    settled = known.with_turn(pending) if pending is not None and is_done else known.without_pending()
-    return settled, with_known_ids(base, fresh)
-
-
-def _chosen(memory: Memory, step: int | None) -> list[_Numbered] | NothingToUndo:
-    turns = _numbered(memory)
+def _chosen(memory: Memory, step: int | None) -> list[NumberedTurn] | NothingToUndo:
+    turns = numbered_turns(memory)
     if step is None:
         standing = [turn for turn in reversed(turns) if not turn.is_undone]
         return standing or NothingToUndo(why="Everything was undone already." if turns else "The run changed no cells.")
-    if not 1 <= step <= len(turns):
-        hint = f"It made the changes 1 to {len(turns)}." if turns else "It made no changes."
+    turn = next((turn for turn in turns if turn.number == step), None)
+    if turn is None:
+        hint = f"It made the changes {turns[0].number} to {turns[-1].number}." if turns else "It made no changes."
         raise UserError(f"The run has no change {step}.", hint=hint)
-    turn = turns[step - 1]
     return NothingToUndo(why=f"Change {step} was undone already.") if turn.is_undone else [turn]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Plan:
-    document: Document
-    memory: Memory
-    undone: Undone
-
-
-def _plan(memory: Memory, current: Document, chosen: Sequence[_Numbered]) -> _Plan | UndoRefused:
+def _plan(memory: Memory, current: Document, chosen: Sequence[NumberedTurn]) -> Amended[Undone] | UndoRefused:
     document, kept = current, dict[CellId, Change]()
     back: dict[CellId, Change] = {}
     for turn in chosen:
@@ -234,18 +208,19 @@ def _plan(memory: Memory, current: Document, chosen: Sequence[_Numbered]) -> _Pl
         if isinstance(after, EditRefused):
             return UndoRefused(why=f"Change {turn.number} cannot be undone: {after.message}")
         left = {change.id for change in steps.kept}
-        kept |= {change.id: change for change in steps.kept if not _is_back(change, document)}
+        kept |= {change.id: change for change in steps.kept if not is_back(change, document)}
         back |= {change.id: change for change in turn.turn.changes if change.id not in left}
         document = after
     changed = _differing(current, document, back)
     later = _later_turns(memory, chosen)
-    told = tuple(_why_kept(change, current, later) for cell, change in kept.items() if cell not in changed)
+    told = tuple(why_kept(change, current, later) for cell, change in kept.items() if cell not in changed)
     numbers = tuple(turn.number for turn in chosen)
     undone = Undone(turns=numbers, cells=tuple(_undid(change) for change in changed.values()), kept=told)
-    return _Plan(document=document, memory=_remembering(memory, chosen, current, document), undone=undone)
+    remembered = _remembering(memory, chosen, current, document)
+    return Amended(document=document, memory=remembered, outcome=undone)
 
 
-def _is_back(change: Change, document: Document) -> bool:
+def is_back(change: Change, document: Document) -> bool:
     """Whether the cell is as it was before the turn already."""
     now = document.find(change.id)
     if now is None or change.before is None:
@@ -268,33 +243,34 @@ def _differing(before: Document, after: Document, back: dict[CellId, Change]) ->
 def _undid(change: Change) -> str:
     match change.before, change.after:
         case None, _:
-            return f"brought back {_label(change.after)}"
+            return f"brought back {label(change.after)}"
         case _, None:
-            return f"removed {_label(change.before)}"
+            return f"removed {label(change.before)}"
         case _:
-            return f"restored {_label(change.after)}"
+            return f"restored {label(change.after)}"
 
 
-def _later_turns(memory: Memory, chosen: Sequence[_Numbered]) -> list[_Numbered]:
+def _later_turns(memory: Memory, chosen: Sequence[NumberedTurn]) -> list[NumberedTurn]:
     numbers = {turn.number for turn in chosen}
-    return [turn for turn in _numbered(memory) if not turn.is_undone and turn.number not in numbers]
+    return [turn for turn in numbered_turns(memory) if not turn.is_undone and turn.number not in numbers]
 
 
-def _why_kept(change: Change, current: Document, later: Iterable[_Numbered]) -> str:
+def why_kept(change: Change, current: Document, later: Iterable[NumberedTurn]) -> str:
+    """Who changed the cell since, in words."""
     now = current.find(change.id)
     for turn in later:
         for other in turn.turn.changes:
             is_as_left = now is not None and other.after is not None and now.has_same_content(other.after)
             if other.id == change.id and (is_as_left or (now is None and other.after is None)):
-                return f"{_label(now or change.after or change.before)}: change {turn.number} of this run came later"
+                return f"{label(now or change.after or change.before)}: change {turn.number} of this run came later"
     if now is None:
-        return f"{_label(change.after or change.before)}: somebody removed it since"
-    return f"{_label(now)}: somebody changed it since"
+        return f"{label(change.after or change.before)}: somebody removed it since"
+    return f"{label(now)}: somebody changed it since"
 
 
-def _remembering(memory: Memory, chosen: Sequence[_Numbered], before: Document, after: Document) -> Memory:
+def _remembering(memory: Memory, chosen: Sequence[NumberedTurn], before: Document, after: Document) -> Memory:
     """Each turn that was undone is followed by one that undid it: so the desk counts, and the numbers stay."""
-    numbers, number = {turn.number for turn in chosen}, 0
+    numbers, number = {turn.number for turn in chosen}, memory.forgotten
     turns: list[Turn] = []
     for turn in memory.turns:
         turns.append(turn)
@@ -302,6 +278,4 @@ def _remembering(memory: Memory, chosen: Sequence[_Numbered], before: Document, 
         if number in numbers and not turn.is_undo:
             nothing = turn_between(f"{turn.key}/undone-{number}", after, after, ())
             turns.append(replace(nothing, is_undo=True))
-    same = {cell.id for cell in after.cells if (old := before.find(cell.id)) and old.code == cell.code}
-    remembered = memory.of(after, tuple(cell for cell in memory.ran if cell in same))
-    return replace(remembered, turns=tuple(turns))
+    return replace(remembering(memory, before, after), turns=tuple(turns))

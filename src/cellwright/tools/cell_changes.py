@@ -77,7 +77,7 @@ def with_known_ids(known: Document, fresh: Document) -> Document:
     pairs = _pairs(known.cells, fresh.cells)
     taken = {cell.id for cell in known.cells} | set(known.retired)
     order = [pairs[cell.id].id for cell in fresh.cells if cell.id in pairs]
-    unmoved = _longest_run([cell.id for cell in known.cells], order)
+    unmoved = still_in_order([cell.id for cell in known.cells], order)
     ids: dict[CellId, Cell] = {}
     for cell in fresh.cells:
         old = pairs.get(cell.id)
@@ -138,7 +138,8 @@ def _is_similar(old: Cell, new: Cell) -> bool:
     return difflib.SequenceMatcher(None, *texts, False).ratio() >= _SIMILAR
 
 
-def _longest_run(old: Sequence[CellId], new: Sequence[CellId]) -> set[CellId]:
+def still_in_order(old: Sequence[CellId], new: Sequence[CellId]) -> set[CellId]:
+    """The cells that nobody moved: those whose order is the same on both sides."""
     blocks = difflib.SequenceMatcher(None, old, new, False).get_matching_blocks()
     return {old[block.a + offset] for block in blocks for offset in range(block.size)}
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -15,6 +16,8 @@ from cellwright.notebook.atomic import write_atomically
 from cellwright.tools.cell_changes import Change, changes_between, place_in
 
 _TURNS: Final = 100
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +46,8 @@ class Memory:
     """Cells whose results the kernel held."""
     turns: tuple[Turn, ...] = ()
     """Oldest first, undoing ones included."""
+    forgotten: int = 0
+    """Turns before those that are no longer remembered, undoing ones not included."""
     pending: Turn | None = None
     """Begun, and not known to be saved."""
     is_unsaved: bool = False
@@ -59,7 +64,9 @@ class Memory:
 
     def with_turn(self, turn: Turn) -> Memory:
         """The turn is done."""
-        return replace(self, turns=(*self.turns, turn)[-_TURNS:], pending=None, is_unsaved=False)
+        turns = (*self.turns, turn)
+        forgotten = self.forgotten + sum(not old.is_undo for old in turns[:-_TURNS])
+        return replace(self, turns=turns[-_TURNS:], forgotten=forgotten, pending=None, is_unsaved=False)
 
     def without_pending(self) -> Memory:
         """What was begun did not happen."""
@@ -86,6 +93,19 @@ class Memory:
     def find(self, key: str) -> Turn | None:
         """The turn of this call, if it was done."""
         return next((turn for turn in self.turns if turn.key == key), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Amended(Generic[T_co]):
+    """What a person's change makes of the notebook and of what is remembered."""
+
+    document: Document
+    memory: Memory
+    outcome: T_co
+
+
+Amend = Callable[[Memory, Document], Amended[T] | T]
+"""A change by a person, from the notebook as it is when it is their turn; an outcome alone changes nothing."""
 
 
 def renamed(memory: Memory, run: str, other: str) -> Memory:

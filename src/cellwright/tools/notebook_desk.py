@@ -6,11 +6,12 @@ told. After kill -9 the desk finds its cells in the file again, under the same i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -28,15 +29,31 @@ from cellwright.notebook import (
     SaveConflict,
     apply_edits,
     clip,
+    restore_edits,
 )
 from cellwright.notebook.document import SETUP_NAME
 from cellwright.notebook.marimo_file import new_cell_id
 from cellwright.tools.cell_changes import Change, changes_between, merge, with_known_ids
-from cellwright.tools.desk_memory import Memory, Turn, read_memory, turn_between, undoing, was_saved, write_memory
+from cellwright.tools.desk_memory import (
+    Amend,
+    Amended,
+    Memory,
+    Turn,
+    read_memory,
+    turn_between,
+    undoing,
+    was_saved,
+    write_memory,
+)
 
 _TOLD_TOKENS: Final = 400
 _SAVES: Final = 5
 """How often a save is tried while somebody else keeps saving, too."""
+_PERSON_WAITS_SECONDS: Final = 20
+"""So long a person's change waits for its turn."""
+_DETACH_SECONDS: Final = 0.5
+"""So long it waits for what it lets run; the rest runs on."""
+T = TypeVar("T")
 
 MakeEdits = Callable[[Document], Sequence[Edit]]
 """From the document as it is when it is the call's turn."""
@@ -88,6 +105,7 @@ class NotebookDesk:
         """The document as the agent may know it."""
         self._news: list[str] = []
         self._turn = anyio.Lock()
+        self._is_closed = False
 
     @classmethod
     async def open(cls, notebook: OpenNotebook, memory: Path, *, reached: Reached = _go_on) -> NotebookDesk:
@@ -180,6 +198,59 @@ class NotebookDesk:
             self._seen = self.notebook.document
             await self._save()
             await self._remember()
+
+    async def amend(self, plan: Amend[T]) -> T:
+        """A person's change, between two calls: made, saved and remembered, but no turn of an agent. Then it runs.
+
+        Raises `Unavailable` if a call takes too long to wait for, or the notebook was closed meanwhile.
+        """
+        async with self._persons_turn():
+            await self._sync()
+            amended = plan(self._memory, self.notebook.document)
+            if not isinstance(amended, Amended):
+                return amended
+            before = self.notebook.document
+            edits = restore_edits(before, amended.document)
+            observation = await self.notebook.apply(edits, run="none") if edits else Observation()
+            if observation.refused is not None:
+                raise Unavailable(observation.refused.message, hint="The notebook was changed meanwhile. Try again.")
+            self._memory = replace(self._memory, turns=amended.memory.turns)
+            self._seen = self.notebook.document
+            await self._save()
+            await self._remember()
+            changed = changes_between(before, self.notebook.document)
+            await self._run_after(changed, observation.stale)
+            return amended.outcome
+
+    async def close(self) -> None:
+        """Nobody changes the notebook here any more; whoever is at it comes to their end first."""
+        async with self._turn:
+            self._is_closed = True
+
+    @asynccontextmanager
+    async def _persons_turn(self) -> AsyncGenerator[None]:
+        with anyio.move_on_after(_PERSON_WAITS_SECONDS) as waiting:
+            await self._turn.acquire()
+        if waiting.cancelled_caught:
+            raise Unavailable("The agent's cells are still running.", hint="Try again in a moment, or stop them first.")
+        try:
+            if self._is_closed:
+                raise Unavailable("The run has let go of its notebook this moment.", hint="Try again.")
+            yield
+        finally:
+            self._turn.release()
+
+    async def _run_after(self, changes: Sequence[Change], stale: Collection[CellId]) -> None:
+        """What a person's change made stale and had run before, and the cells that are other ones now."""
+        had_run = [cell for cell in stale if cell in self.notebook.outcomes]
+        cells = dict.fromkeys([change.id for change in changes if change.after is not None] + had_run)
+        if cells:
+            await self.notebook.run([*cells], detach_after=_DETACH_SECONDS)
+
+    @property
+    def memory(self) -> Memory:
+        """What it remembers of the notebook and of every turn."""
+        return self._memory
 
     def last_turn(self) -> Turn | None:
         """What `undo` would undo."""

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from cellwright.cli.run_names import RUN
-from cellwright.cli.run_picture import Picture, see
-from cellwright.errors import UserError
 from cellwright.journal import Records, Standing, stream_of
 from cellwright.runs.delivery import Delivery, Status
+from cellwright.runs.picture import Picture, see
 
 
 async def read_picture(records: Records, run: str) -> Picture:
@@ -15,12 +13,6 @@ async def read_picture(records: Records, run: str) -> Picture:
     async for recorded in records.log.read_all(stream_of(run)):
         picture = see(picture, recorded)
     return picture
-
-
-def check_is_run(run: str, workflow: str) -> None:
-    """Raises `UserError` for a workflow that turns no goal into a notebook."""
-    if workflow != RUN:
-        raise UserError(f"{run!r} is a workflow {workflow!r}, not a run.", hint=f"See `cellwright journal show {run}`.")
 
 
 def delivery_of(standing: Standing, picture: Picture) -> Delivery | None:
