@@ -94,6 +94,8 @@ BOMBS = {
     "tasks": "import asyncio\nasync def f(): await asyncio.gather(f(), f())\nawait f()",
     "arguments": "await look('a' * 10**7)",
     "a value": "'a' * 10**7",
+    "a value in many places": "x = []\nfor i in range(26): x = [x, x]\nx",
+    "an argument in many places": "x = []\nfor i in range(26): x = [x, x]\nawait look(x)",
     "nested source": "(" * 50000 + ")" * 50000,
     "a long sum": "+".join(["1"] * 50000),
     "nested lists in source": "[" * 3000 + "]" * 3000,

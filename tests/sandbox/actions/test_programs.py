@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import anyio
+import anyio.lowlevel
 import pytest
 from inline_snapshot import snapshot
 
@@ -190,3 +192,36 @@ async def test_a_result_that_is_no_json_is_raised_in_the_program(studio: Studio,
 async def test_a_failures_odd_characters_are_replaced(studio: Studio) -> None:
     step = await studio.run("await look('a')", lambda _: Failure(message="no \udcff"))
     assert step == Failed(kind="error", type="RuntimeError", message="no ?", line=1)
+
+
+async def test_others_get_their_turn_while_one_program_follows_the_other(worker: ActionWorker) -> None:
+    turns = programs = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            await anyio.lowlevel.checkpoint()
+            turns += 1
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(others)
+        await anyio.lowlevel.checkpoint()
+        before = turns
+        while turns < before + 3 and programs < 5_000:
+            await worker.start("1", tools=(), is_checked=False)
+            programs += 1
+        tasks.cancel_scope.cancel()
+    assert programs < 5_000
+
+
+async def test_a_call_made_while_another_is_open_is_asked_together_with_it(worker: ActionWorker) -> None:
+    run = await worker.start(
+        "import asyncio\nfirst = look('a')\nsecond = await look('b')\n[await first, second]", tools=TOOLS
+    )
+    answered: dict[int, Any] = {}
+    while isinstance(run.step, Paused):
+        calls = {call.id: call.arguments["cell"] for call in run.step.calls}
+        answered |= calls
+        await run.resume(calls)
+    assert run.step == Finished(value=["a", "b"], output="")
+    assert answered == {0: "a", 1: "b"}

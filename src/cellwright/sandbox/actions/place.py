@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.metadata
-import importlib.util
 import os
 import socket
 import sys
@@ -84,21 +83,19 @@ def cage_spec(nowhere: Path, tier: Tier, limits: Limits) -> CageSpec:
 def command() -> list[str]:
     """What is executed in it: the interpreter Cellwright was made for, without its packages."""
     python = str(getattr(sys, "_base_executable", sys.executable))
-    client, _, monty = _packages()
-    return [python, "-I", "-S", "-B", str(_INSIDE / "__main__.py"), str(client.parent), str(monty)]
+    monty, version = _monty()
+    return [python, "-I", "-S", "-B", str(_INSIDE / "__main__.py"), str(monty), version]
 
 
 def _software() -> tuple[str, ...]:
-    return (sys.base_prefix, str(_INSIDE), *(str(path) for path in _packages()))
+    return (sys.base_prefix, str(_INSIDE), str(_monty()[0]))
 
 
 @cache
-def _packages() -> tuple[Path, Path, Path]:
-    """Monty's Python side, the one module it imports, and its binary. Found without importing: that is for the cage."""
-    client = importlib.util.find_spec("pydantic_monty")
-    extensions = importlib.util.find_spec("typing_extensions")
+def _monty() -> tuple[Path, str]:
+    """Monty's binary and its version. Nothing of it is imported: it runs in the cage."""
     files = importlib.metadata.files("pydantic-monty-runtime") or []
     binary = next((Path(str(file.locate())).resolve() for file in files if file.name == "monty"), None)
-    if client is None or client.origin is None or extensions is None or extensions.origin is None or binary is None:
+    if binary is None:
         raise Unavailable("Monty is not installed.", hint="Install Cellwright again: it is one of its packages.")
-    return Path(client.origin).parent, Path(extensions.origin), binary
+    return binary, importlib.metadata.version("pydantic-monty-runtime")

@@ -43,6 +43,7 @@ _MOST_RESULTS_BYTES = 64 << 20
 """Of all answers to one pause together."""
 _MOST_MESSAGE_CHARACTERS = 2000
 _OUTPUT_SLACK_BYTES = 16
+_USUAL_LIMITS = ProgramLimits()
 
 
 class ActionWorker:
@@ -90,7 +91,7 @@ class ActionWorker:
         Checked means that calls which do not fit their tools are told before anything ran, for some 40 ms.
         """
         contract = self._contract_for(tools)
-        limits = limits or ProgramLimits()
+        limits = limits or _USUAL_LIMITS
         run = ProgramRun(await self._ready(), self._next_number(), contract, limits)
         size = len(program.encode("utf-8", "replace"))
         if size > limits.program_bytes:
@@ -110,7 +111,7 @@ class ActionWorker:
         is refused: the step is `Failed` then.
         """
         contract = self._contract_for(tools)
-        run = ProgramRun(await self._ready(), self._next_number(), contract, limits or ProgramLimits(), state)
+        run = ProgramRun(await self._ready(), self._next_number(), contract, limits or _USUAL_LIMITS, state)
         await run.begin(_load(state))
         return run
 
@@ -188,7 +189,9 @@ class ProgramRun:
     async def _take(self, request: dict[str, Any]) -> Step:
         seconds = self._limits.seconds + self._limits.sleep_seconds + _GRACE_SECONDS
         try:
-            answer = await self._conversation.ask({**request, "run": self._number}, seconds=seconds)
+            # Checking types takes long enough to let others run meanwhile.
+            is_brief = not request.get("stubs")
+            answer = await self._conversation.ask({**request, "run": self._number}, seconds=seconds, is_brief=is_brief)
             self.step = self._read(answer)
         except wire.BadFrame as error:
             self._conversation.condemn(f"it broke the protocol: {error}")

@@ -1,4 +1,4 @@
-"""`python -I -S __main__.py SITE_PACKAGES MONTY`: programs for whoever holds the other end of descriptor 3."""
+"""`python -I -S __main__.py MONTY VERSION`: programs for whoever holds the other end of descriptor 3."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import sys
 from importlib import import_module
 
 
-def main(site_packages: str, monty: str) -> None:
+def main(monty: str, version: str) -> None:
     """Answer until the host is gone."""
     home = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120 (starts sooner)
-    sys.path[:0] = [home, site_packages]
-    import_module("inside.loop").serve(3, monty)
+    sys.path[:0] = [home]
+    import_module("inside.loop").serve(3, monty, version)
 
 
 if __name__ == "__main__":

@@ -6,34 +6,31 @@ import base64
 import os
 import signal
 import socket
-from contextlib import suppress
 from typing import Any
 
-from pydantic_monty import Monty, MontyError, __version__
-
 from . import frames
-from .program import Outcome, Program
+from .interpreter import Interpreters
+from .program import Outcome, Program, configuration
 
-_REQUEST_SECONDS = 600.0
-"""The last backstop; a program's own limit ends it long before."""
 _MOST_LIVE = 16
 """Programs that wait here with their interpreter; the host has the state of all others."""
 
 
-def serve(descriptor: int, monty: str) -> None:
+def serve(descriptor: int, monty: str, version: str) -> None:
     """Answer the host on this descriptor."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     connection = socket.socket(fileno=descriptor)
     connection.setblocking(True)
-    with Monty(
-        binary_path=monty, min_processes=1, max_processes=_MOST_LIVE + 1, request_timeout=_REQUEST_SECONDS
-    ) as pool:
-        frames.write(connection, {"type": "ready", "request": 0, "version": __version__})
-        programs = Programs(pool)
-        while (request := frames.read(connection)) is not None:
-            outcome = programs.answer(request)
-            frames.write(connection, {**outcome, "request": request["request"]})
-            programs.clear_up()
+    line = frames.Line(connection)
+    interpreters = Interpreters(monty)
+    first = configuration(version)
+    interpreters.give_back(interpreters.take(first), first)
+    line.write({"type": "ready", "request": 0, "version": version})
+    programs = Programs(interpreters, version)
+    while (request := line.read()) is not None:
+        outcome = programs.answer(request)
+        line.write({**outcome, "request": request["request"]})
+        programs.clear_up()
     # The interpreters are children of this process and end with the cage.
     os._exit(0)
 
@@ -41,8 +38,9 @@ def serve(descriptor: int, monty: str) -> None:
 class Programs:
     """The programs that are running or paused here."""
 
-    def __init__(self, pool: Monty) -> None:
-        self._pool = pool
+    def __init__(self, interpreters: Interpreters, version: str) -> None:
+        self._interpreters = interpreters
+        self._version = version
         self._live: dict[int, Program] = {}
         self._ended: list[Program] = []
 
@@ -53,6 +51,8 @@ class Programs:
             outcome = self._carry_out(request, number)
         except Exception as error:  # noqa: BLE001 (the guest loop: a defect of ours must not end other programs)
             outcome = _broken(error)
+            if (program := self._live.pop(number, None)) is not None:
+                program.abandon()
         if outcome["type"] != "paused" and (program := self._live.pop(number, None)) is not None:
             self._ended.append(program)
         return outcome
@@ -60,9 +60,7 @@ class Programs:
     def clear_up(self) -> None:
         """Give back what ended programs held; nobody waits for that any more."""
         while self._ended:
-            # One that crashed has nothing to give back.
-            with suppress(MontyError):
-                self._ended.pop().close()
+            self._ended.pop().close()
 
     def _carry_out(self, request: dict[str, Any], number: int) -> Outcome:
         match request["do"]:
@@ -80,7 +78,8 @@ class Programs:
     def _new(self, request: dict[str, Any], number: int) -> Program:
         if len(self._live) >= _MOST_LIVE:
             self._live.pop(next(iter(self._live))).close()
-        program = self._live[number] = Program(self._pool, request["tools"], request["limits"])
+        program = Program(self._interpreters, self._version, request["tools"], request["limits"])
+        self._live[number] = program
         return program
 
 

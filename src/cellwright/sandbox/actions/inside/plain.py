@@ -9,7 +9,10 @@ import pathlib
 from collections.abc import Callable
 from typing import Any, cast
 
+from .values import Instance, Odd
+
 DEEPEST = 32
+MOST = 100_000
 _LARGEST = 1 << 63
 
 Otherwise = Callable[[object, str], Any]
@@ -27,42 +30,50 @@ def refuse(value: object, why: str) -> Any:
 
 def describe(value: object, why: str) -> Any:
     """For a program's result: text is better than nothing."""
-    return repr(value)[:1000] if isinstance(value, int | float | bytes) else f"<{type(value).__name__}: {why}>"
+    return repr(value)[:1000] if isinstance(value, int | float | bytes) else f"<{_kind(value)}: {why}>"
 
 
-def plain(value: Any, otherwise: Otherwise, depth: int = 0) -> Any:
-    """The value as JSON has it."""
-    match value:
-        case None | bool() | str():
-            return value
-        case int():
-            return value if -_LARGEST <= value < _LARGEST else otherwise(value, "it has more than 64 bits")
-        case float():
-            return value if math.isfinite(value) else otherwise(value, f"{value} is no JSON number")
-        case _ if depth >= DEEPEST:
-            return otherwise(value, f"it is nested more than {DEEPEST} deep")
-        case list() | tuple() | set() | frozenset():
-            items = cast("list[Any]", value)
-            return [plain(item, otherwise, depth + 1) for item in items]
-        case dict():
-            entries = cast("dict[Any, Any]", value)
-            return {_key(key, otherwise): plain(item, otherwise, depth + 1) for key, item in entries.items()}
-        case datetime.date() | datetime.time():
-            return value.isoformat()
-        case decimal.Decimal() | pathlib.PurePath():
-            return str(value)
-        case BaseException():
-            return f"{type(value).__name__}: {value}"[:1000]
-        case _:
-            return _instance(value, otherwise, depth)
+def plain(value: Any, otherwise: Otherwise, *, most: int = MOST) -> Any:
+    """The value as JSON has it. `NotPlain` for more than `most` values: one that stands in two places is two."""
+    return _Plain(otherwise, most).of(value, 0)
 
 
-def _instance(value: Any, otherwise: Otherwise, depth: int) -> Any:
-    """An object of a class the program made: its attributes."""
-    attributes = getattr(value, "attributes", None)
-    if isinstance(attributes, dict):
-        return plain(attributes, otherwise, depth)
-    return otherwise(value, f"a {type(value).__name__} is no JSON value")
+class _Plain:
+    def __init__(self, otherwise: Otherwise, most: int) -> None:
+        self._otherwise = otherwise
+        self._most = self._left = most
+
+    def of(self, value: Any, depth: int) -> Any:
+        self._left -= 1
+        if self._left < 0:
+            raise NotPlain(f"it has more than {self._most:,} values")
+        match value:
+            case None | bool() | str():
+                return value
+            case int():
+                return value if -_LARGEST <= value < _LARGEST else self._otherwise(value, "it has more than 64 bits")
+            case float():
+                return value if math.isfinite(value) else self._otherwise(value, f"{value} is no JSON number")
+            case _ if depth >= DEEPEST:
+                return self._otherwise(value, f"it is nested more than {DEEPEST} deep")
+            case list() | tuple() | set() | frozenset():
+                items = cast("list[Any]", value)
+                return [self.of(item, depth + 1) for item in items]
+            case dict():
+                entries = cast("dict[Any, Any]", value)
+                return {_key(key, self._otherwise): self.of(item, depth + 1) for key, item in entries.items()}
+            case datetime.date() | datetime.time():
+                return value.isoformat()
+            case decimal.Decimal() | pathlib.PurePath():
+                return str(value)
+            case Instance():
+                return self.of(value.attributes, depth)
+            case _:
+                return self._otherwise(value, f"a {_kind(value)} is no JSON value")
+
+
+def _kind(value: object) -> str:
+    return value.kind if isinstance(value, Odd) else type(value).__name__
 
 
 def _key(key: Any, otherwise: Otherwise) -> str:
@@ -74,5 +85,5 @@ def _key(key: Any, otherwise: Otherwise) -> str:
         case datetime.date():
             return key.isoformat()
         case _:
-            told = otherwise(key, f"a {type(key).__name__} cannot be a key of a JSON object")
+            told = otherwise(key, f"a {_kind(key)} cannot be a key of a JSON object")
             return told if isinstance(told, str) else repr(told)

@@ -9,6 +9,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+_encode = json.JSONEncoder(separators=(",", ":")).encode
 _MAGIC = b"cellwright program 1\n"
 
 
@@ -25,14 +26,15 @@ class Progress:
     slept: float = 0.0
     """Seconds."""
     output: str = ""
+    """What it had printed when its state was taken."""
     open: dict[int, dict[str, Any]] = field(default_factory=dict[int, dict[str, Any]])
     """Calls without an answer, by their id: name and arguments."""
 
 
-def pack(progress: Progress, dump: bytes, version: str) -> bytes:
-    """Everything needed to go on elsewhere."""
-    told = {"calls": progress.calls, "slept": progress.slept, "output": progress.output, "open": progress.open}
-    head = json.dumps({"monty": version, **told}, separators=(",", ":")).encode()
+def pack(progress: Progress, output: str, dump: bytes, version: str) -> bytes:
+    """Everything needed to go on elsewhere; the output is all there was until now."""
+    told = {"calls": progress.calls, "slept": progress.slept, "output": output, "open": progress.open}
+    head = _encode({"monty": version, **told}).encode()
     return b"%s%d\n%s%s" % (_MAGIC, len(head), head, dump)
 
 
