@@ -8,15 +8,16 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
 
 import anyio
-import anyio.to_thread
 from anyio.abc import SocketStream, TaskGroup
 
 from cellwright.errors import Defect, Unavailable
 from cellwright.models.calls import Attempt, Call, Choice, Outcome, Piece, Restarted, Update
+from cellwright.models.connecting import open_stream
 from cellwright.models.framing import BadFrame, Unpacker
 from cellwright.models.launching import Launch, connect_or_start
 from cellwright.models.names import CallId
@@ -40,11 +41,13 @@ from cellwright.models.protocol import (
     read_answer,
 )
 from cellwright.models.reports import (
+    AskLatency,
     AskModels,
     AskProviders,
     AskStatus,
     AskTest,
     AskUsage,
+    LatencyReport,
     ModelsReport,
     ProvidersReport,
     Question,
@@ -200,6 +203,10 @@ class Models:
         """What was used and paid."""
         return await self._report(AskUsage(by=by, since=since), UsageReport)
 
+    async def latency(self, since: str = "") -> LatencyReport:
+        """How long models took, and how often they failed."""
+        return await self._report(AskLatency(since=since), LatencyReport)
+
     async def listed(self) -> ModelsReport:
         """Which models there are."""
         return await self._report(AskModels(), ModelsReport)
@@ -314,9 +321,7 @@ class Models:
             return self._link
         async with self._linking:
             if self._link is None or self._link.is_lost:
-                connection = await anyio.to_thread.run_sync(connect_or_start, self._launch)
-                connection.setblocking(False)
-                self._link = _Link(await SocketStream.from_socket(connection))
+                self._link = _Link(await open_stream(partial(connect_or_start, self._launch)))
                 self._tasks.start_soon(self._link.read)
             return self._link
 

@@ -11,7 +11,7 @@ import socket
 import struct
 from typing import Any, Final, cast
 
-VERSION: Final = 1
+VERSION: Final = 2
 """Of the protocol. A gateway and a door of different versions do not speak."""
 MAX_FRAME: Final = 64 << 20
 """A request carries its images whole."""

@@ -46,6 +46,36 @@ class UsageReport:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AskLatency:
+    """How long models took to answer, and how often they did not."""
+
+    since: str = ""
+    """A day or time, UTC, ISO 8601; everything if empty."""
+    kind: Literal["latency"] = "latency"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LatencyRow:
+    """One model. Answers from the record or the cache are no answers of a model."""
+
+    model: str
+    calls: int
+    """Answered by it."""
+    failures: int
+    """Attempts at it that gave no answer, also where another model answered in the end."""
+    p50_ms: int = 0
+    p95_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LatencyReport:
+    """The answer to `AskLatency`, the most used first."""
+
+    rows: tuple[LatencyRow, ...]
+    kind: Literal["latency"] = "latency"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AskModels:
     """Which models there are, and which can be used now."""
 
@@ -158,5 +188,5 @@ class StatusReport:
     kind: Literal["status"] = "status"
 
 
-Question = AskUsage | AskModels | AskProviders | AskTest | AskStatus
-Report = UsageReport | ModelsReport | ProvidersReport | TestReport | StatusReport
+Question = AskUsage | AskLatency | AskModels | AskProviders | AskTest | AskStatus
+Report = UsageReport | LatencyReport | ModelsReport | ProvidersReport | TestReport | StatusReport

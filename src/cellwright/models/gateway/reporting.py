@@ -14,11 +14,13 @@ from cellwright.models.keys import variable_of
 from cellwright.models.ledger import Ledger
 from cellwright.models.names import ABILITIES, TIERS, ModelName
 from cellwright.models.reports import (
+    AskLatency,
     AskModels,
     AskProviders,
     AskStatus,
     AskTest,
     AskUsage,
+    LatencyReport,
     ListedModel,
     ModelsReport,
     ProvidersReport,
@@ -48,6 +50,8 @@ class Reporting:
         match question:
             case AskUsage(by=by, since=since):
                 return UsageReport(rows=self._ledger.usage(by=by, since=since))
+            case AskLatency(since=since):
+                return LatencyReport(rows=self._ledger.latency(since=since))
             case AskModels():
                 return await self._models()
             case AskProviders():

@@ -19,6 +19,7 @@ from cellwright.models.catalogue import Probed
 from cellwright.models.ledger import book, texts
 from cellwright.models.ledger.book import Entry
 from cellwright.models.ledger.file import LedgerFile
+from cellwright.models.ledger.latency import latency_rows
 from cellwright.models.ledger.outcomes import read_answer, read_outcome
 from cellwright.models.ledger.records import (
     Begun,
@@ -32,7 +33,7 @@ from cellwright.models.ledger.records import (
     Unknown,
 )
 from cellwright.models.names import CallId, ModelName
-from cellwright.models.reports import UsageBy, UsageRow
+from cellwright.models.reports import LatencyRow, UsageBy, UsageRow
 from cellwright.policy import Limit, Money, Price, UnknownPrice
 
 _SENT: Final = "id, model, sent_at, idempotency_key, response_id, is_background"
@@ -244,6 +245,10 @@ class Ledger:
     def usage(self, *, by: UsageBy = "model", since: str = "") -> tuple[UsageRow, ...]:
         """What was used, summed up; `since` a day or time, UTC, ISO 8601. Raises `UserError`."""
         return book.usage_rows(self._file, by, _as_written(since) if since else "")
+
+    def latency(self, *, since: str = "") -> tuple[LatencyRow, ...]:
+        """How long models took and how often they failed; `since` as for `usage`. Raises `UserError`."""
+        return latency_rows(self._file, _as_written(since) if since else "")
 
     def policy_ledger(self, payer: Payer, limits: Sequence[Limit]) -> policy.Ledger:
         """What these parties used of what is limited, as `policy.reserve` reads it; nothing is held in it."""
