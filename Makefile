@@ -1,4 +1,4 @@
-# Everything a contributor does, in ten verbs; CI calls the same ones. Needs only a Python >= 3.11 with venv and pip.
+# Everything a contributor does, in a dozen verbs; CI calls the same ones. Needs only a Python >= 3.11 with venv and pip.
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
@@ -22,17 +22,25 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python;
 DOCS_RUN := tests/house/test_docs_run.py
 BEYOND_CHECK := $(foreach file,$(filter-out $(DOCS_RUN),$(wildcard tests/house/test_*.py)),--ignore=$(file))
 # Files side by side, each whole: what a file's tests share is set up once.
-IN_PARALLEL := -n 2 --dist loadfile
+IN_PARALLEL := -n 3 --dist loadfile
 # A company's own certificate authority is in the machine's store, not in uv's.
 CERTIFICATES := $(if $(wildcard /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt),--system-certs)
 UV_PIP := $(BIN)/uv $(CERTIFICATES) pip
+PAGE := src/cellwright/server/web/static/index.html
+PAGE_SOURCES := $(shell find web -name node_modules -prune -o -type f -print)
 
-.PHONY: help setup run examples test test-all eval bench check fmt docs
+.PHONY: help setup page types run examples test test-all eval bench check fmt docs
 
 help: ## print what each verb does
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(READY) ## build .venv from the pinned, hashed requirements (again only when they change)
+
+page: $(PAGE) ## build the control room's page, which `cellwright serve` opens (again only when its sources change)
+
+types: $(PAGE) ## write the API's document and the page's types again
+	@$(BIN)/python -m tests.server.web.document
+	@$(BIN)/python hatch_build.py run --silent types
 
 run: $(READY) ## answer a goal on the bundled data, without a model or a key: a proven notebook and a report in out/
 	@mkdir -p $(OUT) && cd $(OUT) && "$(CURDIR)/$(BIN)/cellwright" run "$(GOAL)" $(DATA) --project . --model analyst
@@ -40,10 +48,10 @@ run: $(READY) ## answer a goal on the bundled data, without a model or a key: a 
 examples: $(READY) ## make the data and the delivered notebooks under examples/ again
 	@$(BIN)/python -m eval.examples
 
-test: check ## check, then every test that is not marked slow; this is what CI runs
+test: check $(PAGE) ## check, then every test that is not marked slow; this is what CI runs
 	@$(BIN)/pytest -m "not slow" $(IN_PARALLEL) --durations=15 $(BEYOND_CHECK)
 
-test-all: check ## check, then every test
+test-all: check $(PAGE) ## check, then every test
 	@$(BIN)/pytest $(IN_PARALLEL) --durations=15 $(BEYOND_CHECK)
 
 eval: $(READY) ## give the tasks of eval/ to the analyst, or to any model: make eval MODEL=openai:gpt-5
@@ -73,4 +81,9 @@ $(READY): requirements/bootstrap.txt requirements/dev.txt pyproject.toml
 		--require-hashes --only-binary :all: -r requirements/bootstrap.txt
 	@$(UV_PIP) sync --quiet --compile-bytecode --python $(BIN)/python --require-hashes requirements/dev.txt
 	@$(UV_PIP) install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(PAGE): $(READY) $(PAGE_SOURCES)
+	@$(BIN)/python hatch_build.py ci --silent --no-audit --no-fund
+	@$(BIN)/python hatch_build.py run --silent build
 	@touch $@

@@ -29,6 +29,7 @@ from marimo._plugins.ui._core.ui_element import UIElement
 from marimo._runtime import handlers
 from marimo._runtime.commands import (
     AppMetadata,
+    CodeCompletionCommand,
     CommandMessage,
     DeleteCellCommand,
     ExecuteCellCommand,
@@ -40,7 +41,7 @@ from marimo._runtime.kernel_lifecycle import KernelArgs, create_kernel
 from marimo._session.model import SessionMode
 from marimo._types.ids import CellId_t
 
-from cellwright_guest import functions, patches, previews, programs, progress, tool, values, wire
+from cellwright_guest import functions, patches, present_state, previews, programs, progress, tool, values, wire
 from cellwright_guest.additions import Additions
 from cellwright_guest.log_file import close_log_file
 from cellwright_guest.reports import Reporter
@@ -49,6 +50,8 @@ from cellwright_guest.streams import Console, DescriptorCapture, GuestStream, La
 logger = logging.getLogger(__name__)
 
 _RECEIVE_BYTES = 1 << 18
+_COMPLETION_DOCSTRINGS = 80
+"""With more options than that, none comes with its documentation: looking them up takes long."""
 
 
 class Driver:
@@ -120,9 +123,7 @@ class Driver:
 
     def _answer(self, lane: int, body: bytes) -> None:
         if lane == wire.MARIMO:
-            self._reporter.begin(0)
-            self._run(self._kernel.handle_message(_marimo_command(body)))
-            self._lane.flush()
+            self._carry_out(body)
         else:
             request: wire.FromHost = _decoder.decode(body)
             match request:
@@ -235,12 +236,30 @@ class Driver:
             kernel=self._kernel, context=self._context, loop=self._loop, captured=self._reporter.captured
         )
 
+    def _carry_out(self, body: bytes) -> None:
+        """One of marimo's own commands, from an editor."""
+        self._reporter.begin(0)
+        self._run(self._handle(body))
+        error, self._problem = self._problem, ""
+        self._lane.send(wire.CommandDone(stale=self._stale(), error=error))
+
+    async def _handle(self, body: bytes) -> None:
+        command = msgspec.json.decode(body, type=CommandMessage)
+        if isinstance(command, CodeCompletionCommand):
+            # marimo has a thread for these, which would be in the way of a fork.
+            self._kernel.code_completion(command, docstrings_limit=_COMPLETION_DOCSTRINGS)
+        else:
+            await self._kernel.handle_message(command)
+
     def _watch(self, *, is_watched: bool) -> None:
         self._lane.is_watched = is_watched
         patches.set_watched(is_watched)
         hooks = patches.hooks(is_watched)
         self._reporter.attach(hooks)
         self._kernel._hooks = hooks
+        if is_watched:
+            self._run(present_state.tell(self._kernel, self._context))
+            self._problem = ""
 
     # ── running ──
 
@@ -288,8 +307,10 @@ class Driver:
 
     def _finish(self, request: int, error: str = "") -> None:
         error, self._problem = error or self._problem, ""
-        stale = [str(cell_id) for cell_id, cell in self._kernel.graph.cells.items() if cell.stale]
-        self._lane.send(wire.Finished(request=request, stale=stale, error=error))
+        self._lane.send(wire.Finished(request=request, stale=self._stale(), error=error))
+
+    def _stale(self) -> list[str]:
+        return [str(cell_id) for cell_id, cell in self._kernel.graph.cells.items() if cell.stale]
 
 
 class _OwnCommands(queue.Queue[CommandMessage]):
@@ -359,10 +380,6 @@ class _Inbox:
 
 
 _decoder = msgspec.msgpack.Decoder(wire.FromHost)
-
-
-def _marimo_command(body: bytes) -> CommandMessage:
-    return msgspec.json.decode(body, type=CommandMessage)
 
 
 def _restore_threads(count: int) -> None:

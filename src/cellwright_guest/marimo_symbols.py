@@ -96,6 +96,7 @@ _COMMANDS = "marimo._runtime.commands"
 _TYPES = "marimo._messaging.types"
 _GRAPH = "marimo._runtime.dataflow"
 _CELL = "marimo._ast.cell"
+_NOTIFICATION = "marimo._messaging.notification"
 _POST = "marimo._runtime.runner.hooks_post_execution"
 
 _KERNEL: Final = (
@@ -127,6 +128,7 @@ _KERNEL: Final = (
     Symbol(module=_RUNTIME, name="Kernel._configure_cells", parameters=("configs",)),
     Symbol(module=_RUNTIME, name="Kernel._delete_variables", parameters=("variables", "exclude_defs")),
     Symbol(module=_RUNTIME, name="Kernel.handle_message", parameters=("request",)),
+    Symbol(module=_RUNTIME, name="Kernel.code_completion", parameters=("request", "docstrings_limit")),
     Symbol(module=_RUNTIME, name="Kernel.set_ui_element_value", parameters=("request", "notify_frontend")),
     Symbol(module=_RUNTIME, name="Kernel._find_cells_for_state", parameters=("state", "setter_cell_id")),
     Symbol(module=_RUNTIME, name="CellMetadata", fields=("config",)),
@@ -141,6 +143,7 @@ _KERNEL: Final = (
     Symbol(module="marimo._config.config", name="MarimoConfig"),
     Symbol(module="marimo._config.config", name="merge_config", parameters=("config", "new_config")),
     Symbol(module=_COMMANDS, name="AppMetadata", fields=("query_params", "cli_args", "app_config", "argv", "filename")),
+    Symbol(module=_COMMANDS, name="CodeCompletionCommand"),
     Symbol(module=_COMMANDS, name="CommandMessage"),
     Symbol(module=_COMMANDS, name="DeleteCellCommand", fields=("cell_id",)),
     Symbol(module=_COMMANDS, name="ExecuteCellCommand", fields=("cell_id", "code")),
@@ -157,7 +160,9 @@ _KERNEL: Final = (
     Symbol(
         module="marimo._runtime.context.kernel_context",
         name="KernelRuntimeContext",
-        fields=("stream", "filename", "app_config", "state_registry", "cell_lifecycle_registry"),
+        fields=(
+            *("stream", "filename", "app_config", "state_registry", "cell_lifecycle_registry", "ui_element_registry"),
+        ),
         attributes=("is_embedded", "with_cell_id", "execution_context", "active_scheduler"),
     ),
     Symbol(
@@ -290,8 +295,21 @@ _TELLING: Final = (
         name="CellNotificationUtils",
         attributes=("broadcast_console_output",),
     ),
-    Symbol(module="marimo._messaging.notification", name="NotificationMessage"),
-    Symbol(module="marimo._messaging.notification", name="RemoveUIElementsNotification", fields=("cell_id",)),
+    Symbol(module=_NOTIFICATION, name="NotificationMessage"),
+    Symbol(module=_NOTIFICATION, name="RemoveUIElementsNotification", fields=("cell_id",)),
+    Symbol(module=_NOTIFICATION, name="DatasetsNotification", fields=("tables",)),
+    Symbol(module=_NOTIFICATION, name="ModelClose"),
+    Symbol(module=_NOTIFICATION, name="ModelLifecycleNotification", fields=("model_id", "message")),
+    Symbol(module=_NOTIFICATION, name="ModelOpen", fields=("state", "buffer_paths", "buffers", "esm_spec")),
+    Symbol(module=_NOTIFICATION, name="ModelUpdate", fields=("state", "buffer_paths", "buffers", "esm_spec")),
+    Symbol(module=_NOTIFICATION, name="UIElementMessageNotification", fields=("ui_element", "message")),
+    Symbol(module=_NOTIFICATION, name="VariableDeclarationNotification", fields=("name", "declared_by", "used_by")),
+    Symbol(module=_NOTIFICATION, name="VariablesNotification", fields=("variables",)),
+    Symbol(module=_NOTIFICATION, name="VariableValuesNotification", fields=("variables",)),
+    Symbol(module="marimo._messaging.variables", name="create_variable_value", parameters=("name", "value")),
+    Symbol(module="marimo._data.get_datasets", name="get_datasets_from_variables", parameters=("variables",)),
+    Symbol(module="marimo._types.ids", name="VariableName"),
+    Symbol(module="marimo._plugins.ui._core.registry", name="UIElementRegistry", attributes=("_objects",)),
     Symbol(module="marimo._messaging.cell_output", name="CellChannel", attributes=("STDOUT", "STDERR")),
     Symbol(module="marimo._messaging.mimetypes", name="ConsoleMimeType"),
     Symbol(module=_TYPES, name="KernelMessage"),

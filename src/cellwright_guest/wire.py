@@ -319,6 +319,15 @@ class FilesAdded(_Message, frozen=True, kw_only=True):
     error: str = ""
 
 
+class CommandDone(_Message, frozen=True, kw_only=True):
+    """One of marimo's own commands was carried out, or could not be."""
+
+    request: int = 0
+    stale: list[str] = []
+    """Cells that must run to be current."""
+    error: str = ""
+
+
 Aside = Functions | FunctionEnded | Taken | FilesAdded
 """Answers to questions that run no cells."""
 FromGuest = (
@@ -334,6 +343,7 @@ FromGuest = (
     | FunctionEnded
     | Taken
     | FilesAdded
+    | CommandDone
 )
 
 _encoder = msgspec.msgpack.Encoder()

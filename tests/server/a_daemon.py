@@ -6,8 +6,8 @@ Whoever works leaves a line in `begun.txt` and `work.txt`; each look at how many
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +16,12 @@ import anyio
 from cellwright.app import open_notebook, open_pool
 from cellwright.errors import UserError
 from cellwright.journal import Flow, Journal, Question, RunId, Workflow
-from cellwright.kernel import KernelPool
+from cellwright.kernel import KernelPool, OpenNotebook
 from cellwright.runs import Goal, goal_json
 from cellwright.server.__main__ import main
 from cellwright.server.door import Opener
 from cellwright.settings import Settings
+from cellwright.tools.notebook_desk import NotebookDesk
 
 STEPS = ("first", "second", "third")
 ASK = "ask"
@@ -65,6 +66,11 @@ class TinyRuns:
         self._journal = journal
         self._folder = folder
         self.records = journal.records
+        self.notebooks = dict[str, OpenNotebook]()
+        self.desks = dict[str, NotebookDesk]()
+
+    def giving_way(self, give_way: Callable[[Path], Awaitable[None]]) -> AbstractContextManager[None]:
+        return nullcontext()
 
     async def start(self, goal: Goal, *, run: str | None = None) -> RunId:
         return await self._journal.run("run", goal_json(goal), run=run)

@@ -77,6 +77,7 @@ async def test_the_daemon_says_how_it_is_doing(house: House) -> None:
                 "runs_at_work": 0,
                 "connections": 1,
                 "idle_seconds": 77.0,
+                "web": "",
                 "kind": "standing",
             }
         )

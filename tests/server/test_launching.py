@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from cellwright.models.handover import MARKER
-from cellwright.server import Launch, connect
+from cellwright.server import Launch, WebWish, connect
 from cellwright.server.launching import Start, daemon_environment, read_start, told
 from cellwright.settings import Settings
 from tests.server.daemon_house import House
@@ -58,7 +58,7 @@ def test_what_it_is_told_is_what_it_reads(tmp_path: Path) -> None:
         environment=PERSONS | SECRETS,
     )
     for idle_seconds in (5.0, math.inf):
-        start = Start(settings=settings, idle_seconds=idle_seconds, announcement="here\n")
+        start = Start(settings=settings, idle_seconds=idle_seconds, web=WebWish(folder="/project"), url_to=7)
         plain = json.loads(json.dumps(told(start)))
         assert KEY not in json.dumps(plain)
         own = Settings.read(PERSONS)

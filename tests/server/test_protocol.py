@@ -43,12 +43,15 @@ from cellwright.server.protocol import (
     Status,
     Stop,
     ToDaemon,
+    Web,
+    WebOpen,
     Welcome,
     pack_answer,
     pack_request,
     read_answer,
     read_request,
 )
+from cellwright.server.web.addresses import WebWish
 from tests.server.daemon_house import SECONDS, a_goal, all_said
 
 REQUESTS: list[ToDaemon] = [
@@ -61,11 +64,14 @@ REQUESTS: list[ToDaemon] = [
     Resume(number=6, run="mine", person="ada"),
     Status(number=7),
     Stop(number=8, when="idle", why="late"),
+    Web(number=9),
+    Web(number=10, wish=WebWish(folder="/project", port=8300)),
 ]
 ANSWERS: list[FromDaemon] = [
     Welcome(protocol=1, version="1.0", pid=7),
     Done(number=1, run="mine"),
     Standing(number=1, pid=7, version="1", since="now", runs_at_work=3, connections=1, idle_seconds=None),
+    WebOpen(number=1, origin="http://127.0.0.1:8300", url="http://127.0.0.1:8300/#start=x", folder="/project"),
 ]
 ERRORS = [UserError, RefusedByPolicy, Unavailable, KernelLost, ModelUnavailable, Defect]
 

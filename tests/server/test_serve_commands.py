@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from dirty_equals import IsPositiveInt, IsStr
 from inline_snapshot import snapshot
@@ -19,7 +21,7 @@ from cellwright.models.keys import key_variables
 from cellwright.residents import running_pid
 from cellwright.server.launching import daemon_at
 from tests.cli.in_process import Said, run_here
-from tests.server.daemon_house import SECONDS
+from tests.server.daemon_house import SECONDS, eventually
 
 CELLWRIGHT = Path(sys.executable).with_name("cellwright")
 SECRET = "hunter2-q7Xm2f9Kd4Lw8Rz1"
@@ -60,11 +62,19 @@ def test_a_daemon_in_the_background_is_started_once_looked_at_and_stopped(home: 
             "runs_at_work": 0,
             "connections": 1,
             "idle_seconds": 60.0,
+            "web": IsStr(regex=r"http://127\.0\.0\.1:\d+"),
+            "url": IsStr(regex=r"http://127\.0\.0\.1:\d+/#start=[\w-]{43}"),
+            "folder": str(Path.cwd()),
         }
     )
     assert home.json("--detach")["pid"] == home.json("status")["pid"] == started["pid"]
     assert f"process {started['pid']}" in home.run("status").stdout
-    assert "runs already" in home.run(code=2).stderr
+    address = home.run("url").stdout.strip()
+    assert address.startswith(f"{started['web']}/#start=")
+    # Where a daemon runs already, `serve` gives its address; a door that is open otherwise is left alone.
+    assert len({home.run().stdout.strip(), address, started["url"]}) == 3
+    assert "open already" in home.run("/", code=2).stderr
+    assert started["web"] in home.run("status").stdout
     assert "--when-idle" in home.run("stop", "--when-idle", "--kill", code=2).stderr
     assert home.json("stop", "--when-idle") == {"was_running": True, "ended": True, "runs_at_work": 0}
     assert running_pid(home.resident) is None
@@ -82,7 +92,7 @@ def test_in_the_foreground_it_says_where_it_listens_stays_and_ends_with_ctrl_c(h
     held = key_variables(os.environ)
     kept = {name: value for name, value in os.environ.items() if name not in held}
     process = subprocess.Popen(
-        [CELLWRIGHT, "serve", "--json"],
+        [CELLWRIGHT, "serve", str(home.folder), "--port", "0", "--json"],
         env=kept | {"CELLWRIGHT_HOME": str(home.folder), "DATABASE_PASSWORD": SECRET},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -91,7 +101,15 @@ def test_in_the_foreground_it_says_where_it_listens_stays_and_ends_with_ctrl_c(h
     )
     assert process.stdout is not None
     said = json.loads(process.stdout.readline())
-    assert said == {"pid": process.pid, "socket": str(home.folder / "daemon.sock"), "version": IsStr()}
+    assert said == {
+        "pid": process.pid,
+        "socket": str(home.folder / "daemon.sock"),
+        "version": IsStr(),
+        "url": IsStr(regex=rf"{said['origin']}/#start=[\w-]{{43}}"),
+        "origin": IsStr(regex=r"http://127\.0\.0\.1:\d+"),
+        "folder": str(home.folder),
+    }
+    assert httpx.get(f"{said['origin']}/api/v1/health", trust_env=False).json()["status"] == "ok"
     assert SECRET not in Path(f"/proc/{process.pid}/environ").read_text()
     standing = home.json("status")
     assert (standing["pid"], standing["idle_seconds"]) == (process.pid, None)
@@ -100,3 +118,37 @@ def test_in_the_foreground_it_says_where_it_listens_stays_and_ends_with_ctrl_c(h
     assert process.returncode == 0
     assert "Traceback" not in errors
     assert not (home.folder / "daemon.sock").exists()
+
+
+def test_a_door_to_the_network_without_tls_is_refused_before_anything_starts(home: Home) -> None:
+    said = " ".join(home.run("--host", "0.0.0.0", code=2).stderr.split())
+    assert "for everyone to read" in said
+    assert "--behind-proxy" in said
+    assert "No daemon runs" in home.run("url", code=1).stderr
+    assert "not a folder" in home.run("nowhere", "--detach", "--idle", "1", code=2).stderr
+
+
+def test_at_a_terminal_the_browser_is_opened_with_the_address(home: Home, tmp_path: Path) -> None:
+    seen, opener = tmp_path / "seen.txt", tmp_path / "browser"
+    opener.write_text(f'#!/bin/sh\nprintf %s "$1" > {seen}.new && mv {seen}.new {seen}\n')
+    opener.chmod(0o700)
+    held = key_variables(os.environ)
+    kept = {name: value for name, value in os.environ.items() if name not in held}
+    ours, theirs = pty.openpty()
+    with os.fdopen(ours, "rb", buffering=0), os.fdopen(theirs, "wb", buffering=0) as terminal:
+        process = subprocess.Popen(
+            [CELLWRIGHT, "serve", str(tmp_path), "--port", "0"],
+            env=kept | {"CELLWRIGHT_HOME": str(home.folder), "BROWSER": f"{opener} %s"},
+            stdin=subprocess.DEVNULL,
+            stdout=terminal,
+            stderr=subprocess.PIPE,
+        )
+        address = eventually(lambda: seen.read_text() if seen.exists() else "")
+        origin, _, code = address.partition("/#start=")
+        session = httpx.post(
+            f"{origin}/api/v1/session", json={"one_time": code}, headers={"origin": origin}, trust_env=False
+        )
+        assert session.json()["scope"] == "admin"
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=SECONDS)
+    assert process.returncode == 0

@@ -45,6 +45,7 @@ def warm_process(folder: Path) -> Generator[Warm]:
 def main(path: str) -> None:
     import dbos  # noqa: F401 # pyright: ignore[reportUnusedImport] - so that no daemon loads it
 
+    import cellwright.server.web.listening  # noqa: F401 # pyright: ignore[reportUnusedImport] - likewise
     from tests.server import a_daemon  # noqa: F401 # pyright: ignore[reportUnusedImport] - likewise
 
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)

@@ -83,6 +83,33 @@ async def test_calls_at_the_same_time_take_turns(opened: Opener, memory: Path) -
         assert all(desk.done(str(number)) for number in range(8))
 
 
+async def test_what_a_person_types_while_the_agents_cells_run_is_kept_and_told(opened: Opener, memory: Path) -> None:
+    async with opened("x = 20") as notebook:
+        desk = await NotebookDesk.open(notebook, memory)
+        theirs = EditCell(cell=notebook.document.cells[0].id, base_version=1, code="x = 21")
+        endless = CreateCell(code="import time\nprint('here')\nwhile True:\n    time.sleep(0.01)")
+
+        async def type_meanwhile() -> None:
+            async with notebook.observe() as events:
+                is_watching.set()
+                async for event in events:
+                    if isinstance(event, ConsoleText):
+                        break
+            assert notebook.edit([theirs]) is None
+            await notebook.interrupt()
+
+        is_watching = anyio.Event()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(type_meanwhile)
+            await is_watching.wait()
+            news = (await desk.apply([endless], key="a")).news
+            assert "A person changed the notebook through an editor meanwhile" in news
+            assert "+x = 21" in news
+        assert codes(notebook.path) == ["x = 21", endless.code]
+        again = await desk.apply([CreateCell(code="y = 1")], key="b")
+        assert again.news == ""
+
+
 # ── undo ──
 
 

@@ -12,7 +12,7 @@ from typing import Final
 from cellwright.agents.history import Heard
 from cellwright.errors import UserError
 from cellwright.journal import EventLog, Fact, Question, Recorded
-from cellwright.journal.names import run_of
+from cellwright.journal.names import run_of, stream_of
 from cellwright.policy import Person
 
 _SAID: Final = "agent-say"
@@ -43,7 +43,10 @@ async def say(log: EventLog, to: str, text: str, person: Person) -> None:
     """Tell the agents of a run, or the one of this workflow, something before their next step."""
     if not text.strip() or len(text) > _LONGEST:
         raise UserError(f"A message has 1 to {_LONGEST:,} characters.", hint="Put longer texts in a file.")
-    await log.append(_stream(to), Fact(topic=_SAID, subject=person.name, text=text))
+    said = Fact(topic=_SAID, subject=person.name, text=text)
+    await log.append(_stream(to), said)
+    # Once for the agents, and once for whoever watches the run.
+    await log.append(stream_of(to), said)
 
 
 async def stop(log: EventLog, to: str, person: Person, reason: str = "") -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import AsyncGenerator, Collection
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Generator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 import anyio
@@ -35,9 +36,16 @@ from cellwright.runs.turns import TurnLimits, Turns
 from cellwright.runs.workflow import RUN, run_workflows
 from cellwright.settings import Settings
 from cellwright.tools.desk_memory import read_memory, renamed, write_memory
+from cellwright.tools.notebook_desk import NotebookDesk
 
 VERSION: Final = "runs-2"
 """Of the steps that runs take: another one, and the runs of the old are forked to it."""
+_CLOSE_SECONDS: Final = 5
+"""So long a run's end waits for a person who changes its notebook at this very moment."""
+
+
+GiveWay = Callable[[Path], Awaitable[None]]
+"""Lets go of the notebook of this file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,10 +63,33 @@ class RunOptions:
 class Runs:
     """A process that carries out runs. Made by `open_runs`."""
 
-    def __init__(self, journal: Journal, settings: Settings) -> None:
+    def __init__(
+        self,
+        journal: Journal,
+        settings: Settings,
+        desks: Mapping[str, NotebookDesk] = MappingProxyType({}),
+        others: list[GiveWay] | None = None,
+    ) -> None:
         self._journal = journal
         self._settings = settings
+        self._others = others if others is not None else []
         self.records: Final[Records] = journal.records
+        self.desks: Final[Mapping[str, NotebookDesk]] = MappingProxyType(desks)
+        """The desks of runs that have their notebook open now, by run."""
+
+    @property
+    def notebooks(self) -> Mapping[str, OpenNotebook]:
+        """The notebooks that runs have open now, by run."""
+        return {run: desk.notebook for run, desk in self.desks.items()}
+
+    @contextmanager
+    def giving_way(self, give_way: GiveWay) -> Generator[None]:
+        """While this block lasts, `give_way` is awaited before a run opens a notebook: a file has one kernel."""
+        self._others.append(give_way)
+        try:
+            yield
+        finally:
+            self._others.remove(give_way)
 
     async def start(self, goal: Goal, *, run: str | None = None) -> RunId:
         """Take on a goal: durable once this returns. A name that is taken means that run."""
@@ -132,7 +163,7 @@ async def open_runs(settings: Settings, *, options: RunOptions | None = None) ->
         tasks = await stack.enter_async_context(anyio.create_task_group())
         house.open_to(journal.records)
         tasks.start_soon(_look_again, journal.records, turns)
-        yield Runs(journal, settings)
+        yield Runs(journal, settings, house.desks, house.others)
         tasks.cancel_scope.cancel()
 
 
@@ -145,6 +176,10 @@ class _House:
     pool: KernelPool
     other: KernelPool
     """For the second run of a check; started by the first check."""
+    desks: dict[str, NotebookDesk] = field(default_factory=dict[str, NotebookDesk])
+    """Of the runs whose place is open."""
+    others: list[GiveWay] = field(default_factory=list[GiveWay])
+    """Who else may have a notebook open that a run is about to open."""
     _records: Records | None = None
     _is_open: anyio.Event = field(default_factory=anyio.Event)
 
@@ -171,6 +206,8 @@ class _House:
     async def open_place(self, run: str, goal: Goal) -> AsyncGenerator[Place]:
         """The run's notebook, live, with everything its agents work with."""
         records = await self.records()
+        for give_way in [*self.others]:
+            await give_way(Path(goal.notebook))
         async with AsyncExitStack() as stack:
             opening = open_workplace(
                 goal.notebook, workflow=run, records=records, person=goal.person, options=await self._studio(run, goal)
@@ -178,7 +215,13 @@ class _House:
             workplace = await stack.enter_async_context(opening)
             tasks = await stack.enter_async_context(anyio.create_task_group())
             tasks.start_soon(_tell_of_cells, workplace.desk.notebook, records, run)
-            yield _place(workplace)
+            self.desks[run] = workplace.desk
+            try:
+                yield _place(workplace)
+            finally:
+                del self.desks[run]
+                with anyio.move_on_after(_CLOSE_SECONDS, shield=True):
+                    await workplace.desk.close()
             tasks.cancel_scope.cancel()
 
     async def _studio(self, run: str, goal: Goal) -> StudioOptions:

@@ -1,4 +1,4 @@
-"""`cellwright serve [status|stop]`: the process in which runs live. Doors start it by themselves."""
+"""`cellwright serve [DIR|status|stop|url|tokens]`: the process in which runs live, and its control room."""
 
 from __future__ import annotations
 
@@ -6,21 +6,26 @@ import json
 import math
 import os
 import signal
+import sys
+import webbrowser
 from contextlib import suppress
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated, Any, Final, NoReturn
+from urllib.parse import urlsplit
 
 import anyio
 import anyio.to_thread
 import typer
 from rich.console import Console
 from rich.text import Text
+from typer.core import TyperGroup
 
-from cellwright.cli import render
+from cellwright.cli import render, serve_tokens
 from cellwright.cli.journal_place import JsonOption
 from cellwright.errors import Unavailable, UserError
 from cellwright.residents import has_ended, running_pid
-from cellwright.server import Launch, Standing, connect
+from cellwright.server import Launch, Standing, WebOpen, WebWish, connect
 from cellwright.server.launching import (
     COMMAND,
     FOREGROUND,
@@ -28,12 +33,30 @@ from cellwright.server.launching import (
     Start,
     daemon_at,
     daemon_environment,
-    package_version,
     told,
 )
+from cellwright.server.web.addresses import LOOPBACK, check_wish
 from cellwright.settings import Settings
 
-app = typer.Typer(help="The process in which runs live.", invoke_without_command=True)
+
+class _FolderOrCommand(TyperGroup):
+    """`serve DIR` and `serve status`: a first word that names a command is one. Others: write `./status`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """The folder's place is filled with nothing in front of a command; without one, options may follow it."""
+        place = next((index for index, word in enumerate(args) if not word.startswith("-")), None)
+        if place is not None and args[place] in self.commands:
+            return super().parse_args(ctx, [*args[:place], "", *args[place:]])
+        ctx.allow_interspersed_args = True
+        return super().parse_args(ctx, args)
+
+
+app = typer.Typer(
+    help="The process in which runs live, and its control room in the browser.",
+    invoke_without_command=True,
+    cls=_FolderOrCommand,
+)
+app.add_typer(serve_tokens.app, name="tokens")
 
 _END_SECONDS: Final = 100
 _data = Console(highlight=False)
@@ -42,20 +65,60 @@ _data = Console(highlight=False)
 @app.callback()
 def serve(
     context: typer.Context,
+    folder: Annotated[
+        str, typer.Argument(metavar="DIR", help="Where notebooks and data are; else the current folder.")
+    ] = "",
+    port: Annotated[
+        int | None, typer.Option("--port", min=0, max=65535, help="Else the first free one from 8300 on.")
+    ] = None,
+    host: Annotated[str, typer.Option("--host", help="The address to listen at; else only this machine.")] = LOOPBACK,
+    behind_proxy: Annotated[
+        str, typer.Option("--behind-proxy", metavar="ORIGIN", help="A proxy speaks TLS, at this https:// origin.")
+    ] = "",
+    editor_origin: Annotated[
+        str, typer.Option("--editor-origin", metavar="ORIGIN", help="Behind a proxy: where it has the editor.")
+    ] = "",
+    editor_port: Annotated[
+        int | None, typer.Option("--editor-port", min=1, max=65535, help="The editor's; else the one after the page's.")
+    ] = None,
+    tls_cert: Annotated[Path | None, typer.Option("--tls-cert", help="Speak TLS with this certificate (PEM).")] = None,
+    tls_key: Annotated[Path | None, typer.Option("--tls-key", help="The certificate's key (PEM).")] = None,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Only print the address.")] = False,
     detach: Annotated[bool, typer.Option("--detach", help="Start it in the background, if it does not run.")] = False,
     idle: Annotated[
         float | None, typer.Option("--idle", metavar="SECONDS", min=1, help="End after so long without work.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Carry out runs until Ctrl-C; runs that are cut off go on at the next start."""
+    """Open the control room in the browser and carry out runs until Ctrl-C; cut-off runs go on at the next start."""
     if context.invoked_subcommand is not None:
         return
     settings = Settings.read()
-    if detach:
-        _show(anyio.run(_start, settings, idle or IDLE_SECONDS), as_json)
+    wish = WebWish(
+        folder=str(Path(folder or ".").absolute()),
+        host=host,
+        port=port,
+        public_origin=behind_proxy,
+        editor_origin=editor_origin,
+        editor_port=editor_port,
+        certificate=_absolute(tls_cert),
+        key=_absolute(tls_key),
+    )
+    check_wish(wish)
+    is_browser_wanted = not no_browser and not as_json and sys.stdout.isatty()
+    if detach or running_pid(daemon_at(settings.ready_home())) is not None:
+        view = anyio.run(_open, settings, wish, idle or IDLE_SECONDS, bool(folder))
+        _show_address(view, as_json)
+        if is_browser_wanted:
+            webbrowser.open(view["url"])
     else:
-        _become_daemon(settings, idle or math.inf, as_json)
+        _become_daemon(settings, idle or math.inf, wish, as_json, is_browser_wanted)
+
+
+@app.command()
+def url(as_json: JsonOption = False) -> None:
+    """Give a fresh address of the control room that is open; each lets one browser in, once."""
+    _show_address(anyio.run(_address, Settings.read()), as_json)
 
 
 @app.command()
@@ -80,18 +143,16 @@ def stop(
         render.note(_stop_words(view))
 
 
-def _become_daemon(settings: Settings, idle_seconds: float, as_json: bool) -> NoReturn:
+def _become_daemon(
+    settings: Settings, idle_seconds: float, wish: WebWish, as_json: bool, is_browser_wanted: bool
+) -> NoReturn:
     """Go on as the daemon, in this very process, with the environment a daemon has."""
-    resident = daemon_at(settings.ready_home())
-    if (pid := running_pid(resident)) is not None:
-        raise UserError(f"The daemon runs already, process {pid}.", hint="`cellwright serve stop` ends it.")
-    where = {"pid": os.getpid(), "socket": str(resident.file("sock").absolute()), "version": package_version()}
-    words = f"The daemon listens at {where['socket']}; Ctrl-C ends it.\n"
     start = Start(
         settings=settings,
         idle_seconds=idle_seconds,
-        announcement="" if as_json else words,
-        announcement_json=json.dumps(where) + "\n" if as_json else "",
+        web=wish,
+        is_json=as_json,
+        url_to=_browser_to_be() if is_browser_wanted else None,
     )
     reading, writing = os.pipe()
     os.write(writing, json.dumps(told(start)).encode())
@@ -100,9 +161,49 @@ def _become_daemon(settings: Settings, idle_seconds: float, as_json: bool) -> No
     os.execve(COMMAND[0], [*COMMAND, FOREGROUND], daemon_environment(settings))
 
 
-async def _start(settings: Settings, idle_seconds: float) -> dict[str, Any]:
+def _browser_to_be() -> int:
+    """A descriptor; a process with the person's environment opens the address that is written to it."""
+    reading, writing = os.pipe()
+    # Forked twice: the daemon must not be left with a child that it does not know.
+    if (child := os.fork()) == 0:
+        if os.fork() == 0:
+            os.close(writing)
+            with os.fdopen(reading) as waiting:
+                address = waiting.read()
+            if address:
+                webbrowser.open(address)
+        os._exit(0)
+    os.waitpid(child, 0)
+    os.close(reading)
+    os.set_inheritable(writing, True)
+    return writing
+
+
+async def _open(settings: Settings, wish: WebWish, idle_seconds: float, is_folder_given: bool) -> dict[str, Any]:
+    """Ask the daemon, in the background if none runs, to open its web door."""
     async with connect(settings, on_note=render.note, launch=Launch(idle_seconds=idle_seconds)) as daemon:
-        return _view(await daemon.status())
+        opened = await daemon.web(wish)
+        if is_folder_given and opened.folder != wish.folder:
+            raise _open_otherwise(opened, f"for the folder {opened.folder!r}")
+        if wish.port and not wish.public_origin and urlsplit(opened.origin).port != wish.port:
+            raise _open_otherwise(opened, "at another port")
+        return _view(await daemon.status()) | _opened(opened)
+
+
+async def _address(settings: Settings) -> dict[str, Any]:
+    async with connect(settings, start=False) as daemon:
+        return _opened(await daemon.web())
+
+
+def _opened(opened: WebOpen) -> dict[str, Any]:
+    return {"url": opened.url, "web": opened.origin, "folder": opened.folder}
+
+
+def _open_otherwise(opened: WebOpen, how: str) -> UserError:
+    return UserError(
+        f"The control room is open already, at {opened.origin}, {how}.",
+        hint="`cellwright serve url` gives its address; `cellwright serve stop` closes it, and runs go on afterwards.",
+    )
 
 
 async def _status(settings: Settings) -> dict[str, Any]:
@@ -137,9 +238,21 @@ async def _stop(settings: Settings, when_idle: bool, kill: bool) -> dict[str, An
     return {"was_running": True, "ended": ended, "runs_at_work": at_work}
 
 
+def _absolute(path: Path | None) -> str:
+    return str(path.absolute()) if path is not None else ""
+
+
 def _send(pid: int, what: signal.Signals) -> None:
     with suppress(ProcessLookupError):
         os.kill(pid, what)
+
+
+def _show_address(view: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        render.as_json(view)
+    else:
+        _data.print(Text(view["url"]), soft_wrap=True)
+        render.note(f"The control room of {view['folder']} is at this address, which works once.")
 
 
 def _show(view: dict[str, Any], as_json: bool) -> None:
@@ -155,7 +268,8 @@ def _status_words(view: dict[str, Any]) -> str:
     idle = view["idle_seconds"]
     ends = "ends when told" if idle is None else f"ends after {idle:g} s without either"
     doing = f"{view['runs_at_work']} runs at work, {view['connections']} connections"
-    return f"daemon {view['version']}, process {view['pid']}, since {view['since']}\n{doing}; {ends}"
+    web = f"control room at {view['web']}" if view["web"] else "control room not open; `cellwright serve` opens it"
+    return f"daemon {view['version']}, process {view['pid']}, since {view['since']}\n{doing}; {ends}\n{web}"
 
 
 def _stop_words(view: dict[str, Any]) -> str:

@@ -32,8 +32,12 @@ logger = logging.getLogger(__name__)
 class Owner(Protocol):
     """Whom a kernel belongs to: an open notebook, as far as its kernel must know it."""
 
-    document: Document
     outcomes: dict[CellId, CellOutcome]
+
+    @property
+    def document(self) -> Document:
+        """Its cells as they are now."""
+        ...
 
 
 class LiveKernel:

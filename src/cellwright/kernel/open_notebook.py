@@ -31,12 +31,21 @@ from cellwright.kernel.observation import (
     CellOutcome,
     Event,
     KernelEnd,
+    KernelEnded,
     Observation,
     VariablePreview,
     outcome_of,
 )
-from cellwright.kernel.onlookers import EditorLane, EditorSeat, Observers
-from cellwright.kernel.orders import change_order, stale_cells, to_replay, ui_order, what_to_run
+from cellwright.kernel.onlookers import EditorLane, EditorSeat, Mirror, Observers
+from cellwright.kernel.orders import (
+    change_order,
+    changed_code,
+    stale_cells,
+    to_replay,
+    ui_order,
+    what_to_run,
+    with_drafts_left_out,
+)
 from cellwright.kernel.outcome_summary import outcomes_for_summary
 from cellwright.kernel.packages import Installed
 from cellwright.kernel.programs import ProgramEnd
@@ -69,7 +78,7 @@ class OpenNotebook:
         self._file = file
         self._workplace = workplace
         self._tasks = tasks
-        self.document: Document = file.document
+        self._document = file.document
         self.outcomes: dict[CellId, CellOutcome] = {}
         self.current: Call | None = None
         """The call that runs now, if any: await it, or interrupt it."""
@@ -79,6 +88,9 @@ class OpenNotebook:
         self._observers = Observers()
         self._editor = EditorSeat(self._live)
         self._stale: frozenset[CellId] = frozenset()
+        self._drafts: set[CellId] = set()
+        """Cells whose text was typed and not run yet; the kernel goes on with what it has of them."""
+        self._saving = anyio.Lock()
         self._named: Document | None = None
         self._names: dict[CellId, str] = {}
 
@@ -144,6 +156,7 @@ class OpenNotebook:
         call, kernel = self.current, self._live.kernel
         if kernel is not None:
             await self._asides.interrupt(kernel)
+            await self._editor.interrupt(kernel)
         if call is not None and kernel is not None:
             await kernel.interrupt(call.is_over)
             await call.is_over.wait()
@@ -155,7 +168,7 @@ class OpenNotebook:
             await self._live.retire()
             self._live.replay.clear()
             self.outcomes.clear()
-            await self._live.ready()
+            await self._editor.greet(await self._live.ready())
 
     async def install(self, requirement: str, *, seconds: float | None = None) -> Installed:
         """Add a package to the notebook's header and environment; what failed for want of a module runs again.
@@ -167,6 +180,31 @@ class OpenNotebook:
 
     # ── document ──
 
+    @property
+    def document(self) -> Document:
+        """The notebook's cells as they are now: the only authority, whoever shows or saves them."""
+        return self._document
+
+    @document.setter
+    def document(self, document: Document) -> None:
+        self._document = document
+        self._editor.document_changed()
+
+    def edit(self, edits: Sequence[Edit]) -> EditRefused | None:
+        """Change the document at once, also while a call runs: what is typed and not run yet.
+
+        The kernel goes on with the code it has of these cells, until somebody runs or edits them.
+        """
+        before = self.document
+        edited = apply_edits(before, edits)
+        if isinstance(edited, EditRefused):
+            return edited
+        typed = changed_code(before, edited)
+        self._drafts |= typed
+        self.outcomes = {cell: outcome for cell, outcome in self.outcomes.items() if cell not in typed}
+        self.document = edited
+        return None
+
     def foresee(self, edits: Sequence[Edit]) -> Consequences | EditRefused:
         """What edits would do, without doing it."""
         return foresee(self.document, edits)
@@ -177,11 +215,12 @@ class OpenNotebook:
 
     async def save(self) -> SaveConflict | None:
         """Write the notebook, atomically. A file that changed since it was read is left alone: both texts come back."""
-        saved = await anyio.to_thread.run_sync(save, self._file, self.document)
-        if isinstance(saved, SaveConflict):
-            return saved
-        self._file = saved
-        return None
+        async with self._saving:
+            saved = await anyio.to_thread.run_sync(save, self._file, self.document)
+            if isinstance(saved, SaveConflict):
+                return saved
+            self._file = saved
+            return None
 
     async def changed_on_disk(self) -> NotebookFile | None:
         """The file read again, if it is not what was last read or saved. Raises `UserError` if it is no notebook."""
@@ -221,9 +260,9 @@ class OpenNotebook:
         """Pass an event on to everyone who observes."""
         self._observers.tell(event)
 
-    def editor_lane(self) -> AbstractAsyncContextManager[EditorLane]:
+    def editor_lane(self, mirror: Mirror | None = None) -> AbstractAsyncContextManager[EditorLane]:
         """marimo's own commands in and notifications out, unopened, for one editor; on only while somebody is here."""
-        return self._editor.lane()
+        return self._editor.lane(mirror)
 
     async def distributions(self) -> dict[str, str]:
         """The packages its kernels have, name → version."""
@@ -267,6 +306,7 @@ class OpenNotebook:
 
     async def close(self) -> None:
         """Stop what runs, keep or drop the changed files, end the kernel."""
+        self._editor.close()
         await self.interrupt()
         await self._live.retire()
         self._workplace.close()
@@ -298,21 +338,23 @@ class OpenNotebook:
             call.refuse(Observation(refused=edited))
             return
         self.document = edited
-        await self._ask(call, before)
+        self._drafts -= changed_code(before, edited)
+        await self._ask(call, before, edited)
         if call.may_be_asked_again():
             # The kernel had died before it heard us (with its zygote, say): nothing ran, so nothing runs twice.
-            await self._ask(call, before)
+            await self._ask(call, before, edited)
         if call.kernel_end is not None:
             self._live.replay = to_replay(self.outcomes, call.snapshot().cells)
         for outcome in call.finish().cells:
-            self.outcomes[outcome.id] = outcome
+            self._keep(outcome)
 
-    async def _ask(self, call: Call, before: Document) -> None:
+    async def _ask(self, call: Call, before: Document, edited: Document) -> None:
         kernel = await self._live.ready()
+        await self._editor.greet(kernel)
         call.request = self._live.next_request()
         kernel.link.begin_request()
         try:
-            await kernel.link.send(self._message(call, before))
+            await kernel.link.send(self._message(call, before, edited))
             await self._watch_over(call, kernel)
         except LinkClosed:
             # listen() sees the same end and reports how it came about.
@@ -327,14 +369,15 @@ class OpenNotebook:
         await kernel.condemn(f"it ran over its wall time limit of {wall:g} s", limit="wall")
         await call.is_over.wait()
 
-    def _message(self, call: Call, before: Document) -> wire.Apply | wire.SetUi:
+    def _message(self, call: Call, before: Document, edited: Document) -> wire.Apply | wire.SetUi:
         if call.ui is not None:
             return ui_order(call.request, call.ui)
-        live = self._live
-        known, wanted = live.known, {cell.id: cell for cell in self.document.cells}
+        live, cells = self._live, {cell.id: cell for cell in self.document.cells}
         stale = stale_cells(self.document, self.outcomes, self._stale) if call.run == "stale" else set[CellId]()
-        run = what_to_run(call.run, before, self.document, stale) | (live.replay & wanted.keys())
+        run = (what_to_run(call.run, before, edited, stale) | live.replay) & cells.keys()
         live.replay -= run
+        self._drafts = (self._drafts - run) & cells.keys() if live.known else set()
+        known, wanted = live.known, with_drafts_left_out(cells, live.known, self._drafts)
         live.known = wanted
         return change_order(call.request, known=known, wanted=wanted, run=run, is_reactive=call.run != "none")
 
@@ -343,6 +386,10 @@ class OpenNotebook:
     async def _deliver(self, message: wire.FromGuest | MarimoNotification) -> None:
         if isinstance(message, MarimoNotification):
             self._editor.tell(message.body)
+            return
+        if isinstance(message, wire.CommandDone):
+            self._stale = frozenset(CellId(cell) for cell in message.stale)
+            self._editor.command_done()
             return
         if isinstance(message, Answer):
             is_wanted = self._asides.hear(message)
@@ -365,9 +412,17 @@ class OpenNotebook:
             cell = CellId(message.report.cell)
             if self.document.find(cell) is not None:
                 outcome = outcome_of(message.report, name=self.name_of(cell), console="")
-                self.outcomes[cell] = outcome
+                self._keep(outcome)
                 self.tell(CellFinished(outcome=outcome))
+
+    def _keep(self, outcome: CellOutcome) -> None:
+        # What was typed meanwhile has not run: its old code's outcome is not its own.
+        if outcome.id not in self._drafts:
+            self.outcomes[outcome.id] = outcome
 
     def _kernel_ended(self, end: KernelEnd) -> None:
         if self.current is not None:
             self.current.kernel_ended(end)
+        else:
+            self.tell(KernelEnded(end=end))
+        self._editor.kernel_ended(end)

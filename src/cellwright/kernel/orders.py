@@ -51,6 +51,22 @@ def _knows(known: Cell | None, cell: Cell) -> bool:
 # ── which cells ──
 
 
+def changed_code(before: Document, after: Document) -> set[CellId]:
+    """The cells that are new or have other code."""
+    old = {cell.id: cell for cell in before.cells}
+    return {cell.id for cell in after.cells if cell is not old.get(cell.id) and not _has_code_of(cell, old)}
+
+
+def _has_code_of(cell: Cell, old: Cells) -> bool:
+    return cell.id in old and old[cell.id].code == cell.code
+
+
+def with_drafts_left_out(cells: Cells, known: Cells, drafts: AbstractSet[CellId]) -> dict[CellId, Cell]:
+    """The cells a kernel should have: of what is only typed so far, what it had before."""
+    pairs = [(cell.id, known.get(cell.id) if cell.id in drafts else cell) for cell in cells.values()]
+    return {id: cell for id, cell in pairs if cell is not None}
+
+
 def what_to_run(run: RunWhat | str, before: Document, after: Document, stale: set[CellId]) -> set[CellId]:
     """The cells a call names; what depends on them is for the kernel to find."""
     match run:

@@ -11,15 +11,17 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
 import anyio
 
-from cellwright.errors import CellwrightError
+from cellwright.errors import CellwrightError, UserError
 from cellwright.residents import Resident, find, say_ready, sole
 from cellwright.server.daemon import run_daemon
 from cellwright.server.door import Opener, open_carrier
 from cellwright.server.launching import FOREGROUND, Start, daemon_at, package_version, read_start
+from cellwright.server.protocol import WebOpen
 from cellwright.settings import Settings
 from cellwright.telemetry import masked_logs
 
@@ -38,8 +40,9 @@ def main(opener: Opener = open_carrier, version: str | None = None) -> None:
     logging.basicConfig(
         level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s", force=True
     )
-    # Its informational lines are about itself.
-    logging.getLogger("dbos").setLevel(logging.WARNING)
+    # Their informational lines are about themselves.
+    for name in ("dbos", "uvicorn"):
+        logging.getLogger(name).setLevel(logging.WARNING)
     with masked_logs():
         start = read_start(json.load(sys.stdin), Settings.read())
         start.settings.ready_home()
@@ -76,10 +79,9 @@ def _is_listening(resident: Resident) -> bool:
 
 
 def _be_daemon(start: Start, opener: Opener, version: str, is_foreground: bool) -> None:
-    def on_ready() -> None:
+    def on_ready(web: WebOpen | None) -> None:
         if is_foreground:
-            os.write(2, start.announcement.encode())
-            os.write(1, start.announcement_json.encode())
+            _announce(start, web, version)
         else:
             say_ready()
 
@@ -88,10 +90,26 @@ def _be_daemon(start: Start, opener: Opener, version: str, is_foreground: bool) 
     except CellwrightError as problem:
         # The last line of the log is what a door shows.
         logger.error("%s %s", problem.message, problem.hint)
-        sys.exit(1)
+        sys.exit(2 if isinstance(problem, UserError) else 1)
     except Exception as problem:
         logger.exception("the daemon failed: %s", type(problem).__name__)
         sys.exit(1)
+
+
+def _announce(start: Start, web: WebOpen | None, version: str) -> None:
+    """Say where it listens: to a program all of it, to a person the one address they need."""
+    place = str(daemon_at(start.settings.home).file("sock").absolute())
+    if start.is_json:
+        found = {"url": web.url, "origin": web.origin, "folder": web.folder} if web is not None else {}
+        os.write(1, (json.dumps({"pid": os.getpid(), "socket": place, "version": version} | found) + "\n").encode())
+    elif web is not None:
+        os.write(1, f"{web.url}\n".encode())
+        os.write(2, b"The control room is at this address, which works once; Ctrl-C ends it.\n")
+    else:
+        os.write(2, f"The daemon listens at {place}; Ctrl-C ends it.\n".encode())
+    if start.url_to is not None:
+        with os.fdopen(start.url_to, "w") as waiting, suppress(BrokenPipeError):
+            waiting.write(web.url if web is not None else "")
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from anyio.abc import SocketStream
 from cellwright.errors import Defect, Unavailable
 from cellwright.journal import RunId
 from cellwright.journal.names import new_run_id, run_id
+from cellwright.models.connecting import open_stream
 from cellwright.models.framing import BadFrame, Unpacker
 from cellwright.residents import running_pid
 from cellwright.runs import Goal
@@ -36,11 +37,14 @@ from cellwright.server.protocol import (
     Start,
     Status,
     Stop,
+    Web,
+    WebOpen,
     Welcome,
     When,
     pack_request,
     read_answer,
 )
+from cellwright.server.web.addresses import WebWish
 from cellwright.settings import Settings
 
 _ANSWER_SECONDS: Final = 180
@@ -138,6 +142,17 @@ class Daemon:
             case other:
                 raise _unexpected(other)
 
+    async def web(self, wish: WebWish | None = None) -> WebOpen:
+        """A fresh address of its web door, which is opened if it is not open and there is a `wish`.
+
+        Raises `UserError` if it is not open, or cannot be.
+        """
+        match await self._exchange(lambda number: Web(number=number, wish=wish), is_repeatable=True):
+            case WebOpen() as opened:
+                return opened
+            case other:
+                raise _unexpected(other)
+
     async def stop(self, when: When = "now", *, why: str = "") -> None:
         """Let it end: now, what is in flight goes on at the next start; or as soon as no run is at work."""
         await self._done(lambda number: Stop(number=number, when=when, why=why), is_repeatable=False)
@@ -145,9 +160,7 @@ class Daemon:
     async def link(self) -> SocketStream:
         """The connection; a new one, to a new daemon if need be, if there is none."""
         if self._stream is None:
-            connection = await anyio.to_thread.run_sync(self._find)
-            connection.setblocking(False)
-            self._stream = await SocketStream.from_socket(connection)
+            self._stream = await open_stream(self._find)
         return self._stream
 
     async def leave(self) -> None:

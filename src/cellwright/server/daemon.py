@@ -33,9 +33,12 @@ from cellwright.server.protocol import (
     Standing,
     Status,
     Stop,
+    Web,
+    WebOpen,
     When,
 )
 from cellwright.server.protocol import Start as StartRun
+from cellwright.server.web.keeper import Keeper
 
 logger = logging.getLogger(__name__)
 
@@ -44,17 +47,22 @@ _ANSWER_SECONDS: Final = 20
 _CLOSE_SECONDS: Final = 90
 """How long everything may take to close; the journal's own limits are far below."""
 _LOOKS: Final = (0.05, 2.0)
+OnReady = Callable[[WebOpen | None], None]
+"""It listens now; with its web door, if that was asked for."""
 
 
-async def run_daemon(start: Start, *, opener: Opener, version: str, on_ready: Callable[[], None]) -> None:
-    """Be the daemon of this state directory. Runs that were cut off go on at once."""
+async def run_daemon(start: Start, *, opener: Opener, version: str, on_ready: OnReady) -> None:
+    """Be the daemon of this state directory. Runs that were cut off go on at once.
+
+    Raises `UserError` if its web door cannot be opened as asked.
+    """
     resident, ending = daemon_at(start.settings.home), Ending()
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(beside(partial(_hear_signals, ending, resident)))
         await stack.enter_async_context(beside(partial(_end_in_time, ending, resident)))
         carrier = await stack.enter_async_context(opener(start.settings))
         await carry_over(carrier)
-        daemon = Daemon(carrier, ending, idle_seconds=start.idle_seconds, version=version)
+        daemon = Daemon(carrier, ending, start, version=version)
         logger.info("version %s listens", version)
         await daemon.serve(resident, on_ready)
         ending.ask("now", ending.why or "nobody needs it")
@@ -93,29 +101,43 @@ class Ending:
 class Daemon:
     """What doors reach over the socket."""
 
-    def __init__(self, carrier: Carrier, ending: Ending, *, idle_seconds: float, version: str) -> None:
+    def __init__(self, carrier: Carrier, ending: Ending, start: Start, *, version: str) -> None:
         self._carrier = carrier
         self._ending = ending
-        self._idle_seconds = idle_seconds
+        self._start = start
+        self._idle_seconds = start.idle_seconds
         self._version = version
         self._since = datetime.now(UTC)
         self._doors = Conversations(self._answer, uid=os.getuid(), version=version)
+        self._web = Keeper(carrier, start.settings)
+        self._tasks = anyio.create_task_group()
 
-    async def serve(self, resident: Resident, on_ready: Callable[[], None]) -> None:
+    async def serve(self, resident: Resident, on_ready: OnReady) -> None:
         """Until it is time to end; then no door finds it, and what was asked is answered."""
-        accepting = anyio.CancelScope()
+        accepting, problem = anyio.CancelScope(), None
         async with (
             await SocketListener.from_socket(listen(resident)) as listener,
-            anyio.create_task_group() as tasks,
+            self._tasks as tasks,
         ):
             tasks.start_soon(self._accept, accepting, listener, tasks)
-            on_ready()
-            await self._until_over()
+            try:
+                on_ready(await self._web_as_told())
+                await self._until_over()
+            except CellwrightError as error:
+                problem = error
             # Nothing is awaited from the decision on: nobody is let in and then left standing.
             resident.file("sock").unlink(missing_ok=True)
             accepting.cancel()
             self._doors.hear_no_more()
+            self._web.close()
             tasks.cancel_scope.deadline = anyio.current_time() + _ANSWER_SECONDS
+
+        if problem is not None:
+            raise problem
+
+    async def _web_as_told(self) -> WebOpen | None:
+        wish = self._start.web
+        return await self._web.address(0, wish, self._tasks) if wish is not None else None
 
     async def _accept(self, accepting: anyio.CancelScope, listener: SocketListener, tasks: TaskGroup) -> None:
         with accepting:
@@ -140,7 +162,7 @@ class Daemon:
         except CellwrightError as problem:
             logger.warning("cannot count the runs at work: %s", problem.message)
             return True
-        return has_work or (self._doors.count > 0 and not self._ending.is_when_idle)
+        return has_work or (self._doors.count + self._web.visitors > 0 and not self._ending.is_when_idle)
 
     async def _answer(self, request: Request) -> Answer:
         number, carrier = request.number, self._carrier
@@ -159,6 +181,8 @@ class Daemon:
                 return Done(number=number)
             case Status():
                 return await self._standing(number)
+            case Web(wish=wish):
+                return await self._web.address(number, wish, self._tasks)
             case Stop(when=when, why=why):
                 self._ending.ask(when, why or "a door said so")
                 return Done(number=number)
@@ -174,6 +198,7 @@ class Daemon:
             runs_at_work=await self._carrier.at_work(),
             connections=self._doors.count,
             idle_seconds=None if math.isinf(self._idle_seconds) else self._idle_seconds,
+            web=self._web.origin,
         )
 
 

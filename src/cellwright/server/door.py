@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass
-from typing import Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
 
 from cellwright.journal import Records, RunId
 from cellwright.runs import Goal
 from cellwright.settings import Settings
+
+if TYPE_CHECKING:
+    from cellwright.kernel import OpenNotebook
+    from cellwright.tools.notebook_desk import NotebookDesk
 
 
 class RunVerbs(Protocol):
@@ -45,13 +50,31 @@ class RunsDoor(RunVerbs, Protocol):
         ...
 
 
-class Carrier(RunVerbs, Protocol):
-    """A process that carries out runs, as the daemon needs it: `cellwright.app.runs.Runs`."""
+class Live(RunVerbs, Protocol):
+    """Whoever carries out runs, as those need it who look at live notebooks: `cellwright.app.runs.Runs`."""
 
     @property
     def records(self) -> Records:
         """Of its journal."""
         ...
+
+    @property
+    def notebooks(self) -> Mapping[str, OpenNotebook]:
+        """The notebooks that runs have open now, by run."""
+        ...
+
+    @property
+    def desks(self) -> Mapping[str, NotebookDesk]:
+        """The desks at which those are changed, by run."""
+        ...
+
+    def giving_way(self, give_way: Callable[[Path], Awaitable[None]]) -> AbstractContextManager[None]:
+        """While this lasts, `give_way` is awaited before a run opens a notebook: a file has one kernel."""
+        ...
+
+
+class Carrier(Live, Protocol):
+    """A process that carries out runs, as the daemon needs it."""
 
     async def at_work(self) -> int:
         """How many runs are going: queued, running, or waiting for a person."""

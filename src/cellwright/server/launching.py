@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
@@ -13,6 +13,7 @@ from typing import Any, Final
 from cellwright.models.handover import MARKER
 from cellwright.models.keys import key_variables
 from cellwright.residents import Beginning, Resident, clean_environment
+from cellwright.server.web.addresses import WebWish
 from cellwright.settings import Settings
 
 IDLE_SECONDS: Final = 600.0
@@ -48,10 +49,12 @@ class Start:
 
     settings: Settings
     idle_seconds: float = IDLE_SECONDS
-    announcement: str = ""
-    """What to write to standard error once it listens, in the foreground."""
-    announcement_json: str = ""
-    """What to write to standard output then."""
+    web: WebWish | None = None
+    """Open the web door with these; None: when a door asks for it."""
+    is_json: bool = False
+    """Whether what it says in the foreground, once it listens, is for a program."""
+    url_to: int | None = None
+    """The descriptor that the web door's address is also written to, in the foreground."""
 
 
 def daemon_at(home: Path) -> Resident:
@@ -91,8 +94,9 @@ def told(start: Start) -> dict[str, Any]:
         "git_name": settings.git_name,
         "git_email": settings.git_email,
         "idle_seconds": None if math.isinf(start.idle_seconds) else start.idle_seconds,
-        "announcement": start.announcement,
-        "announcement_json": start.announcement_json,
+        "web": asdict(start.web) if start.web is not None else None,
+        "is_json": start.is_json,
+        "url_to": start.url_to,
     }
 
 
@@ -111,8 +115,9 @@ def read_start(plain: Mapping[str, Any], own: Settings) -> Start:
             git_email=plain["git_email"],
         ),
         idle_seconds=math.inf if plain["idle_seconds"] is None else float(plain["idle_seconds"]),
-        announcement=plain["announcement"],
-        announcement_json=plain["announcement_json"],
+        web=WebWish(**plain["web"]) if plain["web"] is not None else None,
+        is_json=plain["is_json"],
+        url_to=plain["url_to"],
     )
 
 

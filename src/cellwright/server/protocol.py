@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, Literal, assert_never
 
 from pydantic import Discriminator, Field, TypeAdapter, ValidationError
@@ -23,8 +23,9 @@ from cellwright.errors import (
 )
 from cellwright.models.framing import BadFrame, pack
 from cellwright.runs import Goal
+from cellwright.server.web.addresses import WebWish
 
-PROTOCOL: Final = 1
+PROTOCOL: Final = 2
 """Counted up when what is said besides the lasting words changes."""
 MAX_REQUEST: Final = 1 << 20
 """A goal with its plan; data travels by path."""
@@ -117,7 +118,17 @@ class Stop:
     kind: Literal["stop"] = "stop"
 
 
-Request = Start | Cancel | Retry | Fork | Resume | Status | Stop
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Web:
+    """A fresh address of the web door."""
+
+    number: Number
+    wish: WebWish | None = None
+    """How to open it if it is not open; None: it is not opened."""
+    kind: Literal["web"] = "web"
+
+
+Request = Start | Cancel | Retry | Fork | Resume | Status | Stop | Web
 ToDaemon = Hello | Request
 
 
@@ -152,7 +163,21 @@ class Standing:
     connections: int
     idle_seconds: float | None
     """It ends after so long without a run at work and without a connection; None: only when told."""
+    web: str = ""
+    """Where its web door is, without a code; empty: not open. Daemons of protocol 1 do not say it."""
     kind: Literal["standing"] = "standing"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebOpen:
+    """The web door is open."""
+
+    number: Number
+    origin: str
+    url: str = field(repr=False)
+    """Lets a browser in, once."""
+    folder: str
+    kind: Literal["web_open"] = "web_open"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,11 +188,12 @@ class Failed:
     error: CellwrightError
 
 
-Answer = Done | Standing | Failed
+Answer = Done | Standing | WebOpen | Failed
 FromDaemon = Welcome | Answer
 
 _TO_DAEMON: Final = TypeAdapter[ToDaemon](Annotated[ToDaemon, Discriminator("kind")])
-_PLAIN: Final = TypeAdapter[Welcome | Done | Standing](Annotated[Welcome | Done | Standing, Discriminator("kind")])
+_Plain = Welcome | Done | Standing | WebOpen
+_PLAIN: Final = TypeAdapter[_Plain](Annotated[_Plain, Discriminator("kind")])
 _ERRORS: Final[Mapping[str, type[CellwrightError]]] = {
     "user": UserError,
     "refused": RefusedByPolicy,
@@ -205,7 +231,7 @@ def pack_answer(message: FromDaemon) -> bytes:
     match message:
         case Failed(number=number, error=error):
             return pack(to_json({"kind": "failed", "number": number, **_error_as_json(error)}))
-        case Welcome() | Done() | Standing():
+        case Welcome() | Done() | Standing() | WebOpen():
             return pack(_PLAIN.dump_json(message))
         case _:
             assert_never(message)
@@ -252,6 +278,6 @@ def _where(error: Exception) -> str:
 
 __all__ = [
     "MAX_ANSWER", "MAX_REQUEST", "PROTOCOL", "Answer", "Cancel", "Done", "Failed", "Fork", "FromDaemon", "Hello",
-    "Request", "Resume", "Retry", "Standing", "Start", "Status", "Stop", "ToDaemon", "Welcome", "When", "pack_answer",
-    "pack_request", "read_answer", "read_request",
+    "Request", "Resume", "Retry", "Standing", "Start", "Status", "Stop", "ToDaemon", "Web", "WebOpen", "Welcome",
+    "When", "pack_answer", "pack_request", "read_answer", "read_request",
 ]  # fmt: skip

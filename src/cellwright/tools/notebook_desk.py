@@ -137,7 +137,7 @@ class NotebookDesk:
             if isinstance(after, EditRefused):
                 return Applied(observation=Observation(refused=after), news=self.take_news())
             turn = turn_between(key, before, after, self._resolved(run, before, after))
-            return await self._do(turn, wanted, run, seconds)
+            return await self._do(turn, after, wanted, run, seconds)
 
     async def try_out(self, code: str, *, seconds: float | None = None) -> Applied:
         """Run code in a cell of its own that is taken out again: cells, file and turns are as if it had not been.
@@ -188,7 +188,7 @@ class NotebookDesk:
             kept = ", ".join(change.id for change in plan.kept)
             self._news += [f"Not undone, because somebody changed them since: {kept}."] if kept else []
             turn = turn_between(key, before, after, self._resolved("affected", before, after))
-            return await self._do(replace(turn, is_undo=True), plan.edits, "affected", seconds)
+            return await self._do(replace(turn, is_undo=True), after, plan.edits, "affected", seconds)
 
     async def set_header(self, header: str) -> None:
         """Put this above the cells, and save. Not a turn: no cell changes, so there is nothing to undo."""
@@ -276,7 +276,9 @@ class NotebookDesk:
 
     # ── one turn ──
 
-    async def _do(self, turn: Turn, edits: Sequence[Edit], run: RunWhat, seconds: float | None) -> Applied:
+    async def _do(
+        self, turn: Turn, after: Document, edits: Sequence[Edit], run: RunWhat, seconds: float | None
+    ) -> Applied:
         await self._write(replace(self._memory, pending=turn, is_unsaved=False))
         self._reached(DeskPoint.BEGUN)
         try:
@@ -284,16 +286,18 @@ class NotebookDesk:
         except anyio.get_cancelled_exc_class():
             # The edits are made already: they must not be left unsaved and unknown.
             with anyio.CancelScope(shield=True):
-                await self._settle(turn)
+                await self._settle(turn, after)
             raise
         if observation.refused is not None:
             await self._write(self._memory.without_pending())
             return Applied(observation=observation, news=self.take_news())
         self._reached(DeskPoint.RAN)
-        await self._settle(turn)
+        await self._settle(turn, after)
         return Applied(observation=observation, changes=turn.changes, news=self.take_news())
 
-    async def _settle(self, turn: Turn) -> None:
+    async def _settle(self, turn: Turn, after: Document) -> None:
+        # What was typed while the cells ran.
+        self._tell(changes_between(after, self.notebook.document), "through an editor")
         self._seen = self.notebook.document
         try:
             await self._save()

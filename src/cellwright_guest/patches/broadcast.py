@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Literal
 
 from marimo._ast.cell import CellImpl, RuntimeStateType
 from marimo._messaging import notification_utils
+from marimo._messaging.notification import ModelLifecycleNotification
 from marimo._runtime.context import get_context, safe_get_context
 from marimo._runtime.execution import ExecutionAttempt
 from marimo._runtime.runtime import Kernel
 
+from cellwright_guest import widget_models
 from cellwright_guest.patches.audience import audience
 from cellwright_guest.patches.swap import Swap
 
@@ -34,6 +36,8 @@ _stock_mutate_graph = Kernel.mutate_graph
 
 
 def _broadcast_notification(notification: NotificationMessage, stream: Stream | None = None) -> None:
+    if isinstance(notification, ModelLifecycleNotification):
+        widget_models.remember(notification)
     if audience.is_watching or _is_another(stream):
         _stock_broadcast_notification(notification, stream)
 

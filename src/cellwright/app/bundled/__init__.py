@@ -1,0 +1,10 @@
+"""What comes with Cellwright for a first try: two small invented data sets, and a tutorial notebook.
+
+The data is that of the repository's `examples/data`, byte for byte, where its generators, its planted problems and its
+licence (CC0) are told.
+"""
+
+from cellwright.app.bundled.sets import DATASETS, Dataset, copy_dataset, dataset_named
+from cellwright.app.bundled.tutorial import TUTORIAL_TITLE, write_tutorial
+
+__all__ = ["DATASETS", "TUTORIAL_TITLE", "Dataset", "copy_dataset", "dataset_named", "write_tutorial"]

@@ -1,0 +1,244 @@
+"""Notebooks a person has open: one kernel for each file, whoever looks, until it is closed or nobody needs it for long.
+
+Where a run has the file open, that notebook is meant: one file never has two.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections import defaultdict
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import anyio
+import anyio.to_thread
+from anyio.abc import TaskGroup, TaskStatus
+
+from cellwright.app.notebooks import open_notebook, open_pool
+from cellwright.errors import CellwrightError, Unavailable
+from cellwright.kernel import KernelPool, OpenNotebook
+from cellwright.notebook import SaveConflict, render
+from cellwright.notebook.atomic import write_atomically
+from cellwright.settings import Settings
+
+logger = logging.getLogger(__name__)
+
+OfRuns = Callable[[], Mapping[str, OpenNotebook]]
+"""The notebooks that runs have open now, by run."""
+_CLOSE_SECONDS: Final = 20
+_LOOK_SECONDS: Final = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lasting:
+    """How many notebooks may be open, and for how long without anybody."""
+
+    most: int = 16
+    idle_seconds: float = 4 * 3600
+    """Without a question, an event of the kernel, or anybody who watches."""
+
+
+@dataclass(slots=True, kw_only=True)
+class _Seat:
+    """One open notebook."""
+
+    id: str
+    notebook: OpenNotebook
+    used_at: float
+    watchers: int = 0
+    closing: anyio.Event = field(default_factory=anyio.Event)
+    is_gone: anyio.Event = field(default_factory=anyio.Event)
+
+    def use(self) -> None:
+        self.used_at = anyio.current_time()
+
+    def idle_for(self) -> float:
+        """Seconds; none while somebody watches or a cell runs."""
+        if self.watchers or self.notebook.current is not None:
+            self.use()
+        return anyio.current_time() - self.used_at
+
+
+class LiveNotebooks:
+    """Every notebook that is open in this process, by id. Made by `open_live_notebooks`."""
+
+    def __init__(
+        self, settings: Settings, pool: KernelPool, tasks: TaskGroup, *, of_runs: OfRuns, lasting: Lasting
+    ) -> None:
+        self._settings = settings
+        self._pool = pool
+        self._tasks = tasks
+        self._of_runs = of_runs
+        self._lasting = lasting
+        self._seats: dict[str, _Seat] = {}
+        self._turns: defaultdict[Path, anyio.Lock] = defaultdict(anyio.Lock)
+        self.people: Callable[[OpenNotebook], int] = lambda _: 0
+        """How many people look at a notebook in some other way, an editor for one: then it is not forgotten either."""
+
+    async def open(self, path: Path) -> str:
+        """The id of the notebook at this path, live from now on: a run's, if one has it open.
+
+        Raises `UserError` for what is no notebook, `RefusedByPolicy` where nothing contains its code, `Unavailable`.
+        """
+        real = await anyio.to_thread.run_sync(path.resolve)
+        async with self._turns[real]:
+            if (run := self._run_with(real)) is not None:
+                return run
+            id = notebook_id(real)
+            if (seat := self._seats.get(id)) is not None and seat.closing.is_set():
+                await seat.is_gone.wait()
+            if id not in self._seats:
+                self._check_room()
+                await self._tasks.start(self._keep, id, real)
+            self._seats[id].use()
+            return id
+
+    def all(self) -> dict[str, OpenNotebook]:
+        """What is open, those of runs first."""
+        of_runs = dict(self._of_runs())
+        self._give_way_to({notebook.path for notebook in of_runs.values()})
+        return of_runs | {id: seat.notebook for id, seat in self._seats.items() if not seat.closing.is_set()}
+
+    def find(self, id: str) -> OpenNotebook | None:
+        """The open notebook of this id, which counts as used."""
+        if (seat := self._seats.get(id)) is not None:
+            seat.use()
+        return self.all().get(id)
+
+    @contextmanager
+    def watching(self, id: str) -> Generator[None]:
+        """While this block lasts, the notebook is not taken for forgotten."""
+        seat = self._seats.get(id)
+        if seat is not None:
+            seat.watchers += 1
+        try:
+            yield
+        finally:
+            if seat is not None:
+                seat.watchers -= 1
+                seat.use()
+
+    async def close(self, id: str) -> bool:
+        """Save it, end its kernel, and wait until that is done; whether it was a person's own and open."""
+        seat = self._seats.get(id)
+        if seat is None:
+            return False
+        seat.closing.set()
+        await seat.is_gone.wait()
+        return True
+
+    async def give_way(self, path: Path) -> None:
+        """Close the notebook of this file, if a person has it open: a run is about to open it."""
+        real = await anyio.to_thread.run_sync(path.resolve)
+        async with self._turns[real]:
+            await self.close(notebook_id(real))
+
+    async def close_all(self) -> None:
+        """Everything saved and ended."""
+        for seat in [*self._seats.values()]:
+            seat.closing.set()
+        for seat in [*self._seats.values()]:
+            await seat.is_gone.wait()
+
+    def _run_with(self, path: Path) -> str | None:
+        return next((run for run, notebook in self._of_runs().items() if notebook.path == path), None)
+
+    def _give_way_to(self, paths: set[Path]) -> None:
+        for seat in self._seats.values():
+            if seat.notebook.path in paths:
+                seat.closing.set()
+
+    def _check_room(self) -> None:
+        if len(self._seats) >= self._lasting.most:
+            raise Unavailable(
+                f"{self._lasting.most} notebooks are open, and no more can be.", hint="Close one of them first."
+            )
+
+    async def _keep(self, id: str, path: Path, *, task_status: TaskStatus[None]) -> None:
+        """One notebook, from its opening to its end."""
+        seat: _Seat | None = None
+        try:
+            async with open_notebook(path, pool=self._pool, settings=self._settings) as notebook:
+                seat = self._seats[id] = _Seat(id=id, notebook=notebook, used_at=anyio.current_time())
+                task_status.started()
+                await self._until_over(seat)
+                await _save(notebook)
+        except Exception:
+            if seat is None:
+                raise
+            # One notebook's trouble at its end is not the others'.
+            logger.exception("a notebook did not end in order")
+        finally:
+            if seat is not None:
+                self._seats.pop(id, None)
+                seat.is_gone.set()
+
+    def _idle_for(self, seat: _Seat) -> float:
+        if self.people(seat.notebook):
+            seat.use()
+        return seat.idle_for()
+
+    async def _until_over(self, seat: _Seat) -> None:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_notice_use, seat)
+            while not seat.closing.is_set() and (idle := self._idle_for(seat)) < self._lasting.idle_seconds:
+                with anyio.move_on_after(min(_LOOK_SECONDS, self._lasting.idle_seconds - idle)):
+                    await seat.closing.wait()
+            # From here on it is no more among those that are open.
+            seat.closing.set()
+            tasks.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def open_live_notebooks(
+    settings: Settings, *, of_runs: OfRuns, pool: KernelPool | None = None, lasting: Lasting | None = None
+) -> AsyncGenerator[LiveNotebooks]:
+    """A place for notebooks that people open; on leaving, they are saved and their kernels end."""
+    async with AsyncExitStack() as stack:
+        kernels = pool or await stack.enter_async_context(open_pool(settings))
+        tasks = await stack.enter_async_context(anyio.create_task_group())
+        notebooks = LiveNotebooks(settings, kernels, tasks, of_runs=of_runs, lasting=lasting or Lasting())
+        try:
+            yield notebooks
+        finally:
+            with anyio.move_on_after(_CLOSE_SECONDS, shield=True):
+                await notebooks.close_all()
+            tasks.cancel_scope.cancel()
+
+
+def notebook_id(path: Path) -> str:
+    """What the notebook in this file is called; the same for as long as the file is where it is."""
+    return f"file-{hashlib.sha256(str(path).encode('utf-8', 'surrogateescape')).hexdigest()[:16]}"
+
+
+async def _notice_use(seat: _Seat) -> None:
+    """Whatever happens in its kernel is a use, whoever caused it."""
+    while True:
+        async with seat.notebook.observe() as events:
+            async for _ in events:
+                seat.use()
+
+
+async def _save(notebook: OpenNotebook) -> None:
+    """Nothing a person wrote is lost: where somebody else changed the file, theirs stays and ours lies beside it."""
+    try:
+        conflict = await notebook.save()
+        origin = notebook.document.origin
+        if isinstance(conflict, SaveConflict) and (origin is None or render(notebook.document) != origin.text):
+            await anyio.to_thread.run_sync(_put_beside, conflict)
+    except (CellwrightError, OSError) as problem:
+        logger.warning("a notebook could not be saved when it was closed: %s", problem)
+
+
+def _put_beside(conflict: SaveConflict) -> None:
+    number = 1
+    while True:
+        place = conflict.path.with_name(f"{conflict.path.stem}-unsaved-{number}.py")
+        if not place.exists():
+            write_atomically(place, conflict.our_text.encode())
+            return
+        number += 1

@@ -1,0 +1,120 @@
+"""`cellwright serve tokens [create|revoke]`: who may come in by the web door."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from cellwright.cli import render
+from cellwright.cli.journal_place import JsonOption
+from cellwright.errors import UserError
+from cellwright.residents import person_here
+from cellwright.settings import Settings
+
+if TYPE_CHECKING:
+    from cellwright.server.web.callers import Scope
+    from cellwright.server.web.tokens import Token, Tokens
+
+app = typer.Typer(help="Tokens for programs and other people.", invoke_without_command=True)
+
+_DAY_SECONDS: Final = 86_400
+_data = Console(highlight=False)
+
+
+@app.callback()
+def tokens(context: typer.Context, as_json: JsonOption = False) -> None:
+    """List every token that counts; none is ever shown again."""
+    if context.invoked_subcommand is None:
+        _list(as_json)
+
+
+@app.command("list")
+def list_tokens(as_json: JsonOption = False) -> None:
+    """List every token that counts; none is ever shown again."""
+    _list(as_json)
+
+
+@app.command()
+def create(
+    name: Annotated[str, typer.Argument(help="What it is for.")],
+    scope: Annotated[
+        str, typer.Option("--scope", help="read, steer, approve or admin: each may what those before it may.")
+    ] = "read",
+    person: Annotated[str, typer.Option("--person", help="Who bears it; else you.")] = "",
+    days: Annotated[int, typer.Option("--days", min=0, max=3650, help="How long it counts; 0: until revoked.")] = 30,
+    as_json: JsonOption = False,
+) -> None:
+    """Make a token, shown this once."""
+    created = _tokens().create(
+        name=name, person=person or person_here(), scope=_scope(scope), seconds=days * _DAY_SECONDS if days else None
+    )
+    if as_json:
+        render.as_json({"token": created.secret, **_view(created.token)})
+    else:
+        _data.print(Text(created.secret), soft_wrap=True)
+        render.note("Keep it: it is not shown again. Send it as `Authorization: Bearer …`.")
+
+
+@app.command()
+def revoke(
+    id: Annotated[str, typer.Argument(help="As `cellwright serve tokens` shows it.")], as_json: JsonOption = False
+) -> None:
+    """Let a token not count any more, in a running daemon too."""
+    token = _tokens().revoke(id)
+    if as_json:
+        render.as_json(_view(token))
+    else:
+        render.note(f"The token {token.name!r} does not count any more.")
+
+
+def _list(as_json: bool) -> None:
+    views = [_view(token) for token in _tokens().all()]
+    if as_json:
+        render.as_json({"tokens": views})
+    elif views:
+        _data.print(_table(views))
+    else:
+        render.note("There are no tokens; `cellwright serve tokens create NAME` makes one.")
+
+
+def _tokens() -> Tokens:
+    # `serve status` and `serve stop` do not pay for what only tokens need.
+    from cellwright.server.web.tokens import Tokens
+
+    return Tokens(Settings.read().ready_home())
+
+
+def _scope(text: str) -> Scope:
+    from cellwright.server.web.callers import SCOPES
+
+    for scope in SCOPES:
+        if scope == text:
+            return scope
+    raise UserError(f"There is no scope {text!r}.", hint=f"Known: {', '.join(SCOPES)}.")
+
+
+def _view(token: Token) -> dict[str, Any]:
+    return {name: value for name, value in asdict(token).items() if name != "digest"}
+
+
+def _table(views: list[dict[str, Any]]) -> Table:
+    table = Table("id", "name", "person", "scope", "expires", "last used", box=None, pad_edge=False)
+    for view in views:
+        table.add_row(
+            *(Text(str(view[name])) for name in ("id", "name", "person", "scope")),
+            _day(view["expires_ms"], "never"),
+            _day(view["last_used_ms"], "–"),
+        )
+    return table
+
+
+def _day(at_ms: int | None, otherwise: str) -> str:
+    if at_ms is None:
+        return otherwise
+    return datetime.fromtimestamp(at_ms / 1000, UTC).astimezone().strftime("%Y-%m-%d %H:%M")

@@ -1,0 +1,85 @@
+"""Which notebook an id means: a run's, one that a person has open, or a file of the folder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio.to_thread
+
+from cellwright.app.live_notebooks import LiveNotebooks
+from cellwright.errors import Unavailable
+from cellwright.kernel import OpenNotebook
+from cellwright.runs.finding import first_goal
+from cellwright.server.web.house import House
+from cellwright.server.web.notebook_files import find_notebooks
+from cellwright.server.web.problems import Conflict, NotFound
+from cellwright.tools.project_files import ProjectFiles
+
+
+@dataclass(frozen=True, slots=True)
+class Notebooks:
+    """Every notebook this house can show."""
+
+    house: House
+
+    def live(self) -> Mapping[str, OpenNotebook]:
+        """Those that are open, by id."""
+        return self.house.live.notebooks if self.house.opened is None else self.house.opened.all()
+
+    def run_of(self, id: str) -> str | None:
+        """The run that has the notebook of this id open."""
+        return id if id in self.house.live.notebooks else None
+
+    def find(self, id: str) -> OpenNotebook | None:
+        """The open notebook of this id."""
+        return self.live().get(id) if self.house.opened is None else self.house.opened.find(id)
+
+    async def get(self, id: str) -> OpenNotebook:
+        """The same. Raises `Conflict` if it is not open, `NotFound` if there is none."""
+        notebook = self.find(id)
+        if notebook is None:
+            await self.path_of(id)
+            raise Conflict("This notebook is not open.", hint="Open it first, with POST /notebooks.")
+        return notebook
+
+    async def path_of(self, id: str) -> Path:
+        """The file of a run's notebook, or of one in the folder. Raises `NotFound`."""
+        if (goal := await first_goal(self.house.live.records, id)) is not None:
+            return Path(goal.notebook)
+        found = await anyio.to_thread.run_sync(find_notebooks, self.house.folder)
+        for each in found:
+            if each.id == id:
+                return each.path
+        raise NotFound(f"No notebook {id!r}.", hint="See GET /notebooks.")
+
+    async def open(self, path: str) -> str:
+        """The id of the notebook at this place in the folder, open from now on. Raises what `LiveNotebooks.open` does.
+
+        Nothing outside the folder, and nothing that looks like a secret, can be opened.
+        """
+        files = ProjectFiles(self.house.folder)
+        return await self._opened().open(await anyio.to_thread.run_sync(files.locate, path))
+
+    async def reopen(self, path: Path) -> OpenNotebook:
+        """The notebook of this file, open from now on."""
+        opened = self._opened()
+        notebook = opened.find(await opened.open(path))
+        if notebook is None:
+            raise Unavailable("The notebook was closed at this very moment.", hint="Try again.")
+        return notebook
+
+    async def close(self, id: str) -> bool:
+        """Close one that a person opened; whether it was open."""
+        return self.house.opened is not None and await self.house.opened.close(id)
+
+    def watching(self, id: str) -> AbstractContextManager[None]:
+        """While this block lasts, the notebook is not taken for forgotten."""
+        return nullcontext() if self.house.opened is None else self.house.opened.watching(id)
+
+    def _opened(self) -> LiveNotebooks:
+        if self.house.opened is None:
+            raise Unavailable("No notebooks can be opened here.", hint="Start `cellwright serve`.")
+        return self.house.opened

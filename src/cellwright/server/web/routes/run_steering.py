@@ -1,0 +1,117 @@
+"""`/runs/{run}/pause|resume|cancel|stop|retry|fork|say|goal|plan`: a word to a run, at work or not."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Body
+
+from cellwright.agents import steering
+from cellwright.runs import orders
+from cellwright.runs.plan import parse_edit
+from cellwright.server.web.house import House
+from cellwright.server.web.problems import Conflict, NotFound
+from cellwright.server.web.run_finding import RunName, Steerer, going_run, status_of
+from cellwright.server.web.shapes.runs import (
+    ForkBody,
+    GoalBody,
+    Nothing,
+    PlanEditBody,
+    Reason,
+    RetryBody,
+    RunNote,
+    SayBody,
+)
+
+
+def add_steering(router: APIRouter, house: House) -> None:
+    """What can be said to a run."""
+    _add_pausing(router, house)
+    _add_ending(router, house)
+    _add_again(router, house)
+    _add_words(router, house)
+
+
+def _add_pausing(router: APIRouter, house: House) -> None:
+    @router.post("/runs/{run}/pause", operation_id="pause_run", summary="Pause before the next step")
+    async def pause_run(caller: Steerer, run: RunName, _: Nothing | None = None) -> RunNote:
+        await going_run(house.live.records, run)
+        await orders.pause(house.live.records, run, caller.as_person)
+        return RunNote(run=run, note="It pauses before its next step; everything is kept.")
+
+    @router.post("/runs/{run}/resume", operation_id="resume_run", summary="Go on: paused, cancelled or given up")
+    async def resume_run(caller: Steerer, run: RunName, _: Nothing | None = None) -> RunNote:
+        status = await status_of(house.live.records, run)
+        if status.is_going:
+            was_paused = await orders.resume(house.live.records, run, caller.as_person)
+            return RunNote(run=run, note="It goes on." if was_paused else "It was not paused; it goes on.")
+        if status.standing not in {"cancelled", "dead"}:
+            raise Conflict(f"The run {run!r} is {status.standing} already.", hint="Retry a task of it, or fork it.")
+        await house.live.resume(run, person=caller.person)
+        return RunNote(run=run, note="It goes on from where it was.")
+
+
+def _add_ending(router: APIRouter, house: House) -> None:
+    @router.post("/runs/{run}/cancel", operation_id="cancel_run", summary="Stop at once, for good")
+    async def cancel_run(caller: Steerer, run: RunName, said: Reason | None = None) -> RunNote:
+        await going_run(house.live.records, run)
+        reason = said.reason if said is not None and said.reason else f"stopped by {caller.person}"
+        await house.live.cancel(run, reason=reason)
+        return RunNote(run=run, note="It is stopped; what is done stays.")
+
+    @router.post("/runs/{run}/stop", operation_id="stop_run", summary="Hand over what there is, before the next step")
+    async def stop_run(caller: Steerer, run: RunName, said: Reason | None = None) -> RunNote:
+        await going_run(house.live.records, run)
+        reason = said.reason if said is not None else ""
+        await steering.stop(house.live.records.log, run, caller.as_person, reason)
+        return RunNote(run=run, note="Its agents stop before their next step and hand over what there is.")
+
+
+def _add_again(router: APIRouter, house: House) -> None:
+    @router.post("/runs/{run}/retry", operation_id="retry_run", summary="Do a task again")
+    async def retry_run(caller: Steerer, run: RunName, said: RetryBody) -> RunNote:
+        await status_of(house.live.records, run)
+        again = await house.live.retry(run, said.task, person=caller.person)
+        note = f"It does {said.task} again." if again == run else f"A new run continues it with {said.task}."
+        return RunNote(run=again, note=note)
+
+    @router.post("/runs/{run}/fork", operation_id="fork_run", summary="A new run with the steps of this one")
+    async def fork_run(_: Steerer, run: RunName, said: ForkBody | None = None) -> RunNote:
+        status = await status_of(house.live.records, run)
+        from_step = None if said is None else said.from_step
+        last = max((step.number for step in status.steps), default=0)
+        if from_step is not None and from_step > last + 1:
+            raise NotFound(f"The run has no step {from_step}.", hint=f"It has the steps 1 to {last}.")
+        forked = await house.live.fork(run, from_step=from_step)
+        return RunNote(run=forked, note=f"It goes on from {run}.")
+
+
+def _add_words(router: APIRouter, house: House) -> None:
+    @router.post("/runs/{run}/say", operation_id="say_to_run", summary="Tell its agents something")
+    async def say_to_run(caller: Steerer, run: RunName, said: SayBody) -> RunNote:
+        await going_run(house.live.records, run)
+        text = said.text if said.cell is None else f"{_about(house, run, said.cell)}\n{said.text}"
+        await steering.say(house.live.records.log, run, text, caller.as_person)
+        return RunNote(run=run, note="They read it before their next step.")
+
+    @router.post("/runs/{run}/goal", operation_id="change_goal", summary="Another goal; the rest is planned anew")
+    async def change_goal(caller: Steerer, run: RunName, said: GoalBody) -> RunNote:
+        await going_run(house.live.records, run)
+        await orders.change_goal(house.live.records, run, said.words, caller.as_person)
+        return RunNote(run=run, note="It plans anew before its next step; what is done stays.")
+
+    @router.post("/runs/{run}/plan", operation_id="change_plan", summary="One task more, one less, or another one")
+    async def change_plan(caller: Steerer, run: RunName, edit: Annotated[PlanEditBody, Body()]) -> RunNote:
+        await going_run(house.live.records, run)
+        await orders.change_plan(house.live.records, run, parse_edit(edit.model_dump()), caller.as_person)
+        return RunNote(run=run, note="It hears of it before its next task.")
+
+
+def _about(house: House, run: str, cell: str) -> str:
+    """The cell a person has selected, as an agent knows it. Raises `NotFound`."""
+    notebook = house.live.notebooks.get(run)
+    known = None if notebook is None else next((each for each in notebook.document.cells if each.id == cell), None)
+    if notebook is None or known is None:
+        raise NotFound(f"The run's notebook has no cell {cell!r} now.", hint="Say it without naming a cell.")
+    name = "" if notebook.name_of(known.id) == known.id else f" named {notebook.name_of(known.id)}"
+    return f"This is about the cell {known.id}{name}, version {known.version}:"

@@ -1,0 +1,132 @@
+"""A folder that is served: the whole application under a real server on loopback, with real kernels and a journal."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import AsyncGenerator, Generator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx
+import keyring
+from keyring.backends.fail import Keyring
+
+from cellwright.app.live_notebooks import Lasting, LiveNotebooks, open_live_notebooks
+from cellwright.kernel import KernelPool
+from cellwright.models.launching import Launch
+from cellwright.policy import Masker, Secret
+from cellwright.server.door import Live
+from cellwright.server.web.addresses import Addresses, WebWish
+from cellwright.server.web.application import web_application
+from cellwright.server.web.callers import Scope
+from cellwright.server.web.gates import Limits
+from cellwright.server.web.house import EditorDoor, House
+from cellwright.server.web.listening import listen_at, serving
+from cellwright.server.web.presence import Presence
+from cellwright.server.web.tokens import Tokens
+from cellwright.settings import Settings
+from tests.server.a_daemon import TinyRuns, tiny_opener
+
+SECONDS = 60
+API = "/api/v1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Served:
+    """A folder, and somebody with a token at its door."""
+
+    client: httpx.AsyncClient
+    tokens: Tokens
+    house: House
+
+    @property
+    def folder(self) -> Path:
+        return self.house.folder
+
+    @property
+    def opened(self) -> LiveNotebooks:
+        assert self.house.opened is not None
+        return self.house.opened
+
+    def bearing(self, scope: Scope) -> dict[str, str]:
+        """Headers with a fresh token of this scope."""
+        created = self.tokens.create(name="test", person="ada", scope=scope, seconds=600)
+        return {"authorization": f"Bearer {created.secret}"}
+
+    async def ask(self, method: str, path: str, *, status: int = 200, **more: Any) -> Any:
+        """The answer's JSON, whose status must be this."""
+        answer = await self.client.request(method, f"{API}{path}", **more)
+        assert answer.status_code == status, (answer.status_code, answer.text)
+        return answer.json()
+
+    async def get(self, path: str, **more: Any) -> Any:
+        return await self.ask("GET", path, **more)
+
+    async def post(self, path: str, body: object = None, **more: Any) -> Any:
+        return await self.ask("POST", path, json=body, **more)
+
+
+HouseWithRuns = tuple[Settings, TinyRuns]
+
+
+@asynccontextmanager
+async def tiny_runs(tmp_path: Path) -> AsyncGenerator[HouseWithRuns]:
+    """A real journal with runs that do next to nothing."""
+    settings = Settings(home=tmp_path / "home", cache=tmp_path / "cache")
+    async with tiny_opener(tmp_path)(settings) as runs:
+        assert isinstance(runs, TinyRuns)
+        yield settings, runs
+
+
+@asynccontextmanager
+async def serve(
+    folder: Path,
+    settings: Settings,
+    live: Live,
+    *,
+    pool: KernelPool | None = None,
+    lasting: Lasting | None = None,
+    launch: Launch | None = None,
+    editor: EditorDoor | None = None,
+    limits: Limits | None = None,
+    known_secrets: tuple[Secret, ...] = (),
+) -> AsyncGenerator[Served]:
+    """Serve this folder; the client bears an administrator's token."""
+    await anyio.Path(folder).mkdir(parents=True, exist_ok=True)
+    settings.ready_home()
+    presence, tokens = Presence(), Tokens(settings.home)
+    async with AsyncExitStack() as stack:
+        opening = open_live_notebooks(settings, of_runs=lambda: live.notebooks, pool=pool, lasting=lasting)
+        house = House(
+            live=live,
+            settings=settings,
+            masker=Masker.of(known_secrets, salt=secrets.token_bytes(16)),
+            folder=folder,
+            opened=(opened := await stack.enter_async_context(opening)),
+            launch=launch,
+            editor=editor,
+            editor_problem="" if editor else "another marimo is installed",
+        )
+        stack.enter_context(live.giving_way(opened.give_way))
+        listener = stack.enter_context(listen_at("127.0.0.1", 0))
+        addresses = Addresses.of(WebWish(folder=str(folder)), listener.getsockname()[1])
+        app = web_application(house, tokens, addresses, presence=presence, limits=limits)
+        await stack.enter_async_context(serving(app, listener, presence))
+        client = httpx.AsyncClient(base_url=addresses.origin, timeout=SECONDS, trust_env=False)
+        served = Served(client=await stack.enter_async_context(client), tokens=tokens, house=house)
+        client.headers.update(served.bearing("admin"))
+        yield served
+
+
+@contextmanager
+def no_keyring() -> Generator[None]:
+    """As on a machine without one."""
+    before = keyring.get_keyring()
+    keyring.set_keyring(Keyring())
+    try:
+        yield
+    finally:
+        keyring.set_keyring(before)

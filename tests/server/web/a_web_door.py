@@ -1,0 +1,79 @@
+"""The web application in this process, under a real server on loopback, over a real journal."""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+from fastapi import FastAPI
+
+from cellwright.journal import read_key
+from cellwright.policy import Masker
+from cellwright.server.web.addresses import Addresses, WebWish
+from cellwright.server.web.application import web_application
+from cellwright.server.web.callers import Scope
+from cellwright.server.web.gates import Limits
+from cellwright.server.web.house import House
+from cellwright.server.web.listening import listen_at, serving
+from cellwright.server.web.presence import Presence
+from cellwright.server.web.tokens import Tokens
+from cellwright.settings import Settings
+from tests.server.a_daemon import tiny_opener
+
+SECONDS = 60
+EDITOR = "http://127.0.0.1:8999"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Door:
+    """An open web door, and browsers and programs at it."""
+
+    client: httpx.AsyncClient
+    """Somebody without a token."""
+    tokens: Tokens
+    addresses: Addresses
+    presence: Presence
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        port = self.client.base_url.port
+        assert port is not None
+        return port
+
+    def bearing(self, scope: Scope = "admin", *, seconds: float | None = 600) -> dict[str, str]:
+        """Headers with a fresh token."""
+        created = self.tokens.create(name="test", person="ada", scope=scope, seconds=seconds)
+        return {"authorization": f"Bearer {created.secret}"}
+
+
+@asynccontextmanager
+async def open_door(
+    folder: Path,
+    template: Path,
+    *,
+    limits: Limits | None = None,
+    with_routes: Callable[[FastAPI], None] = lambda app: None,
+) -> AsyncGenerator[Door]:
+    """A door to a house where nothing runs yet; `template` is a journal with its tables."""
+    settings = Settings(home=folder / "home", cache=folder / "cache")
+    read_key(settings.ready_home() / "journal.key")
+    shutil.copyfile(template, settings.home / "journal.db")
+    presence, tokens = Presence(), Tokens(settings.home)
+    async with tiny_opener(folder)(settings) as live:
+        house = House(live=live, settings=settings, masker=Masker.of(salt=secrets.token_bytes(16)), folder=folder)
+        with listen_at("127.0.0.1", 0) as listener:
+            port = listener.getsockname()[1]
+            addresses = Addresses.of(WebWish(folder=str(folder)), port, editor_origin=EDITOR)
+            app = web_application(house, tokens, addresses, presence=presence, limits=limits)
+            with_routes(app)
+            async with (
+                serving(app, listener, presence),
+                httpx.AsyncClient(base_url=addresses.origin, timeout=SECONDS, trust_env=False) as client,
+            ):
+                yield Door(client=client, tokens=tokens, addresses=addresses, presence=presence)

@@ -1,0 +1,36 @@
+"""The API's document as it stands in `web/openapi.json`; `python -m tests.server.web.document` writes it again."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from tests.house.places import ROOT
+from tests.server.web.a_served_folder import serve, tiny_runs
+
+DOCUMENT = ROOT / "web" / "openapi.json"
+
+
+async def document(tmp_path: Path) -> dict[str, Any]:
+    """What the server says of itself."""
+    async with tiny_runs(tmp_path) as (settings, runs), serve(tmp_path / "folder", settings, runs) as served:
+        return await served.get("/openapi.json")
+
+
+def as_text(document: dict[str, Any]) -> str:
+    """As it is kept."""
+    return json.dumps(document, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+async def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        written = as_text(await document(Path(folder)))
+    await anyio.Path(DOCUMENT).write_text(written)
+
+
+if __name__ == "__main__":
+    anyio.run(main)

@@ -1,0 +1,300 @@
+"""Runs over HTTP: begun inside the folder, found again, seen whole, paused, told, stopped, retried and forked."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from cellwright.journal import OpenQuestion, stream_of
+from cellwright.notebook import CreateCell
+from cellwright.runs.telling import goal_told
+from cellwright.testing import CallTool, Fault
+from tests.models.houses import Warm
+from tests.runs.factory import apply, create, finish, plan, task
+from tests.server.a_daemon import ASK
+from tests.server.daemon_house import a_goal
+from tests.server.web.a_factory_door import Works, open_works
+from tests.server.web.a_served_folder import SECONDS, HouseWithRuns, Served, serve, tiny_runs
+
+
+@pytest.fixture
+async def tiny(tmp_path: Path) -> AsyncGenerator[HouseWithRuns]:
+    async with tiny_runs(tmp_path) as found:
+        yield found
+
+
+@pytest.fixture
+async def served(tmp_path: Path, tiny: HouseWithRuns) -> AsyncGenerator[Served]:
+    async with serve(tmp_path / "folder", *tiny) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def works(tmp_path: Path, warm_gateway: Warm, cache: Path) -> AsyncGenerator[Works]:
+    async with open_works(tmp_path, warm_gateway, cache) as opened:
+        yield opened
+
+
+async def begin(served: Served, run: str, words: str) -> None:
+    """A tiny run that waits for an answer, and has told what it is for."""
+    await served.house.live.start(a_goal(ASK), run=run)
+    await served.house.live.records.log.append(stream_of(run), goal_told(a_goal(words)))
+    await asked(served, run)
+
+
+async def asked(served: Served, run: str) -> OpenQuestion:
+    records = served.house.live.records
+    with anyio.fail_after(SECONDS):
+        while True:
+            grown = records.log.growth.next()
+            if pending := await records.questions.pending(run):
+                return pending[0]
+            await grown.wait()
+
+
+# ── the list ──
+
+
+async def test_runs_are_listed_newest_first_searched_filtered_and_paged(served: Served) -> None:
+    for number, words in enumerate(["Why did revenue fall?", "Sum the sales.", "Why do costs rise?"]):
+        await begin(served, f"r{number}", words)
+    await served.house.live.cancel("r0")
+    found = await served.get("/runs")
+    assert ([run["run"] for run in found["runs"]], found["next"]) == (["r2", "r1", "r0"], None)
+    assert [(run["goal"], run["status"], run["questions"]) for run in found["runs"]] == [
+        ("Why do costs rise?", "waiting", 1),
+        ("Sum the sales.", "waiting", 1),
+        ("Why did revenue fall?", "stopped", 0),
+    ]
+    first = await served.get("/runs", params={"limit": 2})
+    assert [run["run"] for run in first["runs"]] == ["r2", "r1"]
+    rest = await served.get("/runs", params={"limit": 2, "before": first["next"]})
+    assert ([run["run"] for run in rest["runs"]], rest["next"]) == (["r0"], None)
+    assert [run["run"] for run in (await served.get("/runs", params={"search": "WHY"}))["runs"]] == ["r2", "r0"]
+    assert [run["run"] for run in (await served.get("/runs", params={"status": "stopped"}))["runs"]] == ["r0"]
+    await served.get("/runs", params={"before": "nobody"}, status=404)
+    await served.get("/runs", params={"limit": 0}, status=422)
+
+
+async def test_a_run_that_is_not_there_is_said_to_be_none(served: Served) -> None:
+    for path in ("/runs/nobody", "/runs/nobody/questions"):
+        assert (await served.get(path, status=404))["error"]["message"] == "No run 'nobody'."
+    for verb in ("pause", "resume", "cancel", "stop", "fork"):
+        await served.post(f"/runs/nobody/{verb}", {}, status=404)
+
+
+# ── beginning ──
+
+
+@pytest.mark.slow
+async def test_two_runs_of_the_same_words_get_notebooks_of_their_own(works: Works) -> None:
+    works.factory.script(*[Fault("slow-first-byte", answer=finish("1"))] * 2)
+    runs = list[str]()
+
+    async def begin_one() -> None:
+        runs.append(await works.start(notebook=None))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(begin_one)
+        tasks.start_soon(begin_one)
+    goals = [(await works.factory.until(lambda view: view.goal is not None, run)).goal for run in runs]
+    assert {Path(goal.notebook).name for goal in goals if goal} == {"sum-the-numbers.py", "sum-the-numbers-2.py"}
+    assert {(goal.person, goal.models) for goal in goals if goal} == {("ada", ("near:one",))}
+    await works.factory.house.provider.until(lambda server: server.silent == 2, timeout_seconds=120)
+    for run in runs:
+        await works.served.post(f"/runs/{run}/cancel", {})
+    works.factory.house.provider.release()
+
+
+@pytest.mark.parametrize(
+    ("asked", "status"),
+    [
+        ({"goal": "  "}, 400),
+        ({"goal": ""}, 422),
+        ({"goal": "Sum it.", "data": ["nowhere.csv"]}, 400),
+        ({"goal": "Sum it.", "data": ["../outside.csv"]}, 403),
+        ({"goal": "Sum it.", "data": ["x=../outside.csv"]}, 403),
+        ({"goal": "Sum it.", "data": ["/etc/passwd"]}, 403),
+        ({"goal": "Sum it.", "data": ["~/.ssh"]}, 400),
+        ({"goal": "Sum it.", "data": ["link.csv"]}, 403),
+        ({"goal": "Sum it.", "data": [".env"]}, 403),
+        ({"goal": "Sum it.", "data": ["a\0b"]}, 422),
+        ({"goal": "Sum it.", "data": ["x" * 900]}, 400),
+        ({"goal": "Sum it.", "notebook": "../../other.py"}, 403),
+        ({"goal": "Sum it.", "notebook": "sales.csv"}, 400),
+        ({"goal": "Sum it.", "models": ["nonsense"]}, 400),
+        ({"goal": "Sum it.", "models": ["analyst"]}, 201),
+        ({"goal": "Sum it.", "budget_usd": "much"}, 400),
+        ({"goal": "Sum it.", "budget_usd": "-1"}, 400),
+        ({"goal": "Sum it.", "approve": "perhaps"}, 422),
+        ({"goal": "Sum it.", "priority": 1 << 70}, 422),
+        ({"goal": "Sum it.", "colour": "red"}, 422),
+        ({"goal": "Sum it.", "data": ["sales.csv", "s=sales.csv"], "notebook": "new.py", "budget_usd": "0.50"}, 201),
+    ],
+)
+async def test_every_mistake_is_said_before_anything_starts(
+    served: Served, tmp_path: Path, asked: dict[str, Any], status: int
+) -> None:
+    (tmp_path / "outside.csv").write_text("a\n1\n")
+    (served.folder / "sales.csv").write_text("a\n1\n")
+    (served.folder / ".env").write_text("KEY=1\n")
+    (served.folder / "link.csv").symlink_to(tmp_path / "outside.csv")
+    answer = await served.post("/runs", asked, status=status)
+    assert len(await served.house.live.records.runs()) == (status == 201)
+    assert ("error" in answer) == (status != 201)
+
+
+# ── one run ──
+
+
+async def test_everything_about_a_run_from_its_plan_to_its_proof(works: Works) -> None:
+    works.factory.script(
+        plan(task(), title="The sum"),
+        apply(create("total = 40 + 2", "total")),
+        Fault("slow-first-byte", answer=finish("42")),
+        finish("It is 42."),
+    )
+    run = await works.start(budget_usd="2.50", approve="envelope")
+    await works.until_silent()
+    seen = await works.served.get(f"/runs/{run}")
+    assert (seen["status"], seen["standing"]) == ("build", "running")
+    assert (seen["notebook_is_live"], seen["proof"]) == (True, None)
+    goal = seen["goal"]
+    assert (goal["words"], goal["budget_usd"], goal["person"]) == ("Sum the numbers.", "2.50", "ada")
+    first = seen["plan"]["tasks"][0]
+    assert (first["id"], first["status"]) == ("sum", "running")
+    works.factory.house.provider.release()
+    await works.factory.delivery(run)
+    seen = await works.served.get(f"/runs/{run}")
+    assert (seen["status"], seen["notebook_is_live"], seen["delivery"]["answer"]) == ("done", False, "It is 42.")
+    assert (seen["proof"]["is_valid"], seen["microdollars"] > 0) == (True, True)
+    path = works.factory.project / "sums.py"
+    path.write_text(path.read_text().replace("40 + 2", "41"))
+    proof = (await works.served.get(f"/runs/{run}"))["proof"]
+    assert (proof["is_valid"], proof["says"]) == (False, "Changed since: cell total changed.")
+
+
+async def test_a_run_is_paused_told_about_a_cell_and_goes_on(works: Works) -> None:
+    works.factory.script(
+        plan(task()),
+        apply(create("total = 40 + 2", "total")),
+        Fault("slow-first-byte", answer=CallTool("look", {})),
+        finish("42"),
+        finish("It is 42."),
+    )
+    run = await works.start()
+    await works.until_silent()
+    cell = next(each.id for each in works.factory.runs.notebooks[run].document.cells if each.name == "total")
+    said = await works.served.post(f"/runs/{run}/say", {"text": "Use the median instead.", "cell": cell})
+    assert said == {"run": run, "note": "They read it before their next step."}
+    await works.served.post(f"/runs/{run}/say", {"text": "What?", "cell": "nope"}, status=404)
+    await works.served.post(f"/runs/{run}/pause", {})
+    works.factory.house.provider.release()
+    question = await works.factory.asked("paused", run)
+    assert (await works.served.get(f"/runs/{run}"))["status"] == "paused"
+    [shown] = (await works.served.get(f"/runs/{run}/questions"))["questions"]
+    assert (shown["id"], shown["topic"], shown["offers"]) == (question.id, "paused", ["resume"])
+    assert (await works.served.post(f"/runs/{run}/resume", {}))["note"] == "It goes on."
+    assert (await works.factory.delivery(run)).status == "done"
+    prompts = works.factory.prompts()
+    assert any(f"This is about the cell {cell} named total, version 1:" in prompt for prompt in prompts)
+    assert any("Use the median instead." in prompt for prompt in prompts)
+    for verb in ("pause", "resume", "cancel", "stop"):
+        refused = await works.served.post(f"/runs/{run}/{verb}", {}, status=409)
+        assert refused["error"]["kind"] == "conflict"
+
+
+@pytest.mark.slow
+async def test_a_cancelled_run_is_taken_up_again_and_a_stopped_one_hands_over(works: Works) -> None:
+    works.factory.script(
+        plan(task()),
+        Fault("slow-first-byte", answer=finish("42")),
+        Fault("slow-first-byte", answer=apply(create("total = 42", "total"))),
+        finish("never asked"),
+        finish("It is 42."),
+    )
+    run = await works.start()
+    await works.until_silent()
+    assert (await works.served.post(f"/runs/{run}/cancel", {"reason": "enough"}))["run"] == run
+    seen = await works.served.get(f"/runs/{run}")
+    assert (seen["standing"], seen["delivery"]["why"]) == ("cancelled", "enough")
+    works.factory.house.provider.release()
+    assert (await works.served.post(f"/runs/{run}/resume", {}))["note"] == "It goes on from where it was."
+    await works.until_silent()
+    await works.served.post(f"/runs/{run}/stop", {"reason": "time for lunch"})
+    works.factory.house.provider.release()
+    delivery = await works.factory.delivery(run)
+    assert delivery.status in {"stopped", "partial"}
+    assert "time for lunch" in delivery.why
+
+
+@pytest.mark.slow
+async def test_the_plan_and_the_goal_of_a_run_at_work_are_changed(works: Works) -> None:
+    works.factory.script(
+        plan(task("one"), task("two")),
+        Fault("slow-first-byte", answer=apply(create("one = 1", "one"))),
+        finish("one is done"),
+        plan(task("other"), title="Another goal"),
+        finish("other is done"),
+        finish("All is done."),
+    )
+    run = await works.start()
+    await works.until_silent()
+    extra = {"op": "add", "task": {"id": "three", "title": "Three", "todo": "Do three."}}
+    await works.served.post(f"/runs/{run}/plan", extra)
+    await works.served.post(f"/runs/{run}/plan", {"op": "drop", "task": "nothing"}, status=400)
+    await works.served.post(f"/runs/{run}/plan", {"op": "burn", "task": "two"}, status=422)
+    await works.served.post(f"/runs/{run}/goal", {"words": "Multiply them."})
+    works.factory.house.provider.release()
+    delivery = await works.factory.delivery(run)
+    assert delivery.status == "done"
+    seen = await works.served.get(f"/runs/{run}")
+    assert seen["goal"]["words"] == "Multiply them."
+    assert "other" in {each["id"] for each in seen["plan"]["tasks"]}
+    assert any("Multiply them." in prompt for prompt in works.factory.prompts())
+
+
+@pytest.mark.slow
+async def test_a_task_is_done_again_in_a_new_run_and_a_run_is_forked(works: Works) -> None:
+    works.factory.script(plan(task()), finish("42"), finish("It is 42."))
+    run = await works.start()
+    await works.factory.delivery(run)
+    works.factory.script(finish("43"), finish("It is 43."))
+    again = (await works.served.post(f"/runs/{run}/retry", {"task": "sum"}))["run"]
+    assert again != run
+    assert (await works.factory.delivery(again)).answer == "It is 43."
+    await works.served.post(f"/runs/{run}/retry", {"task": "nothing"}, status=400)
+    forked = await works.served.post(f"/runs/{run}/fork", {})
+    assert forked["note"] == f"It goes on from {run}."
+    assert (await works.factory.delivery(forked["run"])).answer == "It is 42."
+    await works.served.post(f"/runs/{run}/fork", {"from_step": 999_999}, status=404)
+
+
+async def test_whoever_may_only_read_can_neither_begin_nor_steer(served: Served) -> None:
+    await begin(served, "mine", "Why?")
+    reading = served.bearing("read")
+    assert (await served.get("/runs/mine", headers=reading))["run"] == "mine"
+    await served.post("/runs", {"goal": "Sum it."}, headers=reading, status=403)
+    bodies = {"retry": {"task": "x"}, "say": {"text": "x"}, "goal": {"words": "x"}, "plan": {"op": "drop", "task": "x"}}
+    for verb in ("pause", "resume", "cancel", "stop", "retry", "fork", "say", "goal", "plan", "undo"):
+        await served.post(f"/runs/mine/{verb}", bodies.get(verb, {}), headers=reading, status=403)
+    assert (await served.get("/runs/mine"))["standing"] == "waiting"
+
+
+@pytest.mark.slow
+async def test_a_notebook_that_a_person_has_open_gives_way_to_the_run_and_loses_nothing(works: Works) -> None:
+    opened = (await works.served.post("/notebooks", {"path": "sums.py"}))["id"]
+    notebook = works.served.opened.find(opened)
+    assert notebook is not None
+    await notebook.apply([CreateCell(code="mine = 1")])
+    works.factory.script(plan(task()), Fault("slow-first-byte", answer=finish("42")))
+    run = await works.start()
+    await works.until_silent()
+    live = works.factory.runs.notebooks
+    assert list(works.served.opened.all()) == [run] == list(live)
+    assert "mine = 1" in [cell.code for cell in live[run].document.cells]
+    works.factory.house.provider.release()

@@ -1,0 +1,167 @@
+/** What a person can do with a run: pause, stop, cancel, undo, and the questions before the last two. */
+
+import { type ReactNode, useEffect, useState } from "react";
+
+import { post } from "../../api/client";
+import type { Noted, Undone } from "../../api/types";
+import { Button, Dialog, tell, tellProblem } from "../../parts";
+import type { FollowedRun } from "./follow-run";
+import type { Standing } from "./standing";
+
+export interface RunCommands {
+  pause: () => void;
+  resume: () => void;
+  stop: () => void;
+  askCancel: () => void;
+  askUndo: () => void;
+  isBusy: boolean;
+  isPausing: boolean;
+  isStopping: boolean;
+  /** Whatever is being asked before something is done. */
+  dialog: ReactNode;
+}
+
+export function useCommands(followed: FollowedRun, standing: Standing): RunCommands {
+  const { run, refresh } = followed;
+  const [isBusy, setIsBusy] = useState(false);
+  const [isPausing, setIsPausing] = useState(false);
+  const [isStopping, setIsStopping] = useState(false);
+  const [asks, setAsks] = useState<"" | "cancel" | "undo">("");
+  const path = `/runs/${encodeURIComponent(run)}`;
+  useEffect(() => {
+    if (standing.isPaused || standing.isOver) setIsPausing(false);
+    if (standing.isOver) setIsStopping(false);
+  }, [standing.isPaused, standing.isOver]);
+
+  const act = async <T,>(work: () => Promise<T>, said: (answer: T) => string) => {
+    setIsBusy(true);
+    try {
+      tell(said(await work()));
+    } catch (error) {
+      setIsPausing(false);
+      setIsStopping(false);
+      tellProblem(error);
+    } finally {
+      setIsBusy(false);
+      refresh();
+    }
+  };
+  const send = (verb: string, body: object, fallback: string) =>
+    act(
+      () => post<Noted>(`${path}/${verb}`, body),
+      ({ note }) => note || fallback,
+    );
+  const undo = (step: number | null) => {
+    setAsks("");
+    void act(() => post<Undone>(`${path}/undo`, { step }), undoneWords);
+  };
+  return {
+    pause: () => {
+      setIsPausing(true);
+      void send("pause", {}, "It pauses before its next step.");
+    },
+    resume: () => void send("resume", {}, "It goes on."),
+    stop: () => {
+      setIsStopping(true);
+      void send("stop", { reason: "" }, "It stops; everything it made is kept.");
+    },
+    askCancel: () => setAsks("cancel"),
+    askUndo: () => setAsks("undo"),
+    isBusy,
+    isPausing,
+    isStopping,
+    dialog:
+      asks === "cancel" ? (
+        <CancelDialog
+          onClose={() => setAsks("")}
+          onCancel={(reason) => {
+            setAsks("");
+            void send("cancel", { reason }, "Cancelled.");
+          }}
+        />
+      ) : asks === "undo" ? (
+        <UndoDialog followed={followed} onClose={() => setAsks("")} onUndo={undo} />
+      ) : null,
+  };
+}
+
+export function undoneWords({ turns, cells, kept, why }: Undone): string {
+  if (why !== "") return why;
+  const back =
+    cells.length === 0
+      ? `Undone: ${turns.length === 1 ? `change ${turns[0]}` : `${turns.length} changes`}. No cell’s text had to change.`
+      : `Taken back: ${cells.join(", ")}.`;
+  return kept.length === 0 ? back : `${back} Kept, because somebody changed it since: ${kept.join(", ")}.`;
+}
+
+function CancelDialog({ onClose, onCancel }: { onClose: () => void; onCancel: (reason: string) => void }) {
+  const [reason, setReason] = useState("");
+  return (
+    <Dialog
+      title="Cancel this run at once?"
+      onClose={onClose}
+      actions={
+        <>
+          <Button onClick={onClose}>Let it end by itself</Button>
+          <Button look="danger" onClick={() => onCancel(reason)}>
+            Cancel the run
+          </Button>
+        </>
+      }
+    >
+      <p>Nobody hands anything over. The notebook stays as it is now, and the run can be resumed or forked later.</p>
+      <p style={{ marginTop: 12 }}>
+        <label>
+          Why (optional)
+          <br />
+          <input style={{ width: "100%" }} value={reason} onChange={(event) => setReason(event.target.value)} />
+        </label>
+      </p>
+    </Dialog>
+  );
+}
+
+interface UndoDialogProps {
+  followed: FollowedRun;
+  onClose: () => void;
+  onUndo: (step: number | null) => void;
+}
+
+function UndoDialog({ followed, onClose, onUndo }: UndoDialogProps) {
+  const left = followed.changes.filter((change) => !change.is_undone);
+  const last = left.at(-1);
+  return (
+    <Dialog
+      title="Undo"
+      onClose={onClose}
+      actions={
+        last === undefined ? (
+          <Button onClick={onClose}>Close</Button>
+        ) : (
+          <>
+            <Button look="danger" onClick={() => onUndo(null)}>
+              Undo all {left.length} changes
+            </Button>
+            <Button look="primary" onClick={() => onUndo(last.number)}>
+              Undo the last change
+            </Button>
+          </>
+        )
+      }
+    >
+      {last === undefined ? (
+        <p>This run has changed nothing that could be taken back.</p>
+      ) : (
+        <>
+          <p>
+            The last change ({last.number}) touched{" "}
+            <strong>{last.cells.map((cell) => cell.name || cell.cell).join(", ")}</strong>.
+          </p>
+          <p style={{ marginTop: 8 }}>
+            What you changed yourself since then stays as it is. Any single change can be undone under Changes.
+          </p>
+        </>
+      )}
+    </Dialog>
+  );
+}

@@ -1,0 +1,132 @@
+/** A run, followed: its story from the stream, and what only the API can tell (open questions, diffs). */
+
+import { useCallback, useEffect, useRef, useState } from "react";
+
+import { get } from "../../api/client";
+import { follow } from "../../api/stream";
+import type { Change, Recorded, RunDetail } from "../../api/types";
+import { type Story, emptyStory, tellAll } from "./story";
+
+/** Events that came within this time are drawn together. */
+const TOGETHER_MS = 60;
+const SOON_MS = 150;
+/** For what may be large. */
+export const LARGE_SOON_MS = 400;
+
+export function useStory(run: string): { story: Story; refused: unknown } {
+  const [story, setStory] = useState(() => emptyStory(run));
+  const [refused, setRefused] = useState<unknown>(null);
+  useEffect(() => {
+    let waiting: Recorded[] = [];
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const flush = () => {
+      const events = waiting;
+      waiting = [];
+      timer = undefined;
+      setStory((before) => tellAll(before, events));
+    };
+    const stop = follow({
+      path: `/runs/${encodeURIComponent(run)}/events`,
+      onEvent: ({ data }) => {
+        waiting.push(JSON.parse(data) as Recorded);
+        timer ??= setTimeout(flush, TOGETHER_MS);
+      },
+      onRefused: setRefused,
+    });
+    return () => {
+      stop();
+      clearTimeout(timer);
+    };
+  }, [run]);
+  return { story, refused };
+}
+
+/** Fetched again, soon, whenever `mark` changes; at most one request at a time. */
+export function useKeptFresh<T>(
+  path: string | null,
+  mark: string,
+  soonMs = SOON_MS,
+): { value: T | null; error: unknown; refresh: () => void } {
+  const [value, setValue] = useState<T | null>(null);
+  const [error, setError] = useState<unknown>(null);
+  const isAsking = useRef(false);
+  const isWanted = useRef(false);
+  const isGone = useRef(false);
+  const soon = useRef<ReturnType<typeof setTimeout>>(undefined);
+  const ask = useCallback(async () => {
+    if (path === null) return;
+    if (isAsking.current) {
+      isWanted.current = true;
+      return;
+    }
+    isAsking.current = true;
+    try {
+      do {
+        isWanted.current = false;
+        const found = await get<T>(path);
+        if (isGone.current) return;
+        setValue(found);
+        setError(null);
+      } while (isWanted.current);
+    } catch (problem) {
+      if (!isGone.current) setError(problem);
+    } finally {
+      isAsking.current = false;
+    }
+  }, [path]);
+  useEffect(() => {
+    // Not put off by every further change: a busy stream would never be caught up with.
+    soon.current ??= setTimeout(() => {
+      soon.current = undefined;
+      void ask();
+    }, soonMs);
+  }, [ask, mark, soonMs]);
+  useEffect(() => {
+    isGone.current = false;
+    return () => {
+      isGone.current = true;
+      clearTimeout(soon.current);
+      soon.current = undefined;
+    };
+  }, []);
+  return { value, error, refresh: () => void ask() };
+}
+
+export interface FollowedRun {
+  run: string;
+  story: Story;
+  detail: RunDetail | null;
+  changes: readonly Change[];
+  error: unknown;
+  /** After something was done: ask again what stands. */
+  refresh: () => void;
+}
+
+export function useRun(run: string): FollowedRun {
+  const { story, refused } = useStory(run);
+  const mark = [story.openQuestions.join(), story.stage, story.ended, story.delivery?.status, story.plan === null].join(
+    "|",
+  );
+  const path = `/runs/${encodeURIComponent(run)}`;
+  const detail = useKeptFresh<RunDetail>(path, mark);
+  const changes = useKeptFresh<{ changes: Change[] }>(
+    `${path}/changes`,
+    `${story.changes}|${story.ended}`,
+    LARGE_SOON_MS,
+  );
+  const refresh = useRef(() => undefined as void);
+  refresh.current = () => {
+    detail.refresh();
+    changes.refresh();
+  };
+  return {
+    run,
+    story,
+    detail: detail.value,
+    changes: changes.value?.changes ?? NO_CHANGES,
+    error: refused ?? (detail.value === null ? detail.error : null),
+    refresh: useCallback(() => refresh.current(), []),
+  };
+}
+
+const NO_CHANGES: readonly Change[] = [];

@@ -1,0 +1,157 @@
+import { type FormEvent, type KeyboardEvent, useState } from "react";
+import { useLocation } from "wouter";
+
+import { post } from "../../api/client";
+import type { Approve, NewRun } from "../../api/types";
+import { Banner, Button, ProblemBanner, useFetched } from "../../parts";
+import { GoalFiles, useGoalFiles } from "./goal-files";
+import { RecentRuns } from "./recent-runs";
+import css from "./goal.module.css";
+
+interface ModelsList {
+  models: { name: string; is_ready: boolean }[];
+}
+
+const MODES: { id: Approve; title: string; means: string }[] = [
+  { id: "ask", title: "Ask me", means: "Whatever the rules leave open is asked." },
+  { id: "envelope", title: "Agree once", means: "You agree to the plan as a whole; what lies outside it is refused." },
+  { id: "never", title: "Never ask", means: "Nobody is asked; what would be asked is refused." },
+];
+
+/** The box for a new goal, and what ran lately. */
+export function NewGoal() {
+  const [, go] = useLocation();
+  const [words, setWords] = useState("");
+  const [model, setModel] = useState("");
+  const [budget, setBudget] = useState("");
+  const [approve, setApprove] = useState<Approve>("ask");
+  const [isPrivate, setIsPrivate] = useState(false);
+  const [notebook, setNotebook] = useState("");
+  const [isBusy, setIsBusy] = useState(false);
+  const [error, setError] = useState<unknown>(null);
+  const files = useGoalFiles();
+  const models = useFetched<ModelsList>("/models");
+  const ready = (models.value?.models ?? []).filter((each) => each.is_ready);
+  const canStart = words.trim() !== "" && !files.isSending && !isBusy;
+
+  const start = async () => {
+    if (!canStart) return;
+    setIsBusy(true);
+    setError(null);
+    const wanted: NewRun = {
+      goal: words.trim(),
+      data: files.paths,
+      models: model === "" ? [] : [model],
+      budget_usd: budget.trim() === "" ? null : budget.trim(),
+      approve,
+      is_private: isPrivate,
+      notebook: notebook.trim() === "" ? null : notebook.trim(),
+      priority: 0,
+    };
+    try {
+      const { run } = await post<{ run: string }>("/runs", wanted);
+      go(`/runs/${encodeURIComponent(run)}`);
+    } catch (problem) {
+      setError(problem);
+      setIsBusy(false);
+    }
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key === "Enter" && (event.metaKey || event.ctrlKey)) {
+      event.preventDefault();
+      void start();
+    }
+  };
+  return (
+    <div className={css.page}>
+      <div className={css.center}>
+        <h1>What do you want to know?</h1>
+        <p className={css.lead}>
+          Agents write a marimo notebook that answers it, in a sandbox on this machine, and prove that it runs.
+        </p>
+        <form
+          className={css.box}
+          data-over={files.isOver}
+          {...files.dropProps}
+          onSubmit={(event: FormEvent) => {
+            event.preventDefault();
+            void start();
+          }}
+        >
+          <textarea
+            className={css.words}
+            aria-label="Goal"
+            rows={4}
+            value={words}
+            onChange={(event) => setWords(event.target.value)}
+            onKeyDown={onKeyDown}
+            placeholder="Why did revenue fall in the third quarter?"
+            autoFocus
+          />
+          <GoalFiles files={files} />
+          <div className={css.options}>
+            <label>
+              <span>Model</span>
+              <select value={model} onChange={(event) => setModel(event.target.value)}>
+                <option value="">{ready.length > 0 ? "As configured" : "Built-in analyst"}</option>
+                {ready.map((each) => (
+                  <option key={each.name}>{each.name}</option>
+                ))}
+              </select>
+            </label>
+            <label>
+              <span>Hard cap</span>
+              <span className={css.money}>
+                $
+                <input
+                  inputMode="decimal"
+                  pattern="\d*(\.\d+)?"
+                  value={budget}
+                  onChange={(event) => setBudget(event.target.value)}
+                  placeholder="none"
+                />
+              </span>
+            </label>
+            <label className={css.grow}>
+              <span>Notebook</span>
+              <input value={notebook} onChange={(event) => setNotebook(event.target.value)} placeholder="a new one" />
+            </label>
+          </div>
+          <fieldset className={css.modes}>
+            <legend className="visually-hidden">Approvals</legend>
+            {MODES.map((mode) => (
+              <label key={mode.id} data-picked={approve === mode.id}>
+                <input
+                  type="radio"
+                  name="approve"
+                  value={mode.id}
+                  checked={approve === mode.id}
+                  onChange={() => setApprove(mode.id)}
+                />
+                <strong>{mode.title}</strong>
+                <span>{mode.means}</span>
+              </label>
+            ))}
+          </fieldset>
+          <div className={css.foot}>
+            <label className={css.private}>
+              <input type="checkbox" checked={isPrivate} onChange={(event) => setIsPrivate(event.target.checked)} />
+              Private: nothing may leave this machine
+            </label>
+            <span className={css.hint}>Ctrl ↵</span>
+            <Button look="primary" type="submit" disabled={!canStart} isBusy={isBusy}>
+              Start
+            </Button>
+          </div>
+          {error !== null && <ProblemBanner error={error} />}
+        </form>
+        {models.value !== null && ready.length === 0 && (
+          <Banner tone="info" actions={<a href="#/settings">Connect a model</a>}>
+            No model is connected. The built-in analyst answers questions about data files without one.
+          </Banner>
+        )}
+      </div>
+      <RecentRuns />
+    </div>
+  );
+}

@@ -1,0 +1,108 @@
+import type { Plan, Task } from "../../api/types";
+import { Button, Markdown } from "../../parts";
+import css from "./plan.module.css";
+
+export interface TaskActions {
+  isOver: boolean;
+  onEdit: (task: Task) => void;
+  onDrop: (task: Task) => void;
+  onRetry: (task: Task) => void;
+}
+
+export interface PlanLookProps extends TaskActions {
+  plan: Plan;
+  selected: string | null;
+  onSelect: (task: string | null) => void;
+}
+
+export const TASK_MARKS = { planned: "○", running: "●", done: "✓", failed: "✗", dropped: "–" } as const;
+
+/** The plan, its tasks, and under each what must hold in the end. */
+export function PlanTree({ plan, selected, onSelect, ...actions }: PlanLookProps) {
+  return (
+    <div className={css.tree}>
+      <h2 className={css.title}>{plan.title}</h2>
+      {plan.deliverable !== "" && <p className={css.soft}>{plan.deliverable}</p>}
+      <ul className={css.tasks}>
+        {plan.tasks.map((task) => (
+          <li key={task.id} className={css.task} data-status={task.status}>
+            <button
+              type="button"
+              className={css.taskButton}
+              aria-expanded={selected === task.id}
+              onClick={() => onSelect(selected === task.id ? null : task.id)}
+            >
+              <span className={css.mark} aria-hidden="true">
+                {TASK_MARKS[task.status]}
+              </span>
+              <span className={css.taskTitle}>{task.title}</span>
+              <span className={css.taskState}>{task.status}</span>
+            </button>
+            {selected === task.id ? (
+              <TaskDetail task={task} {...actions} />
+            ) : (
+              task.note !== "" && <p className={css.note}>{task.note}</p>
+            )}
+          </li>
+        ))}
+      </ul>
+      <Listed title="Assumes" lines={plan.assumptions} />
+      <Listed title="Will fetch from" lines={plan.hosts} />
+      <Listed title="Will install" lines={plan.packages} />
+    </div>
+  );
+}
+
+function Listed({ title, lines }: { title: string; lines: readonly string[] }) {
+  if (lines.length === 0) return null;
+  return (
+    <section className={css.listed}>
+      <h3>{title}</h3>
+      <ul>
+        {lines.map((line) => (
+          <li key={line}>{line}</li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+export function TaskDetail({ task, isOver, onEdit, onDrop, onRetry }: { task: Task } & TaskActions) {
+  const isSettled = task.status === "done" || task.status === "failed" || task.status === "dropped";
+  return (
+    <div className={css.detail}>
+      {task.todo !== "" && <Markdown text={task.todo} />}
+      {task.note !== "" && <p className={css.outcome}>{task.note}</p>}
+      {task.checks.length > 0 && (
+        <ul className={css.checks} aria-label="Must hold in the end">
+          {task.checks.map((check) => (
+            <li key={check.test}>
+              {check.says} <code>{check.test}</code>
+            </li>
+          ))}
+        </ul>
+      )}
+      <p className={css.meta}>
+        {task.role} · <code>{task.id}</code>
+        {task.after.length > 0 && ` · after ${task.after.join(", ")}`}
+      </p>
+      <div className={css.taskActions}>
+        {!isSettled && !isOver && (
+          <>
+            <Button size="small" onClick={() => onEdit(task)}>
+              Change…
+            </Button>
+            <Button size="small" look="danger" onClick={() => onDrop(task)}>
+              Drop…
+            </Button>
+          </>
+        )}
+        {isSettled && (
+          <Button size="small" onClick={() => onRetry(task)}>
+            Do it again
+          </Button>
+        )}
+      </div>
+    </div>
+  );
+}

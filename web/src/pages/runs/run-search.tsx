@@ -1,0 +1,51 @@
+import { type KeyboardEvent, useEffect, useRef, useState } from "react";
+
+import { Kbd, useKeys } from "../../parts";
+import { FILTERS, choose, useRunList } from "./list-state";
+import css from "./runs.module.css";
+
+const TYPING_MS = 180;
+
+/** What is looked for among the runs. */
+export function RunSearch() {
+  const { search, filter } = useRunList();
+  const [words, setWords] = useState(search);
+  const box = useRef<HTMLInputElement>(null);
+  useKeys("Runs", [{ keys: "/", does: "Search", act: () => box.current?.focus() }]);
+  useEffect(() => setWords(search), [search]);
+  useEffect(() => {
+    if (words === useRunList.getState().search) return;
+    const timer = setTimeout(() => choose({ search: words }), TYPING_MS);
+    return () => clearTimeout(timer);
+  }, [words]);
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key === "Escape" && words === "") box.current?.blur();
+    else if (event.key === "Escape") setWords("");
+  };
+  return (
+    <div className={css.tools}>
+      <div className={css.searchBox}>
+        <input
+          ref={box}
+          type="search"
+          className={css.search}
+          aria-label="Search runs"
+          placeholder="Search goals, notebooks, ids"
+          value={words}
+          onChange={(event) => setWords(event.target.value)}
+          onKeyDown={onKeyDown}
+        />
+        <span className={css.searchKey} aria-hidden="true">
+          <Kbd>/</Kbd>
+        </span>
+      </div>
+      <div className={css.filters} role="group" aria-label="Filter by status">
+        {FILTERS.map(({ id, title }) => (
+          <button key={id} type="button" className={css.filter} aria-pressed={filter === id} onClick={() => choose({ filter: id })}>
+            {title}
+          </button>
+        ))}
+      </div>
+    </div>
+  );
+}

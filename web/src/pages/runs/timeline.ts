@@ -1,0 +1,349 @@
+// What a run's stream adds up to as lines a person reads: what, when, who, which model, what it cost. Pure.
+import type { Recorded } from "../../api/types";
+import { type Fields, PERSON_FACTS, STAGES, answerWords, capital, isFields, reviewWords, stepWords } from "./timeline-words";
+
+export type Family = "milestone" | "agent" | "cell" | "person" | "trouble" | "detail";
+export type Tone = "plain" | "good" | "bad" | "ask" | "person" | "busy";
+
+export interface Line {
+  readonly sequence: number;
+  readonly at_ms: number;
+  readonly family: Family;
+  readonly tone: Tone;
+  readonly what: string;
+  readonly detail: string;
+  /** Whose work it is, as the journal names it; empty: the run's own. */
+  readonly workflow: string;
+  readonly model: string;
+  readonly microdollars: number | null;
+  readonly tokens: number;
+  readonly milliseconds: number | null;
+  /** The step it tells of; null: none. */
+  readonly step: number | null;
+  /** Of a line that stands for several cells. */
+  readonly cells: readonly CellRun[];
+}
+
+export interface CellRun {
+  readonly name: string;
+  readonly outcome: string;
+  readonly seconds: number;
+}
+
+export interface Timeline {
+  readonly run: string;
+  readonly lines: readonly Line[];
+  readonly last: number;
+  /** What each agent is, once it has been told. */
+  readonly roles: ReadonlyMap<string, string>;
+  /** Where the line of a step stands that has begun. */
+  readonly open: ReadonlyMap<string, number>;
+  readonly microdollars: number;
+  readonly is_price_known: boolean;
+}
+
+export function emptyTimeline(run: string): Timeline {
+  return { run, lines: [], last: 0, roles: new Map(), open: new Map(), microdollars: 0, is_price_known: true };
+}
+
+/** One batch of events more; those already seen are left out. */
+export function extend(before: Timeline, events: readonly Recorded[]): Timeline {
+  const fresh = events.filter((each) => each.sequence > before.last);
+  if (fresh.length === 0) return before;
+  const draft: Draft = {
+    run: before.run,
+    lines: [...before.lines],
+    roles: new Map(before.roles),
+    open: new Map(before.open),
+    microdollars: before.microdollars,
+    is_price_known: before.is_price_known,
+  };
+  for (const each of fresh) take(draft, each);
+  return { ...draft, last: fresh[fresh.length - 1]?.sequence ?? before.last };
+}
+
+/** Who did it, for a person. */
+export function agentName(timeline: Pick<Timeline, "run" | "roles">, workflow: string): string {
+  if (workflow === "") return "";
+  if (workflow === timeline.run) return timeline.roles.get(`${timeline.run}/analyst`) ?? "";
+  const number = workflow.includes(":") ? (workflow.split(":").pop() ?? "") : "";
+  return `${timeline.roles.get(workflow) ?? "agent"} ${number}`.trim();
+}
+
+interface Draft {
+  run: string;
+  lines: Line[];
+  roles: Map<string, string>;
+  open: Map<string, number>;
+  microdollars: number;
+  is_price_known: boolean;
+}
+
+function text(event: Fields, name: string): string {
+  const value = event[name];
+  return typeof value === "string" ? value : "";
+}
+
+function amount(event: Fields, name: string): number {
+  const value = event[name];
+  return typeof value === "number" ? value : 0;
+}
+
+function line(recorded: Recorded, family: Family, tone: Tone, what: string, more: Partial<Line> = {}): Line {
+  return {
+    sequence: recorded.sequence,
+    at_ms: recorded.at_ms,
+    family,
+    tone,
+    what,
+    detail: "",
+    workflow: text(recorded.event, "workflow"),
+    model: "",
+    microdollars: null,
+    tokens: 0,
+    milliseconds: null,
+    step: null,
+    cells: [],
+    ...more,
+  };
+}
+
+function take(draft: Draft, recorded: Recorded): void {
+  const event: Fields = recorded.event;
+  switch (recorded.kind) {
+    case "step-started":
+      return begin(draft, recorded);
+    case "step-finished":
+    case "step-erred":
+      return finish(draft, recorded);
+    case "cost-recorded":
+      return pay(draft, recorded);
+    case "fact":
+      return fact(draft, recorded);
+    case "audit-recorded":
+      return audit(draft, recorded);
+    case "task-changed":
+      if (text(event, "state") !== "planned") draft.lines.push(taskLine(recorded));
+      return;
+    default: {
+      const found = plainLine(draft, recorded);
+      if (found !== null) draft.lines.push(found);
+    }
+  }
+}
+
+// ── steps ──
+
+const SHOWN_STEPS = new Set(["think", "tool", "check", "deliver", "make", "read"]);
+
+function begin(draft: Draft, recorded: Recorded): void {
+  const name = text(recorded.event, "name");
+  const [verb = "", ...rest] = name.split(" ");
+  const isShown = SHOWN_STEPS.has(verb) || name === "look at the data";
+  draft.open.set(stepKey(recorded.event), draft.lines.length);
+  draft.lines.push(line(recorded, isShown ? "agent" : "detail", "busy", stepWords(verb, rest.join(" ")), { step: amount(recorded.event, "step") }));
+}
+
+function finish(draft: Draft, recorded: Recorded): void {
+  const key = stepKey(recorded.event);
+  const at = draft.open.get(key);
+  draft.open.delete(key);
+  const error = text(recorded.event, "error");
+  const begun = at === undefined ? undefined : draft.lines[at];
+  if (begun === undefined || at === undefined) {
+    if (error !== "") draft.lines.push(line(recorded, "trouble", "bad", "Went wrong", { detail: error }));
+    return;
+  }
+  const isWrong = error !== "";
+  draft.lines[at] = {
+    ...begun,
+    family: isWrong ? "trouble" : begun.family,
+    tone: isWrong ? "bad" : "plain",
+    detail: isWrong ? error : begun.detail,
+    milliseconds: amount(recorded.event, "milliseconds"),
+  };
+}
+
+function stepKey(event: Fields): string {
+  return `${text(event, "workflow")}#${amount(event, "step")}`;
+}
+
+function pay(draft: Draft, recorded: Recorded): void {
+  const event: Fields = recorded.event;
+  const isKnown = event["is_price_known"] !== false;
+  const cost = isKnown ? amount(event, "microdollars") : null;
+  const tokens = amount(event, "input_tokens") + amount(event, "output_tokens");
+  draft.microdollars += cost ?? 0;
+  draft.is_price_known &&= isKnown;
+  const at = lastThought(draft, text(event, "workflow"));
+  const thought = at === -1 ? undefined : draft.lines[at];
+  const paid = { model: text(event, "what"), microdollars: cost, tokens };
+  if (thought !== undefined) draft.lines[at] = { ...thought, ...paid };
+  else draft.lines.push(line(recorded, "agent", "plain", "Asked a model", paid));
+}
+
+/** The thought a cost or a sentence belongs to: the last of this agent that has no model yet. */
+function lastThought(draft: Draft, workflow: string): number {
+  for (let at = draft.lines.length - 1; at >= Math.max(0, draft.lines.length - 50); at -= 1) {
+    const each = draft.lines[at];
+    if (each?.workflow === workflow && each.what === "Thinks") return each.model === "" ? at : -1;
+  }
+  return -1;
+}
+
+// ── facts ──
+
+function fact(draft: Draft, recorded: Recorded): void {
+  const event: Fields = recorded.event;
+  const subject = text(event, "subject");
+  const said = text(event, "text");
+  switch (text(event, "topic")) {
+    case "cell":
+      return cell(draft, recorded);
+    case "says":
+      return says(draft, recorded);
+    case "run":
+      draft.lines.push(line(recorded, "milestone", "person", "Goal", { detail: subject }));
+      return;
+    case "stage":
+      // That it is over is told by its end.
+      if (subject === "over") return;
+      draft.lines.push(line(recorded, "milestone", "plain", STAGES[subject] ?? subject, { detail: said }));
+      return;
+    case "plan":
+      draft.lines.push(line(recorded, "milestone", "plain", "Plan", { detail: subject }));
+      return;
+    case "waits":
+      draft.lines.push(line(recorded, "milestone", "ask", "Waits", { detail: subject }));
+      return;
+    case "delivery":
+      draft.lines.push(line(recorded, "milestone", subject === "done" ? "good" : "ask", "Handed over", { detail: subject }));
+      return;
+    case "carried-over":
+      draft.lines.push(line(recorded, "milestone", "plain", "Carried over to a new version", { detail: said }));
+      return;
+    case "review": {
+      const { what, detail } = reviewWords(subject, said);
+      draft.lines.push(line(recorded, "person", "person", what, { detail }));
+      return;
+    }
+    case "agent-context":
+    case "artifact":
+      return;
+    default:
+      draft.lines.push(otherFact(recorded, text(event, "topic"), subject, said));
+  }
+}
+
+function otherFact(recorded: Recorded, topic: string, subject: string, said: string): Line {
+  const verb = PERSON_FACTS[topic];
+  if (verb !== undefined) return line(recorded, "person", "person", `${subject} ${verb}`, { detail: said });
+  if (topic === "visited") return line(recorded, "detail", "plain", `Connected to ${subject}`, { detail: said });
+  return line(recorded, "detail", "plain", capital(topic.replaceAll("-", " ")), { detail: [subject, said].filter(Boolean).join(": ") });
+}
+
+function cell(draft: Draft, recorded: Recorded): void {
+  const event: Fields = recorded.event;
+  const numbers = event["numbers"];
+  const seconds = isFields(numbers) ? amount(numbers, "seconds") : 0;
+  const ran: CellRun = { name: text(event, "subject"), outcome: text(event, "text"), seconds };
+  const before = draft.lines[draft.lines.length - 1];
+  const isMore = before?.family === "cell" && before.cells.length < MOST_CELLS;
+  const cells = isMore ? [...before.cells, ran] : [ran];
+  const failed = cells.filter((each) => each.outcome !== "ok");
+  const count = cells.length === 1 ? `Cell ${ran.name}` : `${cells.length} cells ran`;
+  const told = line(recorded, "cell", failed.length > 0 ? "bad" : "plain", count, {
+    detail: failed.length > 0 ? failed.map((each) => `${each.name}: ${each.outcome}`).join("\n") : names(cells),
+    milliseconds: Math.round(1000 * cells.reduce((sum, each) => sum + each.seconds, 0)),
+    cells,
+  });
+  if (isMore) draft.lines[draft.lines.length - 1] = { ...told, sequence: before.sequence, at_ms: before.at_ms };
+  else draft.lines.push(told);
+}
+
+/** In one line; more begin another. */
+const MOST_CELLS = 100;
+
+function names(cells: readonly CellRun[]): string {
+  const shown = cells.slice(0, 6).map((each) => each.name || "unnamed");
+  return cells.length > shown.length ? `${shown.join(", ")} and ${cells.length - shown.length} more` : shown.join(", ");
+}
+
+function says(draft: Draft, recorded: Recorded): void {
+  const workflow = text(recorded.event, "subject");
+  const said = text(recorded.event, "text");
+  for (let at = draft.lines.length - 1; at >= Math.max(0, draft.lines.length - 20); at -= 1) {
+    const each = draft.lines[at];
+    if (each?.workflow === workflow && each.what === "Thinks" && each.detail === "") {
+      draft.lines[at] = { ...each, detail: said };
+      return;
+    }
+  }
+  draft.lines.push(line(recorded, "agent", "plain", "Says", { detail: said, workflow }));
+}
+
+// ── what was judged, and the rest ──
+
+function audit(draft: Draft, recorded: Recorded): void {
+  const event: Fields = recorded.event;
+  const agent = text(event, "agent");
+  const role = text(event, "role");
+  if (agent !== "" && role !== "") draft.roles.set(agent, role);
+  const verdict = text(event, "verdict");
+  const [title = "", ...body] = text(event, "what").split("\n");
+  const isRefused = verdict === "deny" || text(event, "result").startsWith("refused");
+  // A call is told when it begins, and again when it has ended.
+  if (!isRefused && ["", "unknown", "waiting"].includes(text(event, "result"))) return;
+  const detail = [body.join("\n"), text(event, "reason"), `${verdict}: ${text(event, "basis")}`].filter(Boolean).join("\n");
+  draft.lines.push(
+    line(recorded, isRefused ? "trouble" : "detail", isRefused ? "bad" : "plain", title.replace(/:$/, ""), { detail, workflow: agent }),
+  );
+}
+
+const TASK_TONES: Readonly<Record<string, Tone>> = { running: "busy", done: "good", failed: "bad", dropped: "plain" };
+
+function taskLine(recorded: Recorded): Line {
+  const state = text(recorded.event, "state");
+  const verbs: Readonly<Record<string, string>> = { running: "Task began", done: "Task done", failed: "Task failed", dropped: "Task dropped" };
+  const tone = TASK_TONES[state] ?? "plain";
+  const note = text(recorded.event, "note");
+  const detail = [text(recorded.event, "title"), note].filter(Boolean).join("\n");
+  return line(recorded, state === "failed" ? "trouble" : "milestone", tone === "busy" ? "plain" : tone, verbs[state] ?? state, { detail });
+}
+
+function plainLine(draft: Draft, recorded: Recorded): Line | null {
+  const event: Fields = recorded.event;
+  const workflow = text(event, "workflow");
+  switch (recorded.kind) {
+    case "run-started":
+      return workflow === draft.run
+        ? line(recorded, "milestone", "plain", "Began")
+        : line(recorded, "agent", "plain", "An agent begins");
+    case "run-ended":
+      return endLine(draft, recorded);
+    case "run-recovered":
+      return line(recorded, "trouble", "ask", "Taken up again after a crash", { detail: `Attempt ${amount(event, "attempt")}; nothing that was finished is done twice.` });
+    case "run-forked":
+      return line(recorded, "milestone", "plain", "Goes on from another run", { detail: `${text(event, "forked_from")}, after step ${amount(event, "from_step")}` });
+    case "run-resumed":
+      return line(recorded, "person", "person", text(event, "by") === "" ? "Goes on" : `${text(event, "by")} let it go on`);
+    case "question-asked":
+      return line(recorded, "person", "ask", "Asks", { detail: text(event, "text") });
+    case "question-answered":
+      return line(recorded, "person", "person", `${text(event, "by") || "Somebody"} answered`, { detail: answerWords(text(event, "answer")) });
+    case "question-withdrawn":
+      return line(recorded, "person", "plain", "No longer asks", { detail: text(event, "reason") });
+    case "effect-in-doubt":
+      return line(recorded, "trouble", "bad", "May or may not have happened", { detail: text(event, "name") });
+    default:
+      return line(recorded, "detail", "plain", capital(recorded.kind.replaceAll("-", " ")));
+  }
+}
+
+function endLine(draft: Draft, recorded: Recorded): Line | null {
+  const event: Fields = recorded.event;
+  const outcome = text(event, "outcome");
+  const isRun = text(event, "workflow") === draft.run;
+  if (outcome === "done") return line(recorded, isRun ? "milestone" : "detail", "good", isRun ? "Ended" : "An agent is done");
+  return line(recorded, "trouble", "bad", isRun ? `Ended: ${outcome}` : `An agent ended: ${outcome}`, { detail: text(event, "error") });
+}

@@ -1,0 +1,55 @@
+import css from "./parts.module.css";
+
+export type Tone = "idle" | "work" | "good" | "warn" | "bad";
+
+const TONES: Record<string, Tone> = {
+  queued: "idle",
+  planned: "idle",
+  dropped: "idle",
+  over: "idle",
+  idle: "idle",
+  brief: "work",
+  agree: "work",
+  build: "work",
+  check: "work",
+  deliver: "work",
+  running: "work",
+  done: "good",
+  accepted: "good",
+  partial: "warn",
+  stopped: "warn",
+  waiting: "warn",
+  paused: "warn",
+  failed: "bad",
+  refused: "bad",
+  rejected: "bad",
+};
+
+const WORDS: Record<string, string> = {
+  queued: "queued",
+  brief: "planning",
+  agree: "agreeing",
+  build: "building",
+  check: "checking",
+  deliver: "delivering",
+  waiting: "waits for you",
+};
+
+export function toneOf(status: string): Tone {
+  return TONES[status] ?? "idle";
+}
+
+/** A status in a person's word. */
+export function statusWord(status: string): string {
+  return WORDS[status] ?? status;
+}
+
+/** A status as dot and word: never colour alone. */
+export function StatusDot({ status, word }: { status: string; word?: string }) {
+  return (
+    <span className={`${css.status} ${css[`tone-${toneOf(status)}`]}`}>
+      <span className={css.dot} aria-hidden="true" />
+      {word ?? statusWord(status)}
+    </span>
+  );
+}

@@ -1,0 +1,47 @@
+/** Numbers as people read them. */
+
+export function dollars(microdollars: number): string {
+  const amount = microdollars / 1e6;
+  if (amount > 0 && amount < 0.0001) return "<$0.0001";
+  return amount >= 1 || amount === 0 ? `$${amount.toFixed(2)}` : `$${amount.toFixed(4)}`;
+}
+
+export function elapsed(seconds: number): string {
+  const whole = Math.max(0, Math.floor(seconds));
+  const hours = Math.floor(whole / 3600);
+  const minutes = Math.floor(whole / 60) % 60;
+  if (hours > 0) return `${hours} h ${String(minutes).padStart(2, "0")} min`;
+  return minutes > 0 ? `${minutes} min ${String(whole % 60).padStart(2, "0")} s` : `${whole} s`;
+}
+
+export function thousands(count: number): string {
+  if (count >= 1_000_000) return `${(count / 1_000_000).toFixed(1)}M`;
+  return count >= 10_000 ? `${Math.round(count / 1000)}k` : count.toLocaleString("en");
+}
+
+export function bytes(count: number): string {
+  const units = ["B", "KB", "MB", "GB", "TB"];
+  let amount = count;
+  let unit = 0;
+  while (amount >= 1000 && unit < units.length - 1) {
+    amount /= 1000;
+    unit += 1;
+  }
+  return `${unit === 0 || amount >= 100 ? Math.round(amount) : amount.toFixed(1)} ${units[unit]}`;
+}
+
+const CLOCK = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const DATE_TIME = new Intl.DateTimeFormat("en-GB", {
+  day: "numeric",
+  month: "short",
+  hour: "2-digit",
+  minute: "2-digit",
+});
+
+export function clock(atMs: number): string {
+  return CLOCK.format(atMs);
+}
+
+export function dateTime(atMs: number): string {
+  return DATE_TIME.format(atMs);
+}

@@ -1,0 +1,10 @@
+/** What the tests without a browser look at. */
+
+export { parseBlock } from "../src/api/server-event";
+export { countRows, diffRows, unifiedRows } from "../src/parts/diff-lines";
+export { pythonLines } from "../src/parts/python";
+export { isToReview, rowsOf } from "../src/pages/run/change-rows";
+export { editedCells } from "../src/pages/run/edited-cells";
+export { layout } from "../src/pages/run/graph-layout";
+export { answerOf, choicesOf } from "../src/pages/run/question-choices";
+export { emptyStory, tellAll } from "../src/pages/run/story";
