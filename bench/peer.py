@@ -33,6 +33,11 @@ class Peer:
         self._answers = BufferedByteReceiveStream(process.stdout)
         self._said = said
 
+    @property
+    def pid(self) -> int:
+        """Of its process, which leads a session of its own."""
+        return self._process.pid
+
     async def ask(self, operation: str, **arguments: Any) -> dict[str, Any]:
         """What the program answers to one request."""
         assert self._process.stdin is not None

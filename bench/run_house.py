@@ -30,7 +30,7 @@ from cellwright.runs import Delivery, Goal
 from cellwright.runs.briefing import TELLING
 from cellwright.runs.telling import STAGE, read_view
 from cellwright.server import Daemon, connect
-from cellwright.server.launching import daemon_at
+from cellwright.server.launching import Launch, daemon_at
 from cellwright.settings import Settings
 from cellwright.testing import Answer, CallTool, CallTools, ProviderServer, Received
 
@@ -144,7 +144,7 @@ class RunHouse:
 
     @classmethod
     @asynccontextmanager
-    async def open(cls, stage: Stage) -> AsyncGenerator[RunHouse]:
+    async def open(cls, stage: Stage, *, launch: Launch | None = None) -> AsyncGenerator[RunHouse]:
         """Everything started; nothing of it is left afterwards."""
         async with AsyncExitStack() as stack:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="runs-", dir=stage.folder)))
@@ -156,7 +156,7 @@ class RunHouse:
             settings = _settings(home)
             stack.push_async_callback(anyio.to_thread.run_sync, _end_gateway, home)
             stack.push_async_callback(anyio.to_thread.run_sync, _end_daemon, home)
-            daemon = await stack.enter_async_context(connect(settings))
+            daemon = await stack.enter_async_context(connect(settings, launch=launch))
             standing = await daemon.status()
             records = await stack.enter_async_context(Records.open(home / "journal.db"))
             yield cls(

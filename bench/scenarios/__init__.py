@@ -8,6 +8,7 @@ from bench import agents, journal, models, recovery, runs, runs_at_once
 from bench.rows import Finding
 from bench.scenarios import (
     action_program,
+    control_room,
     fan_out,
     fresh_kernel,
     kernel_memory,
@@ -45,4 +46,7 @@ SCENARIOS: dict[str, Scenario] = {
     "runs-first-event": runs.first_event,
     "runs-overhead": runs.overhead,
     "runs-at-once": runs_at_once.measure,
+    "room-followers": control_room.followers,
+    "room-paint": control_room.first_paint,
+    "room-memory": control_room.idle_memory,
 }

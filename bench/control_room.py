@@ -1,0 +1,64 @@
+"""A control room on the bench: the daemon of a `RunHouse` with its web door open, and somebody with a token."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import httpx
+
+from bench.failure import BenchFailed
+from bench.run_house import RunHouse
+from bench.stage import Stage
+from cellwright.server.launching import Launch
+from cellwright.server.web.addresses import WebWish
+
+API: Final = "/api/v1"
+_ANSWER_SECONDS: Final = 120
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControlRoom:
+    """What a browser would have."""
+
+    house: RunHouse
+    origin: str
+    token: str
+    _client: httpx.AsyncClient
+
+    @classmethod
+    @asynccontextmanager
+    async def open(cls, stage: Stage, *, launch: Launch | None = None) -> AsyncGenerator[ControlRoom]:
+        """A daemon of its own, as `cellwright serve --detach` starts it."""
+        async with RunHouse.open(stage, launch=launch) as house:
+            opened = await house.daemon.web(WebWish(folder=str(house.project)))
+            async with httpx.AsyncClient(base_url=opened.origin + API, timeout=_ANSWER_SECONDS) as client:
+                one_time = opened.url.partition("#start=")[2]
+                session = await client.post("/session", json={"one_time": one_time}, headers={"origin": opened.origin})
+                token = _answer(session)["token"]
+                client.headers["authorization"] = f"Bearer {token}"
+                yield cls(house=house, origin=opened.origin, token=token, _client=client)
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        port = urlsplit(self.origin).port
+        assert port is not None
+        return port
+
+    async def address(self) -> str:
+        """One that lets a browser in, once."""
+        return (await self.house.daemon.web()).url
+
+    async def post(self, path: str, body: dict[str, Any]) -> Any:
+        """What the API answers. `BenchFailed` if it refuses."""
+        return _answer(await self._client.post(path, json=body))
+
+
+def _answer(response: httpx.Response) -> Any:
+    if response.is_error:
+        raise BenchFailed(f"{response.request.url.path} answered {response.status_code}: {response.text[:500]}")
+    return response.json()
