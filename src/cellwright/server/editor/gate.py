@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from http.cookies import CookieError, SimpleCookie
 from typing import Final, Protocol
 from urllib.parse import urlencode
@@ -188,7 +188,7 @@ def cookie_name(addresses: Addresses) -> str:
 
 def _security_headers(addresses: Addresses, page_origins: Sequence[str]) -> Mapping[str, str]:
     # Browsers take no IPv6 address in a policy; there 'self' has to do.
-    named = [host for host in addresses.hosts if not host.startswith("[")]
+    named = _nameable(addresses.hosts)
     sockets = " ".join(sorted(f"{scheme}://{host}" for host in named for scheme in ("ws", "wss")))
     policy = [
         "default-src 'self' data: blob: 'unsafe-inline' 'unsafe-eval'",
@@ -198,7 +198,7 @@ def _security_headers(addresses: Addresses, page_origins: Sequence[str]) -> Mapp
         "object-src 'none'",
         "base-uri 'self'",
         "form-action 'self'",
-        f"frame-ancestors {' '.join(page_origins) or chr(39) + 'none' + chr(39)}",
+        f"frame-ancestors {' '.join(_nameable(page_origins)) or chr(39) + 'none' + chr(39)}",
     ]
     return {
         "content-security-policy": "; ".join(policy),
@@ -209,6 +209,10 @@ def _security_headers(addresses: Addresses, page_origins: Sequence[str]) -> Mapp
         "cross-origin-resource-policy": "same-origin",
         "permissions-policy": "camera=(), microphone=(), geolocation=(), usb=(), serial=(), hid=()",
     }
+
+
+def _nameable(places: Iterable[str]) -> list[str]:
+    return [place for place in places if "[" not in place]
 
 
 def _with_headers(send: Send, extra: Mapping[str, str]) -> Send:
