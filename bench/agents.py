@@ -31,6 +31,7 @@ from cellwright.agents.studio import Studio
 from cellwright.agents.styles import Style
 from cellwright.journal import Flow, Journal
 from cellwright.models.calls import Answered, Call, Outcome, Usage
+from cellwright.models.names import CallId
 from cellwright.models.reports import ModelsReport
 from cellwright.notebook import estimate_tokens
 from cellwright.policy import BUILT_IN_RULES, Masker, Money, RunCode, read_rules
@@ -144,6 +145,9 @@ class _AtOnce:
             price=Money(amount=Decimal(0)),
             reason="",
         )
+
+    async def cancel(self, call: CallId) -> bool:
+        return False
 
     async def listed(self) -> ModelsReport:
         return ModelsReport(models=())

@@ -270,8 +270,9 @@ async def test_a_stopped_run_hands_over_what_it_has(house: House, project: Path,
         await factory.start()
         await house.provider.until(lambda server: server.silent == 1, timeout_seconds=60)
         await stop(factory.runs.records.log, "r", ADA, "Enough.")
-        house.provider.release()
+        # The model is silent for good: nobody waits for it.
         delivery = await factory.delivery()
+        house.provider.release()
         assert (delivery.status, delivery.why) == ("stopped", "ada stopped it: Enough.")
         assert "first = 1" in factory.notebook()
 

@@ -78,6 +78,7 @@ function Rooms() {
                 <Route path="/settings/:section?" component={SettingsPage} />
                 <Route path="/welcome" component={WelcomePage} />
                 <Route>
+                  <h1 className="visually-hidden">No such page</h1>
                   <Banner tone="warn">
                     There is no such page. <a href="#/">Back to the start</a>
                   </Banner>

@@ -12,7 +12,7 @@ from cellwright.agents.context import Prompt, fence
 from cellwright.agents.history import Became, Did, Heard, Turn, times_repeated
 from cellwright.agents.kept_contexts import Known, context_fact, encode, known_after, read_pictures
 from cellwright.agents.mending_step import Made, Mended, Mender
-from cellwright.agents.steering import Orders, listen, pause_question
+from cellwright.agents.steering import Orders, listen, pause_question, until_stopped
 from cellwright.agents.studio import Studio
 from cellwright.agents.styles import FINISH, Actions, Malformed, Words, arguments_text, offered, read_answer, spoken
 from cellwright.agents.surroundings import Seen
@@ -181,7 +181,7 @@ class Agent:
             limits = self._used.limits
             call = self._thinker.call(self._flow, self._step, prompt, limits, pictures=pictures, again=again)
             name = f"think {self._step}" if attempt == 1 else f"think {self._step} again {attempt}"
-            thought = await self._thinker.think(self._flow, name, call, lambda: self._keep(prompt))
+            thought = await self._thinker.think(self._flow, name, call, lambda: self._keep(prompt), self._until_stopped)
             attempt += 1
             match thought:
                 case Answer():
@@ -193,12 +193,18 @@ class Agent:
                     if (ended := await self._ask_whether_again(thought)) is not None:
                         return ended
                     again = True
-                case TakenBack():
+                case TakenBack(why=""):
                     return Ended(outcome="cancelled", why="The call to the model was cancelled.")
+                case TakenBack(why=who):
+                    return Ended(outcome="stopped", why=who)
                 case NoModel(message=message):
                     return Ended(outcome="gave-up", why=message)
                 case _:
                     assert_never(thought)
+
+    async def _until_stopped(self) -> str:
+        heard = self._assignment.orders_heard
+        return await until_stopped(self._flow.read, self._flow.id, self._orders, knows_order=heard)
 
     async def _keep(self, prompt: Prompt) -> str:
         return await self._studio.kept.keep(f"{self._flow.id}#{self._step}", encode(prompt, self._known))

@@ -9,12 +9,16 @@ from collections.abc import AsyncIterable, Callable
 from dataclasses import dataclass
 from typing import Final
 
+import anyio
+
 from cellwright.agents.history import Heard
 from cellwright.errors import UserError
 from cellwright.journal import EventLog, Fact, Question, Recorded
 from cellwright.journal.names import run_of, stream_of
 from cellwright.policy import Person
 
+_LOOK_SECONDS: Final = 0.5
+"""How often whoever waits for a model looks for a word to stop."""
 _SAID: Final = "agent-say"
 _STOPPED: Final = "agent-stop"
 _HANDED_OVER: Final = "agent-hand-over"
@@ -95,6 +99,17 @@ async def listen(
             elif event.topic in {_PAUSE, _GO_ON}:
                 paused = event.subject if event.topic == _PAUSE else ""
     return Orders(heard=tuple(heard), stop=stopped, pause=paused, upto=tuple(upto.items()))
+
+
+async def until_stopped(
+    read: Callable[[str], AsyncIterable[Recorded]], workflow: str, before: Orders, *, knows_order: int = 0
+) -> str:
+    """Until somebody wants this agent to stop, in the middle of a step too; says who and why."""
+    while True:
+        await anyio.sleep(_LOOK_SECONDS)
+        orders = await listen(read, workflow, before, knows_order=knows_order)
+        if orders.stop:
+            return orders.stop
 
 
 def _stream(workflow: str) -> str:

@@ -15,6 +15,7 @@ from cellwright.agents.skills import Skill
 from cellwright.agents.styles import PROGRAM, READINGS
 from cellwright.agents.surroundings import Sight
 from cellwright.models.calls import Call, Outcome
+from cellwright.models.names import CallId
 from cellwright.models.reports import ModelsReport
 from cellwright.policy import Action, Actor, Masker
 from cellwright.tools.calling import Guarded, standard
@@ -29,6 +30,10 @@ class Models(Protocol):
 
     async def ask(self, call: Call) -> Outcome:
         """How the call ends."""
+        ...
+
+    async def cancel(self, call: CallId) -> bool:
+        """Let a call in flight end now; False if there is none."""
         ...
 
     async def listed(self) -> ModelsReport:

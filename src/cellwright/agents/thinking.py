@@ -7,10 +7,11 @@ end is a value here; what follows from it is the loop's to decide.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, Final, Literal, assert_never
 
+import anyio
 from pydantic import TypeAdapter
 from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse
 from pydantic_ai.tools import ToolDefinition
@@ -23,6 +24,7 @@ from cellwright.agents.studio import Models
 from cellwright.agents.styles import Style
 from cellwright.errors import CellwrightError, RefusedByPolicy, Unavailable, UserError
 from cellwright.journal import Flow, Json
+from cellwright.kernel.lifetimes import plain_errors
 from cellwright.models.calls import (
     Answered,
     AnswerUnknown,
@@ -92,6 +94,8 @@ class TakenBack:
     """Somebody cancelled the call."""
 
     kind: Literal["taken-back"] = "taken-back"
+    why: str = ""
+    """Who wanted the agent to stop; empty: somebody cancelled this call alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +111,8 @@ _THOUGHT: Final[TypeAdapter[Thought]] = TypeAdapter(Thought)
 
 Keep = Callable[[], Awaitable[str]]
 """Keeps what the model is about to read, and gives its name."""
+UntilStopped = Callable[[], Awaitable[str]]
+"""Waits until somebody wants the agent to stop, and says who."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,20 +157,33 @@ class Thinker:
             if_unknown="again" if again else "tell",
         )
 
-    async def think(self, flow: Flow, name: str, call: Call, keep: Keep) -> Thought:
-        """Ask, once: the step of this name keeps how it ended."""
+    async def think(self, flow: Flow, name: str, call: Call, keep: Keep, until_stopped: UntilStopped) -> Thought:
+        """Ask, once: the step of this name keeps how it ended. Whoever stops the agent stops the call."""
 
         async def work() -> Json:
             context = await keep()
-            return _THOUGHT.dump_python(await self._ask(call, context), mode="json")
+            return _THOUGHT.dump_python(await self._ask(call, context, until_stopped), mode="json")
 
         return _THOUGHT.validate_python(await flow.step(name, work))
 
-    async def _ask(self, call: Call, context: str) -> Thought:
+    async def _ask(self, call: Call, context: str, until_stopped: UntilStopped) -> Thought:
+        thought: Thought = TakenBack()
+        stopped = ""
+
+        async def heed() -> None:
+            nonlocal stopped
+            stopped = await until_stopped()
+            await self.models.cancel(call.id)
+
         try:
-            return _thought(call, await self.models.ask(call), context)
+            with plain_errors():
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(heed)
+                    thought = _thought(call, await self.models.ask(call), context)
+                    tasks.cancel_scope.cancel()
         except (Unavailable, UserError, RefusedByPolicy) as problem:
             return NoModel(message=_said(problem))
+        return replace(thought, why=stopped) if isinstance(thought, TakenBack) else thought
 
 
 def read_response(answer: Answer) -> ModelResponse:

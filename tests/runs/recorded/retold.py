@@ -84,6 +84,9 @@ class Retold:
         self._talk = talk
         self._names = names
 
+    async def cancel(self, call: CallId) -> bool:
+        return await self._gateway.cancel(call)
+
     async def listed(self) -> ModelsReport:
         return await self._gateway.listed()
 
