@@ -29,7 +29,7 @@ UV_PIP := $(BIN)/uv $(CERTIFICATES) pip
 PAGE := src/cellwright/server/web/static/index.html
 PAGE_SOURCES := $(shell find web -name node_modules -prune -o -type f -print)
 
-.PHONY: help setup page types run examples test test-all eval bench check fmt docs
+.PHONY: help setup page types browser screenshots run examples test test-all eval bench check fmt docs
 
 help: ## print what each verb does
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,16 +42,19 @@ types: $(PAGE) ## write the API's document and the page's types again
 	@$(BIN)/python -m tests.server.web.document
 	@$(BIN)/python hatch_build.py run --silent types
 
+screenshots: $(PAGE) browser ## draw every screen of the control room into docs/images/control-room/
+	@$(BIN)/python -m tests.web.screenshots
+
 run: $(READY) ## answer a goal on the bundled data, without a model or a key: a proven notebook and a report in out/
 	@mkdir -p $(OUT) && cd $(OUT) && "$(CURDIR)/$(BIN)/cellwright" run "$(GOAL)" $(DATA) --project . --model analyst
 
 examples: $(READY) ## make the data and the delivered notebooks under examples/ again
 	@$(BIN)/python -m eval.examples
 
-test: check $(PAGE) ## check, then every test that is not marked slow; this is what CI runs
+test: check ## check, then every test that is not marked slow; this is what CI runs
 	@$(BIN)/pytest -m "not slow" $(IN_PARALLEL) --durations=15 $(BEYOND_CHECK)
 
-test-all: check $(PAGE) ## check, then every test
+test-all: check $(PAGE) browser ## check, then every test, those in a real browser too
 	@$(BIN)/pytest $(IN_PARALLEL) --durations=15 $(BEYOND_CHECK)
 
 eval: $(READY) ## give the tasks of eval/ to the analyst, or to any model: make eval MODEL=openai:gpt-5
@@ -82,6 +85,11 @@ $(READY): requirements/bootstrap.txt requirements/dev.txt pyproject.toml
 	@$(UV_PIP) sync --quiet --compile-bytecode --python $(BIN)/python --require-hashes requirements/dev.txt
 	@$(UV_PIP) install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
 	@touch $@
+
+# Only what is slow needs it: a machine that runs `make test` needs no system package.
+browser:
+	@command -v chromium >/dev/null || { apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium >/dev/null; } \
+		|| { echo "The browser's tests need Chromium: apt-get install chromium" >&2; exit 1; }
 
 $(PAGE): $(READY) $(PAGE_SOURCES)
 	@$(BIN)/python hatch_build.py ci --silent --no-audit --no-fund

@@ -17,6 +17,7 @@ from cellwright.kernel import OpenNotebook
 from cellwright.notebook import CreateCell, EditCell
 from cellwright.server.editor import Editor, open_editor
 
+pytestmark = pytest.mark.slow
 Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]
 MILLISECONDS = 60_000
 _FLAGS = [

