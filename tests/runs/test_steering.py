@@ -278,6 +278,21 @@ async def test_a_stopped_run_hands_over_what_it_has(house: House, project: Path,
 
 
 @pytest.mark.slow
+async def test_a_run_that_was_to_stop_was_cancelled_and_is_resumed_goes_on(
+    house: House, project: Path, cache: Path
+) -> None:
+    async with open_factory(house, project, cache) as factory:
+        factory.script(plan(task()), Fault("slow-first-byte", answer=finish("45")), finish("45."))
+        await factory.start()
+        await house.provider.until(lambda server: server.silent == 1, timeout_seconds=60)
+        await factory.runs.cancel("r")
+        await stop(factory.runs.records.log, "r", ADA, "Enough.")
+        await factory.runs.resume("r", person="ada")
+        house.provider.release()
+        assert (await factory.delivery()).status == "done"
+
+
+@pytest.mark.slow
 async def test_a_cancelled_run_can_be_resumed(house: House, project: Path, cache: Path) -> None:
     async with open_factory(house, project, cache) as factory:
         factory.script(plan(task()), Fault("slow-first-byte", answer=finish("45")), finish("45."))

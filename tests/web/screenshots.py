@@ -34,9 +34,9 @@ WORK: Final = (
         title="Mass per species, ours and published",
     ),
     apply(
-        create('import polars as pl\n\npenguins = pl.read_csv(data_folder / "penguins.csv")', "penguins"),
+        create("import polars as pl\n\npenguins = pl.read_csv(penguins_csv)", "penguins"),
         create(
-            'means = penguins.group_by("species").agg(pl.col("body_mass_g").mean().round()).sort("species")\nmeans',
+            'means = penguins.group_by("species").agg(pl.mean("body_mass_g").round())\nmeans',
             "means",
         ),
     ),

@@ -70,7 +70,7 @@ async def pause(log: EventLog, to: str, person: Person) -> None:
 
 
 async def unpause(log: EventLog, to: str, person: Person) -> None:
-    """Let those that are about to pause go on; one that waits already needs an answer to its question, too."""
+    """Let those that are about to pause or stop go on; one that waits already needs an answer to its question, too."""
     await log.append(_stream(to), Fact(topic=_GO_ON, subject=person.name))
 
 
@@ -96,8 +96,10 @@ async def listen(
                 stopped = f"{event.subject} stopped it" + (f": {event.text}" if event.text else ".")
             elif event.topic == _HANDED_OVER and event.numbers.get("order", 0) > knows_order:
                 stopped = event.text
-            elif event.topic in {_PAUSE, _GO_ON}:
-                paused = event.subject if event.topic == _PAUSE else ""
+            elif event.topic == _PAUSE:
+                paused = event.subject
+            elif event.topic == _GO_ON:
+                paused = stopped = ""
     return Orders(heard=tuple(heard), stop=stopped, pause=paused, upto=tuple(upto.items()))
 
 

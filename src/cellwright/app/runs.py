@@ -12,6 +12,7 @@ from typing import Final
 
 import anyio
 
+from cellwright.agents import steering
 from cellwright.app.model_readiness import has_model
 from cellwright.app.notebooks import Files, open_pool
 from cellwright.app.studios import DESK, LEAVE, StudioOptions, Workplace, open_workplace
@@ -119,7 +120,8 @@ class Runs:
         return await self._journal.fork(run, from_step=from_step, new_run=forked)
 
     async def resume(self, run: str, *, person: str) -> None:
-        """Let a cancelled or dead run go on."""
+        """Let a cancelled or dead run go on; that it was to stop before does not count any more."""
+        await steering.unpause(self.records.log, run, Person(name=person, door="cli"))
         await self._journal.resume(run, by=person)
 
     async def stranded(self) -> list[RunId]:
