@@ -92,6 +92,11 @@ class ControlRoom:
         self._unused_url = opened["url"]
         self.origin = self._unused_url.partition("/#")[0]
 
+    def serve_again(self) -> None:
+        """Unless it still runs: a test that killed it may have failed."""
+        if self.process is None or self.process.poll() is not None:
+            self.serve()
+
     def kill(self) -> None:
         """With -9, and gone when this returns."""
         assert self.process is not None

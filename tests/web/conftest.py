@@ -25,5 +25,6 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Generator[ControlRoom]:
 @pytest.fixture
 async def room(served: ControlRoom) -> AsyncGenerator[ControlRoom]:
     """The module's, with nothing at work."""
+    served.serve_again()
     yield served
     await served.settle()

@@ -66,7 +66,7 @@ function options(palette: Palette, all: readonly Spending[]): Omit<uPlot.Options
     scales: { x: { time: false, range: () => [-0.6, all.length - 0.4] }, y: { range: (_, __, most) => [0, Math.max(0.01, most * 1.1)] } },
     axes: [
       axis(palette, { grid: { show: false }, values: (_, splits) => splits.map((at) => dayAt(all, at)), space: 60, incrs: [1, 2, 5, 7, 14, 30] }),
-      axis(palette, { size: 60, values: (_, splits) => splits.map((amount) => `$${round(amount)}`) }),
+      axis(palette, { size: 60, values: (_, splits) => splits.map((amount) => `$${amount.toFixed(digitsFor(splits))}`) }),
     ],
     series: [
       {},
@@ -80,9 +80,10 @@ function options(palette: Palette, all: readonly Spending[]): Omit<uPlot.Options
   };
 }
 
-function round(amount: number): string {
-  if (amount === 0) return "0";
-  return amount.toFixed(amount < 1 ? 2 : amount < 10 ? 1 : 0);
+/** As many as tell two neighbours on the axis apart. */
+function digitsFor(splits: readonly number[]): number {
+  const step = Math.abs((splits[1] ?? 1) - (splits[0] ?? 0));
+  return step >= 1 || step === 0 ? 0 : Math.min(6, Math.ceil(-Math.log10(step) - 1e-9));
 }
 
 function dayAt(all: readonly Spending[], at: number): string {

@@ -93,7 +93,7 @@ export function NewGoal() {
             <label>
               <span>Model</span>
               <select value={model} onChange={(event) => setModel(event.target.value)}>
-                <option value="">{ready.length > 0 ? "As configured" : "Built-in analyst"}</option>
+                <option value="">{ready.length > 0 || models.value === null ? "As configured" : "Built-in analyst"}</option>
                 {ready.map((each) => (
                   <option key={each.name}>{each.name}</option>
                 ))}

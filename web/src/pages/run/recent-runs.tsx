@@ -19,7 +19,7 @@ export function RecentRuns() {
   return (
     <aside className={css.recent} aria-label="Recent runs">
       <h2>Lately</h2>
-      {runs.length === 0 ? (
+      {runs.length === 0 && fetched.value === null ? null : runs.length === 0 ? (
         <p className={css.none}>
           Nothing has run yet. New here? <Link href="/welcome">Take the short tour</Link>
         </p>
