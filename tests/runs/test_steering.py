@@ -277,6 +277,23 @@ async def test_a_stopped_run_hands_over_what_it_has(house: House, project: Path,
         assert "first = 1" in factory.notebook()
 
 
+async def test_stopping_a_run_stops_its_cells(house: House, project: Path, cache: Path) -> None:
+    endless = "import time\nwhile True:\n    time.sleep(0.01)"
+    async with open_factory(house, project, cache) as factory:
+        factory.script(plan(task()), apply(create("first = 1\nfirst", "first")), apply(create(endless, "endless")))
+        await factory.start()
+        live = factory.runs.notebooks
+        with anyio.fail_after(120):
+            # It works by itself in this process.
+            while "r" not in live or len(live["r"].document.cells) < 3:
+                await anyio.sleep(0.01)
+                live = factory.runs.notebooks
+        await stop(factory.runs.records.log, "r", ADA, "Enough.")
+        delivery = await factory.delivery()
+        assert (delivery.status, delivery.why) == ("stopped", "ada stopped it: Enough.")
+        assert "first = 1" in factory.notebook()
+
+
 @pytest.mark.slow
 async def test_a_run_that_was_to_stop_was_cancelled_and_is_resumed_goes_on(
     house: House, project: Path, cache: Path

@@ -5,7 +5,7 @@ Each run and each agent in it has a stream of its own for this; agents have no w
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Callable
+from collections.abc import AsyncGenerator, AsyncIterable, Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -112,6 +112,16 @@ async def until_stopped(
         orders = await listen(read, workflow, before, knows_order=knows_order)
         if orders.stop:
             return orders.stop
+
+
+async def stops(log: EventLog, run: str) -> AsyncGenerator[None]:
+    """Once for each time that somebody stops this run, from now on."""
+    after = 0
+    async for recorded in log.read_all(_stream(run)):
+        after = recorded.sequence
+    async for recorded in log.follow(_stream(run), after):
+        if isinstance(recorded.event, Fact) and recorded.event.topic == _STOPPED:
+            yield
 
 
 def _stream(workflow: str) -> str:

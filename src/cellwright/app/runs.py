@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Generator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -217,6 +217,7 @@ class _House:
             workplace = await stack.enter_async_context(opening)
             tasks = await stack.enter_async_context(anyio.create_task_group())
             tasks.start_soon(_tell_of_cells, workplace.desk.notebook, records, run)
+            tasks.start_soon(_stop_cells, workplace.desk.notebook, records, run)
             self.desks[run] = workplace.desk
             try:
                 yield _place(workplace)
@@ -285,6 +286,13 @@ async def _tell_of_cells(notebook: OpenNotebook, records: Records, run: str) -> 
                 outcome = event.outcome
                 name = notebook.name_of(outcome.id)
                 await records.log.append(stream_of(run), cell_told(name, outcome.status, outcome.ms / 1_000))
+
+
+async def _stop_cells(notebook: OpenNotebook, records: Records, run: str) -> None:
+    """Whoever stops a run stops its cells, too: agents hear of it only when they have ended."""
+    async with aclosing(steering.stops(records.log, run)) as stops:
+        async for _ in stops:
+            await notebook.interrupt()
 
 
 async def _look_again(records: Records, turns: Turns) -> None:
