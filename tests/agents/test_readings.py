@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -342,6 +343,11 @@ def test_whatever_comes_back_is_read_without_failing(text: str) -> None:
 
 
 ATOMS = st.none() | st.booleans() | st.integers(-99, 99) | st.floats(allow_nan=False, width=32) | st.text(max_size=4)
+
+
+def test_rows_that_differ_by_little_or_without_end_are_the_same_in_any_order() -> None:
+    rows = [(0, 0), (0, math.inf), (0, -math.inf), (1.0001, 1), (1.0002, 1), (True, "x"), ("True", "x")]
+    assert compare_answers(table("ab", *rows), table("ab", *reversed(rows))) == "same"
 
 
 @given(st.lists(st.tuples(ATOMS, ATOMS), max_size=6), st.randoms())

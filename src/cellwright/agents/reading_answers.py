@@ -234,14 +234,17 @@ def _ordered(table: Table, *, by_name: bool) -> list[list[Atom]]:
     if by_name:
         order = sorted(order, key=lambda at: table.columns[at])
     rows = [[row[at] if at < len(row) else None for at in order] for row in table.rows]
-    return sorted(rows, key=lambda row: [_sorting(value) for value in row])
+    # Rough numbers first: digits that differ by rounding must not change the order of rows that differ otherwise.
+    return sorted(rows, key=lambda row: ([_sorting(value, ".3g") for value in row], [_sorting(value) for value in row]))
 
 
-def _sorting(value: Atom) -> tuple[int, float, str]:
-    """Texts and rough numbers first: digits that differ by rounding must not change the order of rows."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return 1, float(f"{value:.3g}") if math.isfinite(value) else 0.0, ""
-    return 0, 0.0, str(value)
+def _sorting(value: Atom, digits: str = "") -> tuple[int, float, str]:
+    """Texts, then numbers with so many digits, then what is no finite number."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return 0, 0.0, repr(value)
+    if not math.isfinite(value):
+        return 2, 0.0, str(value)
+    return 1, float(f"{value:{digits}}"), ""
 
 
 def _cells_alike(one: Atom, other: Atom) -> Sameness:
