@@ -91,6 +91,7 @@ def test_a_daemon_that_hangs_can_be_ended(home: Home) -> None:
 def test_in_the_foreground_it_says_where_it_listens_stays_and_ends_with_ctrl_c(home: Home) -> None:
     held = key_variables(os.environ)
     kept = {name: value for name, value in os.environ.items() if name not in held}
+    home.folder.mkdir(mode=0o700)
     process = subprocess.Popen(
         [CELLWRIGHT, "serve", str(home.folder), "--port", "0", "--json"],
         env=kept | {"CELLWRIGHT_HOME": str(home.folder), "DATABASE_PASSWORD": SECRET},
@@ -125,7 +126,8 @@ def test_a_door_to_the_network_without_tls_is_refused_before_anything_starts(hom
     assert "for everyone to read" in said
     assert "--behind-proxy" in said
     assert "No daemon runs" in home.run("url", code=1).stderr
-    assert "not a folder" in home.run("nowhere", "--detach", "--idle", "1", code=2).stderr
+    for how in ((), ("--detach", "--idle", "1")):
+        assert home.run("nowhere", *how, code=2).stderr.splitlines()[0] == "error: 'nowhere' is not a folder."
 
 
 def test_at_a_terminal_the_browser_is_opened_with_the_address(home: Home, tmp_path: Path) -> None:

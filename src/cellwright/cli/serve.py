@@ -93,6 +93,8 @@ def serve(
     """Open the control room in the browser and carry out runs until Ctrl-C; cut-off runs go on at the next start."""
     if context.invoked_subcommand is not None:
         return
+    if not Path(folder or ".").is_dir():
+        raise UserError(f"{folder!r} is not a folder.", hint="Name one: `cellwright serve FOLDER`.")
     settings = Settings.read()
     wish = WebWish(
         folder=str(Path(folder or ".").absolute()),

@@ -77,7 +77,7 @@ def audit_entry(
         kind=action.kind,
         what=action.describe(),
         action=fingerprint(action),
-        verdict=_saying(verdict),
+        verdict=saying(verdict),
         basis=str(verdict.basis),
         reason=verdict.reason,
         result=result,
@@ -129,7 +129,8 @@ def parse_since(text: str, now: datetime) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-def _saying(verdict: Verdict) -> Saying:
+def saying(verdict: Verdict) -> Saying:
+    """A verdict in one word."""
     match verdict:
         case Allow():
             return "allow"

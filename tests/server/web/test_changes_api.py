@@ -201,9 +201,13 @@ async def test_a_person_who_has_the_notebook_open_sees_what_was_taken_back(works
 
 async def test_of_a_run_that_is_not_there_nothing_is_changed(tmp_path: Path) -> None:
     async with tiny_runs(tmp_path) as tiny, serve(tmp_path / "folder", *tiny) as served:
-        await served.get("/runs/nobody/changes", status=404)
-        await served.post("/runs/nobody/changes/1/cells/x", {"verdict": "reject"}, status=404)
-        await served.post("/runs/nobody/undo", {}, status=404)
+        said = [
+            await served.get("/runs/nobody/changes", status=404),
+            await served.post("/runs/nobody/changes/1/cells/x", {"verdict": "reject"}, status=404),
+            await served.post("/runs/nobody/undo", {}, status=404),
+        ]
+    assert [each["error"]["kind"] for each in said] == ["not_found"] * 3
+    assert all("nobody" in each["error"]["message"] for each in said)
 
 
 async def test_a_run_that_has_not_opened_its_notebook_has_nothing_to_take_back(tmp_path: Path) -> None:

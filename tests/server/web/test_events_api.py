@@ -168,7 +168,8 @@ async def test_a_run_that_is_not_there_cannot_be_followed(served: Served, path: 
 
 @pytest.mark.parametrize("last", ["-1", "x", str(1 << 64)])
 async def test_a_last_event_id_that_is_no_number_is_refused(served: Served, last: str) -> None:
-    await served.get("/runs/nobody/events", headers={"last-event-id": last}, status=422)
+    refused = await served.get("/runs/nobody/events", headers={"last-event-id": last}, status=422)
+    assert "last-event-id" in refused["error"]["message"].lower()
 
 
 # ── the whole house ──
@@ -215,4 +216,5 @@ async def test_a_burst_is_told_in_a_few_words(served: Served) -> None:
 
 async def test_nobody_follows_without_a_token(served: Served) -> None:
     for path in ("/events", "/runs/past/events", "/runs/past/timeline"):
-        await served.get(path, headers={"authorization": "Bearer cw_nothing"}, status=401)
+        refused = await served.get(path, headers={"authorization": "Bearer cw_nothing"}, status=401)
+        assert refused["error"]["kind"] == "not_admitted"

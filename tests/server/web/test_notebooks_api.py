@@ -309,3 +309,7 @@ async def test_who_may_only_read_changes_nothing(served: Served) -> None:
     for path in ("", f"/{id}/run", f"/{id}/interrupt", f"/{id}/editor"):
         await served.post(f"/notebooks{path}", {"path": "sums.py"} if not path else {}, status=403, **reader)
     await served.ask("DELETE", f"/notebooks/{id}", status=403, **reader)
+    notebook = served.opened.find(id)
+    assert notebook is not None
+    assert notebook.outcomes == {}
+    assert list(served.opened.all()) == [id]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, Final
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode
 
 import anyio
@@ -20,6 +20,7 @@ from cellwright.kernel.lifetimes import plain_errors
 from cellwright.server.editor import allowed
 from cellwright.server.editor.gate import Gate
 from cellwright.server.editor.passes import Passes
+from cellwright.server.serving import QuietServer, run_server
 from cellwright.server.web.addresses import Addresses, WebWish
 
 if TYPE_CHECKING:
@@ -153,7 +154,7 @@ def _load() -> tuple[Sessions, ASGIApp, ASGIApp]:
 @asynccontextmanager
 async def _serving(app: ASGIApp, listener: socket.socket, tls: tuple[str, str] | None) -> AsyncGenerator[None]:
     certificate, key = tls or (None, None)
-    server = _Server(
+    server = QuietServer(
         uvicorn.Config(
             app,
             log_config=None,
@@ -172,7 +173,7 @@ async def _serving(app: ASGIApp, listener: socket.socket, tls: tuple[str, str] |
         )
     )
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_serve, server, listener)
+        tasks.start_soon(run_server, server, listener)
         try:
             yield
         finally:
@@ -180,22 +181,3 @@ async def _serving(app: ASGIApp, listener: socket.socket, tls: tuple[str, str] |
             with anyio.move_on_after(_GOODBYE_SECONDS + 2, shield=True):
                 await server.ended.wait()
             tasks.cancel_scope.cancel()
-
-
-async def _serve(server: _Server, listener: socket.socket) -> None:
-    try:
-        with anyio.CancelScope(shield=True):
-            await server.serve(sockets=[listener])
-    finally:
-        server.ended.set()
-
-
-class _Server(uvicorn.Server):
-    """A uvicorn that leaves signals to the process it is in."""
-
-    def __init__(self, config: uvicorn.Config) -> None:
-        super().__init__(config)
-        self.ended = anyio.Event()
-
-    def capture_signals(self) -> Any:
-        return nullcontext()

@@ -40,7 +40,8 @@ if TYPE_CHECKING:
     from marimo._session.startup import SessionStartup
     from marimo._utils.typed_connection import TypedConnection
 
-    from cellwright.kernel import OpenNotebook
+    from cellwright.errors import Defect
+from cellwright.kernel import OpenNotebook
 
 _READ_FROM_THE_HOST: Final = frozenset({"css_file", "html_head_file", "layout_file"})
 """Options of a notebook that name files which marimo's server would read and show, wherever they are."""
@@ -148,7 +149,7 @@ class _OurKernel:
     @property
     def kernel_connection(self) -> TypedConnection[KernelMessage]:
         """There is none: nothing is unpickled here."""
-        raise NotImplementedError
+        raise Defect("A kernel behind the editor has no connection of marimo's.", hint="Report this.")
 
 
 class _Lasting:

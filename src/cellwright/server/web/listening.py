@@ -7,11 +7,11 @@ import secrets
 import socket
 import ssl
 from collections.abc import AsyncGenerator
-from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import anyio
 import anyio.to_thread
@@ -23,6 +23,7 @@ from cellwright.errors import Unavailable, UserError
 from cellwright.policy import Masker
 from cellwright.server.door import Live
 from cellwright.server.editor import Editor, open_editor
+from cellwright.server.serving import QuietServer, run_server
 from cellwright.server.web.addresses import FIRST_PORT, Addresses, WebWish, check_wish
 from cellwright.server.web.application import web_application
 from cellwright.server.web.house import House
@@ -154,9 +155,9 @@ async def serving(
     is_proxied: bool = False,
 ) -> AsyncGenerator[None]:
     """Answer whoever connects, until the block ends."""
-    server = _Server(_config(app, tls, is_proxied))
+    server = QuietServer(_config(app, tls, is_proxied))
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_serve, server, listener)
+        tasks.start_soon(run_server, server, listener)
         try:
             yield
         finally:
@@ -165,17 +166,6 @@ async def serving(
             with anyio.move_on_after(_GOODBYE_SECONDS + 1, shield=True):
                 await server.ended.wait()
             tasks.cancel_scope.cancel()
-
-
-class _Server(uvicorn.Server):
-    """A uvicorn that leaves signals to the process it is in."""
-
-    def __init__(self, config: uvicorn.Config) -> None:
-        super().__init__(config)
-        self.ended = anyio.Event()
-
-    def capture_signals(self) -> Any:
-        return nullcontext()
 
 
 def _config(app: FastAPI, tls: tuple[str, str] | None, is_proxied: bool) -> uvicorn.Config:
@@ -195,14 +185,6 @@ def _config(app: FastAPI, tls: tuple[str, str] | None, is_proxied: bool) -> uvic
         ssl_certfile=certificate,
         ssl_keyfile=key,
     )
-
-
-async def _serve(server: _Server, listener: socket.socket) -> None:
-    try:
-        with anyio.CancelScope(shield=True):
-            await server.serve(sockets=[listener])
-    finally:
-        server.ended.set()
 
 
 @asynccontextmanager

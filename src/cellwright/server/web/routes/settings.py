@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Annotated, Literal, assert_never
+from typing import Annotated, Literal
 
 import anyio.to_thread
 from fastapi import APIRouter, Depends
@@ -13,8 +13,9 @@ from cellwright.agents import read_roles
 from cellwright.agents.role import built_in_roles
 from cellwright.agents.skills import read_skills
 from cellwright.models.names import Tier
-from cellwright.policy import Allow, Ask, Deny, Rules, Verdict, judge, parse_action
+from cellwright.policy import Rules, judge, parse_action
 from cellwright.policy.actions import Kind
+from cellwright.policy.audit import saying
 from cellwright.policy.rules import Layer, Saying
 from cellwright.sandbox import probe
 from cellwright.server.launching import package_version
@@ -205,7 +206,7 @@ def _add_rules(router: APIRouter, house: House) -> None:
         grants = await read_grants(house.live.records.log.read_all)
         verdict = judge(action, rules, None, [*grants.values()], run="", now=datetime.now(UTC))
         return Why(
-            verdict=_saying(verdict),
+            verdict=saying(verdict),
             basis=str(verdict.basis),
             says=verdict.reason,
             describes=house.masker.mask(action.describe()).text,
@@ -231,15 +232,3 @@ def _rules_shape(house: House) -> RulesShape:
         ],
         limits=[LimitShape(limit=limit.describe(), where=limit.where) for limit in rules.limits],
     )
-
-
-def _saying(verdict: Verdict) -> Saying:
-    match verdict:
-        case Allow():
-            return "allow"
-        case Ask():
-            return "ask"
-        case Deny():
-            return "deny"
-        case _:
-            assert_never(verdict)
