@@ -55,7 +55,7 @@ async def kill(worker: ActionWorker) -> None:
 async def kill_running(worker: ActionWorker, times: int) -> None:
     """Kill so many workers, each while its interpreter is at a program."""
     killed = set[int]()
-    with anyio.fail_after(90):
+    with anyio.fail_after(120):
         while len(killed) < times:
             pid = worker.pid
             if pid is not None and pid not in killed and _computes(pid):

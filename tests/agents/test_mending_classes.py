@@ -388,7 +388,7 @@ async def test_a_kernel_killed_under_a_running_cell_is_replaced_and_what_had_run
         notebook.observe() as events,
     ):
         await shop.start()
-        with anyio.fail_after(60):
+        with anyio.fail_after(120):
             async for event in events:
                 if isinstance(event, ConsoleText) and "begun" in event.text:
                     break

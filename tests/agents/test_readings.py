@@ -228,7 +228,7 @@ async def test_an_agent_compares_readings_in_one_call_and_the_notebook_stays_as_
 async def test_a_person_is_asked_with_the_values_and_the_answer_comes_back(opened: Opener, where: Path) -> None:
     async with at_work(opened, where, attended=True) as (_, shop):
         await shop.begin("r", ("compare_readings", {"readings": MEAN}))
-        with anyio.fail_after(30):
+        with anyio.fail_after(120):
             while not (pending := await shop.journal.records.questions.pending()):
                 await shop.journal.log.growth.next().wait()
         assert "all orders: Orders of unknown customers count, too. → 25.0" in pending[0].question.text

@@ -18,7 +18,7 @@ PYTHON = Path(sys.executable)
 
 async def test_a_peer_answers_until_its_input_ends_and_leaves_nothing_behind(tmp_path: Path) -> None:
     before = set(family(os.getpid()))
-    with fail_after(60):
+    with fail_after(120):
         async with start_peer(PYTHON, "stock_marimo", tmp_path) as peer:
             children = set(family(os.getpid())) - before
             assert await peer.ask("close") == {}
@@ -27,13 +27,13 @@ async def test_a_peer_answers_until_its_input_ends_and_leaves_nothing_behind(tmp
 
 
 async def test_what_a_peer_could_not_do_is_told_with_its_own_words(tmp_path: Path) -> None:
-    with fail_after(60), pytest.raises(BenchFailed, match=r"(?s)'stock_marimo' failed: .*KeyError: 'dance'"):
+    with fail_after(120), pytest.raises(BenchFailed, match=r"(?s)'stock_marimo' failed: .*KeyError: 'dance'"):
         async with start_peer(PYTHON, "stock_marimo", tmp_path) as peer:
             await peer.ask("dance")
 
 
 async def test_a_program_that_cannot_start_is_a_failure_with_its_last_words(tmp_path: Path) -> None:
-    with fail_after(60), pytest.raises(BenchFailed, match=r"No module named bench\.peers\.nobody"):
+    with fail_after(120), pytest.raises(BenchFailed, match=r"No module named bench\.peers\.nobody"):
         async with start_peer(PYTHON, "nobody", tmp_path):
             pass
 

@@ -32,7 +32,7 @@ from tests.tools.office import RATES, WHO, open_office
 
 ROOT = Path(__file__).parents[2]
 CELLWRIGHT = Path(sys.executable).with_name("cellwright")
-SECONDS = 60
+SECONDS = 240
 ME = person_here().name
 
 

@@ -40,7 +40,7 @@ def asked(home: Path, line: str) -> dict[str, str]:
 async def completed(home: Path, line: str, **more: str) -> list[str]:
     def run() -> list[str]:
         environment = asked(home, line) | more
-        done = subprocess.run([CELLWRIGHT], env=environment, capture_output=True, text=True, check=True, timeout=90)
+        done = subprocess.run([CELLWRIGHT], env=environment, capture_output=True, text=True, check=True, timeout=300)
         assert done.stderr == ""
         return done.stdout.split()
 
@@ -56,7 +56,7 @@ async def test_commands_complete_although_they_are_loaded_late(tmp_path: Path) -
 def test_completing_a_command_loads_none(tmp_path: Path) -> None:
     command = [sys.executable, "-c", _LOADED]
     environment = asked(tmp_path, "cellwright ru")
-    said = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=90).stdout
+    said = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=300).stdout
     assert said.splitlines() == ["run", "runs", "rules", "[]"]
 
 
@@ -90,7 +90,7 @@ def bash(home: Path, script: str) -> str:
     path = f"{CELLWRIGHT.parent}{os.pathsep}{os.environ['PATH']}"
     environment = {"HOME": str(home), "PATH": path, "CELLWRIGHT_HOME": str(home / "state")}
     command = ["bash", "--norc", "-c", script]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=90).stdout
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=300).stdout
 
 
 def test_completion_is_shown_installed_and_works_in_bash(tmp_path: Path) -> None:

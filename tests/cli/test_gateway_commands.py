@@ -20,7 +20,7 @@ from cellwright.models.launching import running_pid
 from tests.cli.in_process import Said, run_here
 
 CELLWRIGHT = Path(sys.executable).with_name("cellwright")
-SECONDS = 60
+SECONDS = 240
 
 
 class Home:

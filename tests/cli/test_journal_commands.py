@@ -311,7 +311,7 @@ async def ask_with(database: Path, version: str, done: list[str], run: str = "ol
         before = len([told async for told in records.log.read_all(f"run:{run}")])
     async with asking(database, version, done, most_recoveries) as opened:
         await opened.run("ask", run=run)
-        with anyio.fail_after(30):
+        with anyio.fail_after(120):
             async with aclosing(opened.log.follow(f"run:{run}", after=before)) as following:
                 async for told in following:
                     event = told.event
@@ -324,7 +324,7 @@ async def ask_with(database: Path, version: str, done: list[str], run: str = "ol
 async def answer_with(database: Path, version: str, done: list[str], run: str) -> Any:
     """What becomes of the run at a worker of this version, once it is answered."""
     async with asking(database, version, done) as opened:
-        with anyio.fail_after(30):
+        with anyio.fail_after(120):
             while not (pending := await opened.records.questions.pending(run)):
                 await opened.log.growth.next().wait()
             await opened.answer(pending[0].id, "yes", by="ada")

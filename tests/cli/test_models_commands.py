@@ -32,7 +32,7 @@ from cellwright.testing import CallTool, ProviderServer, Say, Tokens
 from tests.cli.in_process import Said, run_here
 
 CELLWRIGHT = Path(sys.executable).with_name("cellwright")
-SECONDS = 60
+SECONDS = 240
 KEY = "sk-commands-0123456789abcdef"
 NEEDS = "a key: `cellwright models set-key near`, or start with CELLWRIGHT_KEY_NEAR set"
 

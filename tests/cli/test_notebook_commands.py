@@ -199,7 +199,7 @@ def test_ctrl_c_stops_the_run_cleanly_and_leaves_no_process(write_notebook: Writ
     while len(children) < 2 and process.poll() is None:
         children |= _descendants(process.pid)
     os.kill(process.pid, signal.SIGINT)
-    process.communicate(timeout=60)
+    process.communicate(timeout=300)
     assert process.returncode == 130
     assert not {pid for pid in children if _is_alive(pid)}
 

@@ -157,7 +157,7 @@ def test_ended_in_the_middle_it_leaves_no_half_proof(
         assert process.stderr is not None
         assert any("first run: 1/2" in line for line in iter(process.stderr.readline, ""))
         process.send_signal(way)
-        out, _ = process.communicate(timeout=60)
+        out, _ = process.communicate(timeout=300)
     assert process.returncode == code
     assert out == ""
     assert kept(home) == []

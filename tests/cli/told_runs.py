@@ -136,13 +136,13 @@ async def started(journal: Journal, run: str, words: str = WORDS, *, folder: Pat
 
 
 async def has_ended(journal: Journal, run: str) -> None:
-    with anyio.fail_after(60):
+    with anyio.fail_after(120):
         await journal.result(run)
 
 
 async def is_asking(journal: Journal, run: str) -> str:
     """The question it waits at."""
-    with anyio.fail_after(60):
+    with anyio.fail_after(120):
         while not (pending := await journal.records.questions.pending(run)):
             await journal.log.growth.next().wait()
     return pending[0].id

@@ -17,14 +17,14 @@ KEY = b"k" * 32
 async def working(where: str, *bodies: Any, version: str = "1", **options: Any) -> AsyncGenerator[Journal]:
     """A journal that runs these workflows, each named after its body."""
     workflows = [Workflow(name=body.__name__, body=body) for body in bodies]
-    with anyio.fail_after(60):
+    with anyio.fail_after(120):
         async with Journal.open(where, version=version, workflows=workflows, chain_key=KEY, **options) as journal:
             yield journal
 
 
 async def asked(journal: Journal, run: str) -> OpenQuestion:
     """The question a run waits for."""
-    with anyio.fail_after(20):
+    with anyio.fail_after(120):
         while not (pending := await journal.records.questions.pending(run)):
             await journal.log.growth.next().wait()
     return pending[0]
@@ -32,7 +32,7 @@ async def asked(journal: Journal, run: str) -> OpenQuestion:
 
 async def standing(journal: Journal, run: str, wanted: str) -> None:
     """Wait until a run stands like this."""
-    with anyio.fail_after(20):
+    with anyio.fail_after(120):
         while (await journal.status(run)).standing != wanted:
             with anyio.move_on_after(0.05):
                 await journal.log.growth.next().wait()

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 T = TypeVar("T")
 
 
-def eventually(look: Callable[[], T], *, seconds: float = 30) -> T:
+def eventually(look: Callable[[], T], *, seconds: float = 120) -> T:
     """The first true answer; fails after a while."""
     deadline = time.monotonic() + seconds
     while not (answer := look()):

@@ -163,7 +163,7 @@ async def main(where: str, folder: str, point: str = "", visit: str = "1", *more
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(answer_as_a_person_would, journal, world)
             await journal.run("top", run=RUN)
-            with anyio.fail_after(60):
+            with anyio.fail_after(120):
                 result = await journal.result(RUN)
                 tell = json.dumps({"result": result, "visits": visits})
                 await anyio.Path(folder, "result.json").write_text(tell)

@@ -43,7 +43,7 @@ async def go_on(where: str, version: str, run: str) -> Any:
         return await flow.ask(Question(text="Go on?"))
 
     workflows = [Workflow(name="ask", body=ask)]
-    with anyio.fail_after(60):
+    with anyio.fail_after(120):
         async with Journal.open(where, version=version, workflows=workflows, chain_key=KEY) as journal:
             if run == RUN:
                 await journal.run("ask", run=run)

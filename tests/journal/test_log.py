@@ -71,7 +71,7 @@ async def test_a_follower_sees_what_was_and_what_comes(records: Records, where: 
     seen: list[Recorded] = []
     async with Records.open(where, chain_key=KEY) as elsewhere, anyio.create_task_group() as tasks:
         tasks.start_soon(lambda: elsewhere.log.append("a", *facts(4, 5)))
-        with anyio.fail_after(20):
+        with anyio.fail_after(120):
             async with aclosing(records.log.follow("a", after=1)) as following:
                 async for told in following:
                     seen.append(told)
@@ -108,7 +108,7 @@ async def test_ten_writers_and_fifty_followers_with_disconnects_lose_and_double_
                         if stop_after == 0 or len(mine) == total:
                             break
 
-        with anyio.fail_after(60):
+        with anyio.fail_after(120):
             async with anyio.create_task_group() as tasks:
                 for follower in range(FOLLOWERS):
                     tasks.start_soon(follow, follower)

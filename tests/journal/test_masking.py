@@ -126,7 +126,7 @@ async def test_neither_the_questions_nor_the_events_nor_the_errors_of_a_run_keep
         return [message, got == spelt, answer]
 
     workflows = [Workflow(name="careless", body=careless)]
-    with anyio.fail_after(60), caplog.at_level(logging.DEBUG, "cellwright"):
+    with anyio.fail_after(120), caplog.at_level(logging.DEBUG, "cellwright"):
         async with Journal.open(where, version="1", workflows=workflows, chain_key=KEY, mask=mask) as journal:
             run = await journal.run("careless")
             while not (pending := await journal.records.questions.pending(run)):

@@ -34,7 +34,7 @@ async def system(where: str, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[
     async def steps(flow: Flow, _: Any) -> int:
         return await flow.step("one", _one)
 
-    with anyio.fail_after(60):
+    with anyio.fail_after(120):
         async with Journal.open(
             where, version="1", workflows=[Workflow(name="steps", body=steps)], chain_key=b"k" * 32
         ) as journal:

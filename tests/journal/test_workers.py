@@ -78,7 +78,7 @@ async def test_workers_share_a_queue_without_passing_its_limit(warm: Warm, fresh
     jobs = [f"job-{number}" for number in range(12)]
     workers = [warm.start("queue_worker", fresh_postgres, str(tmp_path)) for _ in range(2)]
     eventually(lambda: len(lines(tmp_path / "up.txt")) == len(workers))
-    with anyio.fail_after(60):
+    with anyio.fail_after(120):
         async with Journal.open(
             fresh_postgres, version="1", workflows=queue_worker.workflows(tmp_path), chain_key=KEY
         ) as journal:

@@ -16,6 +16,8 @@ from tests.journal.sixty import KEY, leave
 
 RUN = "chain"
 STEPS = 6
+_LEASE_SECONDS = 6.0
+"""Longer than a busy machine keeps a living worker from renewing it."""
 _THIRD_STEP = 4
 """Its commit, after the one that tells the beginning."""
 
@@ -54,7 +56,9 @@ async def main(where: str, folder: str, name: str, does: str) -> None:
                 signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)
 
     workflows = [Workflow(name="chain", body=chain)]
-    async with Journal.open(where, version="1", workflows=workflows, chain_key=KEY, at_crash_point=at) as journal:
+    async with Journal.open(
+        where, version="1", workflows=workflows, chain_key=KEY, at_crash_point=at, lease_seconds=_LEASE_SECONDS
+    ) as journal:
         leave(place / "up.txt", name)
         if does == "idle":
             await anyio.sleep_forever()

@@ -38,7 +38,7 @@ from cellwright.kernel.script_header import (
 
 MARIMO = importlib.metadata.version("marimo")
 MSGSPEC = importlib.metadata.version("msgspec")
-WAIT_SECONDS = 30
+WAIT_SECONDS = 240
 
 BUILD = """
 import sys, anyio

@@ -35,7 +35,7 @@ CLIENTS = {
     "httpx": "import httpx\nprint(len(httpx.get(URL).raise_for_status().text.split()) - 1, 'birds')",
 }
 ATTACKS = re.findall(r"^def (\w+)\(targets: Targets\)", inspect.getsource(attacks), re.MULTILINE)
-PATIENCE_SECONDS = 20
+PATIENCE_SECONDS = 240
 UPLOAD_CAP = EgressCaps(bytes_out_per_host=1 << 20)
 
 
@@ -224,7 +224,7 @@ def test_the_attack_is_live_where_nothing_stops_it(internet: World, attack: str)
             env=environment,
             capture_output=True,
             check=True,
-            timeout=30,
+            timeout=300,
         )
     assert json.loads(ran.stdout)["leak"], ran.stdout
 

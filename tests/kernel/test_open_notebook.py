@@ -165,7 +165,7 @@ await asyncio.sleep(0)
 """
     async with opened(code.strip()) as notebook:
         assert (await notebook.run("all")).is_ok
-        with anyio.fail_after(10):
+        with anyio.fail_after(120):
             while "[1]" not in {variable.text for variable in await notebook.look(["seen"])}:
                 pass
 
@@ -373,7 +373,7 @@ async def test_marimos_own_words_travel_unopened_on_a_lane_of_their_own(opened: 
         names: list[str] = []
         async with notebook.observe() as events, notebook.editor_lane() as editor:
             await editor.send(msgspec.json.encode(command))
-            with anyio.fail_after(20):
+            with anyio.fail_after(120):
                 while "completed-run" not in names:
                     names.append(msgspec.json.decode(await editor.notifications.receive())["op"])
                 while len(outcomes) < 2:

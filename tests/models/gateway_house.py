@@ -86,7 +86,7 @@ def launch(home: Path, **more: Any) -> Launch:
 
 async def _start(home: Path) -> None:
     async with Models.open(home, launch=launch(home)) as models:
-        with anyio.fail_after(10):
+        with anyio.fail_after(120):
             while not (await models.status()).endpoint:  # noqa: ASYNC110 (another process opens it)
                 await anyio.sleep(0.02)
 
@@ -96,6 +96,6 @@ async def _stop(home: Path) -> None:
         return
     async with Models.open(home, launch=launch(home)) as models:
         await models.stop_gateway(at_once=True)
-    with anyio.fail_after(10):
+    with anyio.fail_after(120):
         while running_pid(home) is not None:  # noqa: ASYNC110 (another process ends)
             await anyio.sleep(0.02)

@@ -51,7 +51,7 @@ def a_call(text: str, *, id: str, model: str = "near:one", **more: Any) -> Call:
     return Call(id=CallId(id), request=request, choice=choice, payer=Payer(run="run", person="ada"), **more)
 
 
-def eventually(look: Callable[[], T], *, seconds: float = 20) -> T:
+def eventually(look: Callable[[], T], *, seconds: float = 120) -> T:
     """The first true answer; fails after a while."""
     deadline = time.monotonic() + seconds
     while not (answer := look()):

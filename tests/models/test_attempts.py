@@ -139,7 +139,7 @@ class Studio:
     async def run(self, *models: ModelName, stream: bool = False, **more: Any) -> Finished | Exhausted:
         route = Route(order=models, reasons={model: f"why {model}" for model in models}, refused={})
         known: dict[str, Any] = {"deadline_seconds": 600, "on_sent": self.note_sent}
-        with anyio.fail_after(10):
+        with anyio.fail_after(120):
             return await self.attempts.run(REQUEST, route, stream=stream, tell=self.told.append, **(known | more))
 
 

@@ -39,7 +39,7 @@ CELLWRIGHT: Final = Path(sys.executable).with_name("cellwright")
 HANDED_OVER: Final = f"sk-proj-{secrets.token_hex(24)}"
 STORED: Final = f"sk-kept/{secrets.token_hex(24)}"
 KEYS: Final = (HANDED_OVER, STORED)
-SECONDS: Final = 60
+SECONDS: Final = 240
 
 CONFIGURATION: Final = """
 [tiers]

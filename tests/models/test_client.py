@@ -107,7 +107,7 @@ async def test_two_who_ask_for_the_same_id_get_one_call_and_all_of_its_pieces(mo
 
 async def test_the_same_id_for_another_request_is_refused_in_flight_and_after(models: Models, shared: House) -> None:
     shared.provider.script(Fault("slow-first-byte"))
-    with anyio.fail_after(20):
+    with anyio.fail_after(120):
         async with models.stream(a_call("this", id="mismatch/1", stream=True)) as updates:
             assert isinstance(await anext(updates), Started)
             with pytest.raises(UserError):

@@ -56,7 +56,7 @@ async def answering(*answers: bytes, then_closes: bool = False) -> AsyncGenerato
     server = Server(listener.extra(anyio.abc.SocketAttribute.local_port))
     async with listener, anyio.create_task_group() as tasks:
         tasks.start_soon(listener.serve, attend)
-        with anyio.fail_after(60):
+        with anyio.fail_after(120):
             yield server
         tasks.cancel_scope.cancel()
 

@@ -266,6 +266,6 @@ def test_many_threads_may_use_one_ledger(tmp_path: Path) -> None:
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(timeout=60)
+            thread.join(timeout=300)
         assert [(row.calls, row.paid) for row in ledger.usage()] == [(100, {"USD": Decimal("25.00")})]
         assert list(ledger.policy_ledger(ANN, [at_most("1")]).totals.values()) == [Decimal("25.00")]

@@ -25,7 +25,7 @@ from tests.models.houses import CONFIGURATION, KEY, ROOT
 CALLERS, STREAMS_EACH, WORDS = 2, 100, 40
 STREAMS = CALLERS * STREAMS_EACH
 TEXTS = [" ".join(f"{stream}·{word}" for word in range(WORDS)) for stream in range(STREAMS)]
-SECONDS = 40
+SECONDS = 240
 
 
 @pytest.mark.slow

@@ -23,7 +23,7 @@ from tests.conftest import notebook_source
 from tests.models.gateway_house import KEY, House
 
 SESSION = {"Marimo-Session-Id": "s_test"}
-SECONDS = 60
+SECONDS = 240
 
 
 def settings_for_marimo(house: House, capsys: pytest.CaptureFixture[str]) -> str:

@@ -26,7 +26,7 @@ from cellwright.sandbox.spec import CageSpec
 HERE = Path(__file__).parent
 SOURCE = str(HERE.parents[1] / "src")
 PLAIN_UID = 54322
-PATIENCE_SECONDS = 60
+PATIENCE_SECONDS = 240
 
 User = Literal["root", "plain", "plain without namespaces", "root with reachable software"]
 USERS: list[User] = ["root", "plain"] if os.geteuid() == 0 else ["plain"]

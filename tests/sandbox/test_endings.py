@@ -71,7 +71,7 @@ async def test_the_kill_handle_takes_daemons_too(bench: Bench) -> None:
 
 async def test_a_killed_cage_is_told_as_killed(bench: Bench) -> None:
     async with bench.zygote.cage(bench.spec, "kernel.send(b'.')\nkernel.recv(1)") as cage:
-        with anyio.fail_after(20):
+        with anyio.fail_after(120):
             await cage.control.wait_started()
             cage.kill()
             assert (await cage.control.wait_kernel()).signal == 9
@@ -80,7 +80,7 @@ async def test_a_killed_cage_is_told_as_killed(bench: Bench) -> None:
 async def test_daemons_end_with_their_kernel(bench: Bench) -> None:
     async with bench.zygote.cage(bench.spec, DAEMON + "os._exit(0)") as cage:
         namespace = namespace_of(cage)
-        with anyio.fail_after(20):
+        with anyio.fail_after(120):
             await cage.control.wait_kernel()
         assert members(namespace) == {cage.pid}
 

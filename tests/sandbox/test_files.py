@@ -29,14 +29,14 @@ async def keep(bench: Bench, program: str, between: str = "", **changes: object)
         await cage.output()
         if between:
             exec(between, {"project": bench.project})
-        with anyio.fail_after(30):
+        with anyio.fail_after(120):
             return await cage.control.keep(bench.project, hidden=spec.hidden)
 
 
 async def changes(bench: Bench, program: str) -> tuple[FileChange, ...]:
     async with bench.zygote.cage(bench.spec, program) as cage:
         await cage.output()
-        with anyio.fail_after(30):
+        with anyio.fail_after(120):
             return await cage.control.changes()
 
 

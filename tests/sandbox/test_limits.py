@@ -19,7 +19,7 @@ async def run(bench: Bench, program: str, **limits: float) -> str:
 async def end(bench: Bench, program: str, **limits: float) -> tuple[KernelEnd, object]:
     spec = replace(bench.spec, limits=replace(Limits(), **limits))  # type: ignore[arg-type]
     async with bench.zygote.cage(spec, program) as cage:
-        with anyio.fail_after(60):
+        with anyio.fail_after(120):
             kernel_end = await cage.control.wait_kernel()
         cage.control.close()
         return kernel_end, await bench.zygote.ended(cage)

@@ -21,7 +21,7 @@ print(json.dumps(dataclasses.asdict(tiers.probe())))
 
 def probe_as(user: User) -> dict[str, object]:
     command = command_as(user, [sys.executable, "-I", "-S", "-c", PROGRAM.format(source=SOURCE)])
-    result = subprocess.run(command, env={}, capture_output=True, timeout=60, check=True)
+    result = subprocess.run(command, env={}, capture_output=True, timeout=300, check=True)
     return json.loads(result.stdout)
 
 

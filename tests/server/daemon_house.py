@@ -23,7 +23,7 @@ from cellwright.server.launching import daemon_at
 from cellwright.settings import Settings
 from tests.server.warm import Warm
 
-SECONDS = 60
+SECONDS = 240
 T = TypeVar("T")
 
 

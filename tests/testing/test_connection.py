@@ -21,7 +21,7 @@ async def exchange(server: ProviderServer, *sent: bytes) -> bytes:
             await stream.send(data)
         await stream.send_eof()
         received = b""
-        with anyio.fail_after(5):
+        with anyio.fail_after(120):
             try:
                 while True:
                     received += await stream.receive()
@@ -62,7 +62,7 @@ async def test_a_client_that_talks_nonsense_is_left_and_the_others_are_served(se
 
 def test_the_room_is_cheap_to_enter() -> None:
     code = "import sys, cellwright.testing; print(*sorted({name.partition('.')[0] for name in sys.modules}))"
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300)
     heavy = {
         "pydantic",
         "pydantic_ai",

@@ -90,6 +90,6 @@ def test_a_bad_script_file_is_told_on_the_command_line(tmp_path: Path) -> None:
     script = tmp_path / "script.json"
     script.write_text('[{"does": "sing"}]')
     command = [sys.executable, "-m", "cellwright.testing.provider_server", "--script", str(script)]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert (ended.returncode, ended.stdout) == (2, "")
     assert "is no answer" in ended.stderr

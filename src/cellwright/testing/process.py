@@ -76,13 +76,13 @@ class ProviderProcess:
         return tuple(Received(**(each | {"tools": tuple(each["tools"])})) for each in received)
 
     def wait_until(
-        self, *, requests: int = 0, charges: int = 0, finished: int = 0, timeout_seconds: float = 10
+        self, *, requests: int = 0, charges: int = 0, finished: int = 0, timeout_seconds: float = 60
     ) -> None:
         """Block until so many requests came, charges were begun, and charges were finished. Raises `TimeoutError`."""
         counts = {"requests": requests, "charges": charges, "finished": finished, "seconds": timeout_seconds}
         self._ask("GET", f"/_wait?{urlencode(counts)}", timeout_seconds=timeout_seconds + 5)
 
-    def _ask(self, method: str, path: str, body: bytes | None = None, *, timeout_seconds: float = 10) -> dict[str, Any]:
+    def _ask(self, method: str, path: str, body: bytes | None = None, *, timeout_seconds: float = 60) -> dict[str, Any]:
         # Here, because it is slow to import and most tests serve themselves.
         from urllib.error import HTTPError
         from urllib.request import ProxyHandler, Request, build_opener

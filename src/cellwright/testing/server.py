@@ -126,11 +126,11 @@ class ProviderServer:
         else:
             anyio.from_thread.run_sync(self._desk.gate.open, token=self._loop)
 
-    def wait_until(self, predicate: Callable[[Self], bool], *, timeout_seconds: float = 10) -> None:
+    def wait_until(self, predicate: Callable[[Self], bool], *, timeout_seconds: float = 60) -> None:
         """Block until it holds. Not for the thread that serves: there use `until`. Raises `TimeoutError`."""
         self._counter.wait_until(lambda: predicate(self), timeout_seconds=timeout_seconds)
 
-    async def until(self, predicate: Callable[[Self], bool], *, timeout_seconds: float = 10) -> None:
+    async def until(self, predicate: Callable[[Self], bool], *, timeout_seconds: float = 60) -> None:
         """Wait until it holds, such as `lambda server: len(server.requests) == 2`. Raises `TimeoutError`."""
         await anyio.to_thread.run_sync(
             lambda: self.wait_until(predicate, timeout_seconds=timeout_seconds), abandon_on_cancel=True

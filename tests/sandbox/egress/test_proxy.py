@@ -20,7 +20,7 @@ from cellwright.errors import UserError
 from cellwright.sandbox.egress import Allowed, AllowedHost, Denied, Egress, EgressCaps, Verdict, Visit
 from tests.sandbox.egress.world import CSV, HOST, LONG, OTHER, World, world
 
-PATIENCE_SECONDS = 20
+PATIENCE_SECONDS = 240
 
 
 @pytest.fixture

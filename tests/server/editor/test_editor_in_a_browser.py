@@ -51,7 +51,7 @@ async def a_person(browser: Browser, address: str = "") -> AsyncGenerator[Page]:
 
 
 async def until(is_so: Callable[[], bool]) -> None:
-    with anyio.fail_after(60):
+    with anyio.fail_after(120):
         while not is_so():
             await anyio.lowlevel.checkpoint()
 
@@ -117,7 +117,7 @@ async def test_an_agents_edit_is_not_put_over_what_a_person_is_typing(
         await page.route("**/api/kernel/save", hold)
         cell = notebook.document.cells[0]
         await type_into(page, 0, "0  # by hand")
-        with anyio.fail_after(60):
+        with anyio.fail_after(120):
             await is_pinged.wait()
         assert (await notebook.apply([EditCell(cell=cell.id, base_version=cell.version, code="x = 5  # agent")])).is_ok
         go_on.set()

@@ -15,7 +15,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from cellwright.kernel import OpenNotebook
 from cellwright.server.editor import Editor
 
-SECONDS: Final = 60
+SECONDS: Final = 240
 
 
 class Frames:
