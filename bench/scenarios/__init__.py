@@ -8,6 +8,7 @@ from bench import agents, journal, models, recovery, runs, runs_at_once
 from bench.rows import Finding
 from bench.scenarios import (
     action_program,
+    branches,
     control_room,
     fan_out,
     fresh_kernel,
@@ -30,6 +31,9 @@ SCENARIOS: dict[str, Scenario] = {
     "preview": preview.measure,
     "profile": profile.measure,
     "action-program": action_program.measure,
+    "branch-ready": branches.ready,
+    "branch-rerun": branches.reruns,
+    "branch-memory": branches.idle_memory,
     "journal-append": journal.append,
     "journal-step": journal.step,
     "journal-follow": journal.follow,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import logging
 import os
 import queue
@@ -15,7 +16,7 @@ import signal
 import socket
 import sys
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import PurePosixPath
 from typing import Any, NoReturn
 
@@ -41,15 +42,33 @@ from marimo._runtime.kernel_lifecycle import KernelArgs, create_kernel
 from marimo._session.model import SessionMode
 from marimo._types.ids import CellId_t
 
-from cellwright_guest import functions, patches, present_state, previews, programs, progress, tool, values, wire
+from cellwright_guest import (
+    blas,
+    carry_wire,
+    carrying,
+    facts_wire,
+    forking,
+    functions,
+    patches,
+    present_state,
+    previews,
+    programs,
+    progress,
+    seeded_files,
+    surveying,
+    tool,
+    values,
+    variable_facts,
+    wire,
+)
 from cellwright_guest.additions import Additions
+from cellwright_guest.inbox import Inbox, OwnCommands
 from cellwright_guest.log_file import close_log_file
 from cellwright_guest.reports import Reporter
 from cellwright_guest.streams import Console, DescriptorCapture, GuestStream, Lane, NoKeyboard, PrintedError, PrintedOut
 
 logger = logging.getLogger(__name__)
 
-_RECEIVE_BYTES = 1 << 18
 _COMPLETION_DOCSTRINGS = 80
 """With more options than that, none comes with its documentation: looking them up takes long."""
 
@@ -62,10 +81,12 @@ class Driver:
         self._lane = Lane()
         self._console = Console(self._lane)
         self._reporter = Reporter(self._lane, self._console)
-        self._own_commands = _OwnCommands()
+        self._own_commands = OwnCommands()
         self._problem = ""
         self._seeded_in = 0
         self._additions = Additions()
+        self._branches: set[int] = set()
+        """Our children that are branches of this kernel."""
         self.patches = patches.apply()
         register_formatters()
         progress.follow(self._reporter.progress)
@@ -109,8 +130,9 @@ class Driver:
         self._loop = asyncio.new_event_loop()
         asyncio.set_event_loop(self._loop)
         connection.setblocking(True)
+        self._connection = connection
         self._lane.open(connection)
-        self._inbox = _Inbox(self._loop, connection)
+        self._inbox = Inbox(self._loop, connection)
         self._own_commands.wake = self._inbox.wake
         signal.signal(signal.SIGINT, handlers.construct_interrupt_handler())
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -143,10 +165,21 @@ class Driver:
                     self._lane.send(functions.call_function(call, self._place()))
                 case wire.TakeValues() as take:
                     self._take(take)
+                case facts_wire.AskFacts() as asked:
+                    self._tell_facts(asked)
                 case wire.AddFiles() as addition:
                     self._lane.send(self._additions.take(addition))
                 case wire.Watch(marimo=is_watched):
                     self._watch(is_watched=is_watched)
+                case wire.Survey(request=number):
+                    facts = surveying.survey(self._loop, own=self._own_descriptors(), children=self._branches)
+                    self._lane.send(wire.Surveyed(request=number, facts=facts))
+                case wire.Fork() as fork:
+                    self._fork(fork)
+                case wire.Farewell(pid=pid):
+                    self._reap(pid)
+                case request:
+                    self._carry(request)
 
     # ── requests ──
 
@@ -155,7 +188,7 @@ class Driver:
         tempfile.tempdir = None
         tool.offer()
         self._reseed()
-        _restore_threads(bind.threads)
+        blas.restore_threads(bind.threads)
         directory = str(PurePosixPath(bind.filename).parent)
         sys.path[:] = [directory, *(entry for entry in sys.path if entry not in ("", directory))]
         sys.argv[:] = [bind.filename]
@@ -231,6 +264,12 @@ class Driver:
         found = [values.value_of(name, value, tokens=take.tokens, json_bytes=take.json_bytes) for name, value in held]
         self._lane.send(wire.Taken(request=take.request, values=found))
 
+    def _tell_facts(self, asked: facts_wire.AskFacts) -> None:
+        held = [(name, self._kernel.globals[name]) for name in asked.names if name in self._kernel.globals]
+        # Of a `mo.ui` element, what it is set to.
+        plain = [(name, value.value if isinstance(value, UIElement) else value) for name, value in held]
+        self._lane.send(facts_wire.FactsTold(request=asked.request, facts=variable_facts.facts_of(plain)))
+
     def _place(self) -> functions.Place:
         return functions.Place(
             kernel=self._kernel, context=self._context, loop=self._loop, captured=self._reporter.captured
@@ -260,6 +299,80 @@ class Driver:
         if is_watched:
             self._run(present_state.tell(self._kernel, self._context))
             self._problem = ""
+
+    # ── branches ──
+
+    def _fork(self, fork: wire.Fork) -> None:
+        """Two processes come back from this: the kernel, and its branch with a connection of its own."""
+        connection, place = self._inbox.descriptors.pop(0), self._inbox.descriptors.pop(0)
+        self._lane.flush()
+        try:
+            surveying.quiesce()
+            inheritance = forking.note({*self._own_descriptors(), connection, place})
+            pid = forking.fork()
+        except OSError as error:
+            os.close(connection)
+            os.close(place)
+            self._lane.send(wire.Forked(request=fork.request, error=f"{type(error).__name__}: {error}"[:500]))
+            return
+        if pid == 0:
+            self._become_branch(place, connection, inheritance)
+            return
+        os.close(connection)
+        os.close(place)
+        self._branches.add(pid)
+        self._lane.send(wire.Forked(request=fork.request, pid=pid))
+
+    def _become_branch(self, place: int, connection: int, inheritance: forking.Inheritance) -> None:
+        try:
+            gc.freeze()
+            self._branches.clear()
+            # The same object with another socket behind it: nothing that holds it must be told.
+            os.dup2(connection, self._connection.fileno(), inheritable=False)
+            os.close(connection)
+            forking.move_in(place, inheritance)
+            forking.rebuild(self._loop)
+            self._lane.open(self._connection)
+            self._inbox = Inbox(self._loop, self._connection)
+            self._own_commands.wake = self._inbox.wake
+            if self._reporter.captured is not None:
+                self._reporter.captured.close()
+            self._reporter.captured = DescriptorCapture(os.environ.get("TMPDIR", "/tmp"))
+            self._watch(is_watched=False)
+            surveying.settle_child(inheritance.random_state)
+            forking.let_signals_in()
+        except BaseException as error:  # noqa: BLE001  half a branch must not go on, and must not return to its parent's work
+            with contextlib.suppress(OSError):
+                failure = wire.Forked(request=0, error=f"{type(error).__name__}: {error}"[:500])
+                self._connection.sendall(wire.encode(failure))
+            os._exit(71)
+        self._lane.send(wire.Ready(pid=os.getpid(), python=sys.version.split()[0], threads=_thread_count()))
+
+    def _carry(self, request: carry_wire.CarryRequest) -> None:
+        """Variables and files on their way to a kernel that is no fork of this one, or from one."""
+        match request:
+            case carry_wire.ExportValues() as asked:
+                self._lane.send(
+                    _export(asked, self._kernel.globals, self._inbox.descriptors.pop(0), self._own_descriptors())
+                )
+            case carry_wire.ImportValues(request=number):
+                self._lane.send(_import(number, self._kernel.globals, self._inbox.descriptors.pop(0)))
+            case carry_wire.MarkFresh(request=number, cells=cells):
+                known = carrying.mark_fresh(self._kernel, cells)
+                self._lane.send(carry_wire.FreshMarked(request=number, cells=known, stale=self._stale()))
+            case carry_wire.SeedFiles() as asked:
+                self._lane.send(seeded_files.seed_files(asked))
+
+    def _own_descriptors(self) -> set[int]:
+        captured = self._reporter.captured
+        own = {self._connection.fileno(), *forking.loop_descriptors(self._loop)}
+        return own if captured is None else own | {captured.descriptor}
+
+    def _reap(self, pid: int) -> None:
+        if pid in self._branches:
+            self._branches.discard(pid)
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(pid, 0)
 
     # ── running ──
 
@@ -313,107 +426,31 @@ class Driver:
         return [str(cell_id) for cell_id, cell in self._kernel.graph.cells.items() if cell.stale]
 
 
-class _OwnCommands(queue.Queue[CommandMessage]):
-    """Commands the notebook gives itself, from a cell, a background task or a thread."""
+def _export(
+    asked: carry_wire.ExportValues, variables: dict[str, Any], descriptor: int, own: set[int]
+) -> carry_wire.Exported:
+    try:
+        theirs = {int(name) for name in os.listdir("/proc/self/fd")} - own - {0, 1, 2, descriptor}  # noqa: PTH208
+        made = carrying.export(variables, asked.names, descriptor, most_bytes=asked.most_bytes, open_files=theirs)
+    except Exception as error:  # noqa: BLE001  a notebook's own objects say how they are written, and may do anything
+        # A notebook's own objects are asked how they are written, and may do anything.
+        return carry_wire.Exported(request=asked.request, error=f"{type(error).__name__}: {error}"[:500])
+    finally:
+        os.close(descriptor)
+    return carry_wire.Exported(request=asked.request, carried=made.carried, left=made.left, bytes=made.bytes)
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.wake: Callable[[], None] = lambda: None
 
-    def put_nowait(self, item: CommandMessage) -> None:
-        super().put_nowait(item)
-        self.wake()
-
-
-class _Inbox:
-    """Frames from the host, awaited in the event loop so that a notebook's background tasks go on meanwhile."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop, connection: socket.socket) -> None:
-        self._loop = loop
-        self._connection = connection
-        self._buffer = bytearray()
-        self._waiter: asyncio.Future[bool] | None = None
-        self.is_closed = False
-
-    def wake(self) -> None:
-        """End the wait early: the notebook has something to do for itself."""
-        self._loop.call_soon_threadsafe(self._end_wait, False)
-
-    async def frame(self) -> tuple[int, bytes] | None:
-        """The next whole frame; None when woken, or when the host is gone."""
-        while True:
-            frame = self._take()
-            if frame is not None:
-                return frame
-            if not await self._readable():
-                return None
-            chunk = self._connection.recv(_RECEIVE_BYTES)
-            if not chunk:
-                self.is_closed = True
-                return None
-            self._buffer += chunk
-
-    def _take(self) -> tuple[int, bytes] | None:
-        if len(self._buffer) < wire.HEADER.size:
-            return None
-        length, lane = wire.HEADER.unpack_from(self._buffer)
-        if length > wire.MAX_FRAME_BYTES:
-            raise ValueError(f"frame of {length} bytes from the host")
-        end = wire.HEADER.size + length
-        if len(self._buffer) < end:
-            return None
-        body = bytes(self._buffer[wire.HEADER.size : end])
-        del self._buffer[:end]
-        return lane, body
-
-    async def _readable(self) -> bool:
-        self._waiter = self._loop.create_future()
-        self._loop.add_reader(self._connection, self._end_wait, True)
-        try:
-            return await self._waiter
-        finally:
-            self._loop.remove_reader(self._connection)
-
-    def _end_wait(self, is_readable: bool) -> None:
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(is_readable)
+def _import(request: int, variables: dict[str, Any], descriptor: int) -> carry_wire.Imported:
+    try:
+        made = carrying.restore(variables, descriptor)
+    except Exception as error:  # noqa: BLE001  a notebook's own objects say how they are written, and may do anything
+        return carry_wire.Imported(request=request, error=f"{type(error).__name__}: {error}"[:500])
+    finally:
+        os.close(descriptor)
+    return carry_wire.Imported(request=request, restored=made.restored, left=made.left)
 
 
 _decoder = msgspec.msgpack.Decoder(wire.FromHost)
-
-
-def _restore_threads(count: int) -> None:
-    """The zygote loads BLAS with one thread so that it can fork; a kernel gets the machine's."""
-    for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ.pop(variable, None)
-    for set_threads in _blas_setters:
-        set_threads(count)
-
-
-_blas_setters: list[Any] = []
-
-
-def find_blas() -> None:
-    """Remember, in the zygote, how to set the threads of the BLAS that numpy loaded."""
-    import ctypes
-
-    with contextlib.suppress(OSError):
-        loaded = {line.split()[-1] for line in _maps() if "openblas" in line}
-        for path in sorted(loaded):
-            library = ctypes.CDLL(path)
-            for name in (
-                "scipy_openblas_set_num_threads64_",
-                "openblas_set_num_threads64_",
-                "openblas_set_num_threads",
-            ):
-                if hasattr(library, name):
-                    _blas_setters.append(getattr(library, name))
-                    break
-
-
-def _maps() -> list[str]:
-    with open("/proc/self/maps") as file:  # noqa: PTH123
-        return file.read().splitlines()
 
 
 def _thread_count() -> int:

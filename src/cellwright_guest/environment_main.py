@@ -6,13 +6,18 @@ file runs when its directory is added: here, where only the notebook can be harm
 
 from __future__ import annotations
 
+import ctypes
 import site
 import socket
 import sys
 
+_PR_CAP_AMBIENT, _CLEAR_ALL = 47, 4
+
 
 def main(site_packages: str, guest_home: str) -> None:
     """Become the kernel."""
+    # What was kept for branches is for this process, not for the programs a notebook starts.
+    ctypes.CDLL(None).prctl(_PR_CAP_AMBIENT, _CLEAR_ALL, 0, 0, 0)
     site.addsitedir(site_packages)
     sys.path.append(guest_home)
     from cellwright_guest import patches

@@ -186,7 +186,10 @@ _CELLS: Final = (
             *("code", "defs", "refs", "temporaries", "variable_data", "deleted_refs", "language", "cell_id"),
             *("config", "import_workspace", "_status", "_stale"),
         ),
-        attributes=("stale", "run_result_status", "set_output", "set_runtime_state", "set_stale", "exception"),
+        attributes=(
+            *("stale", "run_result_status", "set_output", "set_runtime_state", "set_stale", "set_run_result_status"),
+            "exception",
+        ),
     ),
     Symbol(module=_CELL, name="CellConfig", fields=("disabled",), attributes=("configure",)),
     Symbol(module=_CELL, name="RuntimeState", fields=("state",)),
@@ -342,9 +345,13 @@ _TELLING: Final = (
         name="_Progress",
         attributes=("title", "total", "current", "update_progress"),
     ),
-    Symbol(module="marimo._plugins.ui._core.ui_element", name="UIElement", attributes=("_id", "value")),
+    Symbol(
+        module="marimo._plugins.ui._core.ui_element", name="UIElement", attributes=("_id", "value", "_value_frontend")
+    ),
     Symbol(module="marimo._plugins.ui._core.ui_element", name="UIElement._update_value", parameters=("value",)),
     Symbol(module="marimo._plugins.ui", name="dropdown"),
+    Symbol(module="marimo._runtime.state", name="State", attributes=("_value",)),
+    Symbol(module="marimo._runtime.state", name="SetFunctor"),
 )
 
 SYMBOLS: Final = _KERNEL + _CELLS + _DATAFLOW + _RUNS + _TELLING

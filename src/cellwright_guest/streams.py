@@ -259,6 +259,15 @@ class DescriptorCapture:
         for descriptor in (1, 2):
             os.dup2(self._file, descriptor)
 
+    @property
+    def descriptor(self) -> int:
+        """The file itself, besides 1 and 2."""
+        return self._file
+
+    def close(self) -> None:
+        """Let go of the file; 1 and 2 still lead there until another capture takes them."""
+        os.close(self._file)
+
     def drain(self, take: Callable[[str], None], cap: int) -> None:
         """Hand over what was written since the last call, at most `cap` bytes."""
         size = os.fstat(self._file).st_size

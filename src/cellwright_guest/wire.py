@@ -12,6 +12,9 @@ from typing import Final, Literal
 
 import msgspec
 
+from cellwright_guest import carry_wire, facts_wire
+from cellwright_guest.hazard_facts import HazardFacts
+
 TYPED: Final = 0
 MARIMO: Final = 1
 HEADER: Final = struct.Struct("<IB")
@@ -206,7 +209,41 @@ class Watch(_Message, frozen=True, kw_only=True):
     marimo: bool
 
 
-FromHost = Bind | Apply | SetUi | Look | RunProgram | ListFunctions | CallFunction | TakeValues | AddFiles | Watch
+class Survey(_Message, frozen=True, kw_only=True):
+    """What stands in the way of a fork, right now."""
+
+    request: int
+
+
+class Fork(_Message, frozen=True, kw_only=True):
+    """Become two. Two descriptors come with this: the socket the other speaks on, and the root it lives in."""
+
+    request: int
+
+
+class Farewell(_Message, frozen=True, kw_only=True):
+    """A branch of this kernel has ended: take its process off the list."""
+
+    pid: int
+
+
+FromHost = (
+    carry_wire.CarryRequest
+    | facts_wire.AskFacts
+    | Survey
+    | Fork
+    | Farewell
+    | Bind
+    | Apply
+    | SetUi
+    | Look
+    | RunProgram
+    | ListFunctions
+    | CallFunction
+    | TakeValues
+    | AddFiles
+    | Watch
+)
 
 
 # ── guest → host ──
@@ -319,6 +356,21 @@ class FilesAdded(_Message, frozen=True, kw_only=True):
     error: str = ""
 
 
+class Surveyed(_Message, frozen=True, kw_only=True):
+    """Answer to `Survey`."""
+
+    request: int
+    facts: HazardFacts
+
+
+class Forked(_Message, frozen=True, kw_only=True):
+    """Answer to `Fork`; also the first word of a branch that could not become one."""
+
+    request: int
+    pid: int = 0
+    error: str = ""
+
+
 class CommandDone(_Message, frozen=True, kw_only=True):
     """One of marimo's own commands was carried out, or could not be."""
 
@@ -328,7 +380,9 @@ class CommandDone(_Message, frozen=True, kw_only=True):
     error: str = ""
 
 
-Aside = Functions | FunctionEnded | Taken | FilesAdded
+Aside = (
+    Functions | FunctionEnded | Taken | FilesAdded | Surveyed | Forked | facts_wire.FactsTold | carry_wire.CarryAnswer
+)
 """Answers to questions that run no cells."""
 FromGuest = (
     Ready
@@ -343,6 +397,10 @@ FromGuest = (
     | FunctionEnded
     | Taken
     | FilesAdded
+    | Surveyed
+    | Forked
+    | facts_wire.FactsTold
+    | carry_wire.CarryAnswer
     | CommandDone
 )
 

@@ -110,6 +110,24 @@ async def test_a_notebook_with_a_header_runs_on_its_own_packages_inside_its_own_
     assert told
 
 
+async def test_a_kernel_with_its_own_packages_is_branched_by_a_fork_and_its_programs_have_no_rights(
+    opened: Opener, settings: Settings, tmp_path: Path
+) -> None:
+    path = with_header(tmp_path / "project" / "notebook.py", "tiny-tool==1.2")
+    async with opened(path=path, settings=settings) as notebook:
+        await notebook.apply([CreateCell(code="import tiny_tool, subprocess\nloud = tiny_tool.shout('hi')")])
+        async with notebook.branch() as branch:
+            tried = await branch.apply([CreateCell(code="louder = loud + tiny_tool.shout('ho')")])
+        assert tried.way is not None
+        assert (tried.way.kind, tried.way.reasons) == ("fork", ())
+        seen = {variable.name: variable.text for cell in tried.cells for variable in cell.variables}
+        assert seen["louder"] == "'HI!HO!'"
+        words = ["grep", "-E", "Cap(Eff|Prm|Amb)", "/proc/self/status"]
+        observation = await notebook.apply([CreateCell(code=f"print(subprocess.check_output({words}, text=True))")])
+        console = "".join(cell.console for cell in observation.cells)
+        assert {line.split()[1] for line in console.split("\n") if line} == {"0000000000000000"}
+
+
 async def test_the_second_kernel_of_a_header_uses_the_environment_that_was_built(
     opened: Opener, settings: Settings, tmp_path: Path
 ) -> None:

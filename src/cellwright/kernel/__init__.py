@@ -5,6 +5,9 @@ Above:  tools, runs, app.   Below: sandbox, notebook, and the guest's wire.
 Never:  model calls, approvals, credentials, HTTP, unpickling anything.
 """
 
+from cellwright.kernel.branch import Branch
+from cellwright.kernel.branch_kernel import BranchLimits
+from cellwright.kernel.branching import NoFork
 from cellwright.kernel.call import Call, RunWhat
 from cellwright.kernel.cell_functions import (
     BadCall,
@@ -15,6 +18,8 @@ from cellwright.kernel.cell_functions import (
     Returned,
     Value,
 )
+from cellwright.kernel.checkpoints import Checkpoint, CheckpointBudget
+from cellwright.kernel.committing import CommitRefused, Committed, Difference, Differs, Promoted
 from cellwright.kernel.environments import Environment, UvSettings
 from cellwright.kernel.notebook_function import NotebookAnswer, call_notebook
 from cellwright.kernel.observation import (
@@ -30,6 +35,7 @@ from cellwright.kernel.observation import (
     KernelEnded,
     Observation,
     VariablePreview,
+    Way,
 )
 from cellwright.kernel.open_notebook import EditorLane, OpenNotebook
 from cellwright.kernel.packages import Installed, MissingPackage, missing_packages
@@ -40,6 +46,8 @@ from cellwright.kernel.zygote import Zygote
 
 __all__ = [
     "BadCall",
+    "Branch",
+    "BranchLimits",
     "Call",
     "CallFailed",
     "CallOutcome",
@@ -51,7 +59,13 @@ __all__ = [
     "CellOutput",
     "CellProgress",
     "CellStarted",
+    "Checkpoint",
+    "CheckpointBudget",
+    "CommitRefused",
+    "Committed",
     "ConsoleText",
+    "Difference",
+    "Differs",
     "EditorLane",
     "Environment",
     "Event",
@@ -60,16 +74,19 @@ __all__ = [
     "KernelEnded",
     "KernelPool",
     "MissingPackage",
+    "NoFork",
     "NotebookAnswer",
     "Observation",
     "OpenNotebook",
     "ProgramEnd",
+    "Promoted",
     "Returned",
     "RunWhat",
     "Terrain",
     "UvSettings",
     "Value",
     "VariablePreview",
+    "Way",
     "Zygote",
     "call_notebook",
     "missing_packages",

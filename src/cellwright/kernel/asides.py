@@ -24,7 +24,7 @@ from cellwright.kernel.link import LinkClosed
 from cellwright.kernel.live_kernel import LiveKernel
 from cellwright.kernel.observation import VariablePreview, preview_of
 from cellwright.kernel.programs import GRACE_SECONDS, INSIDE, ProgramEnd, program_end
-from cellwright_guest import wire
+from cellwright_guest import facts_wire, wire
 
 _LOOK_SECONDS: Final = 20
 
@@ -61,7 +61,7 @@ class Asides:
 
     async def functions(self) -> tuple[CellFunction, ...]:
         """The functions that cells have defined and marked with `@cellwright.tool`."""
-        asked = await self._ask(lambda number: wire.ListFunctions(request=number), _LOOK_SECONDS)
+        asked = await self.ask(lambda number: wire.ListFunctions(request=number), _LOOK_SECONDS)
         if not isinstance(asked.answer, wire.Functions):
             raise KernelLost("The kernel did not answer.", hint="Restart it and try again.")
         return functions_of(asked.answer)
@@ -71,7 +71,7 @@ class Asides:
     ) -> CallOutcome:
         """Call a marked function with JSON arguments. No cell runs, no name changes."""
         body = msgspec.json.encode(arguments)
-        asked = await self._ask(
+        asked = await self.ask(
             lambda number: wire.CallFunction(
                 request=number, name=name, arguments=body, tokens=tokens, json_bytes=JSON_BYTES
             ),
@@ -83,7 +83,7 @@ class Asides:
     async def values(self, names: Sequence[str], *, tokens: int) -> dict[str, Value]:
         """These variables whole, as far as JSON can say them; of a `mo.ui` element, its value."""
         wanted = list(names)
-        asked = await self._ask(
+        asked = await self.ask(
             lambda number: wire.TakeValues(request=number, names=wanted, tokens=tokens, json_bytes=JSON_BYTES),
             _LOOK_SECONDS,
         )
@@ -91,9 +91,17 @@ class Asides:
             raise KernelLost("The kernel did not answer.", hint="Restart it and try again.")
         return values_of(asked.answer)
 
+    async def facts(self, names: Sequence[str]) -> tuple[facts_wire.VariableFacts, ...]:
+        """What can be compared of these variables; one without a value is left out."""
+        wanted = list(names[: facts_wire.MOST_VARIABLES])
+        asked = await self.ask(lambda number: facts_wire.AskFacts(request=number, names=wanted), _LOOK_SECONDS)
+        if not isinstance(asked.answer, facts_wire.FactsTold):
+            raise KernelLost("The kernel did not answer.", hint="Restart it and try again.")
+        return tuple(asked.answer.facts)
+
     async def add_files(self, files: dict[str, bytes]) -> bool:
         """Put files where the kernel imports from; False if it could not."""
-        asked = await self._ask(lambda number: wire.AddFiles(request=number, files=files), _LOOK_SECONDS)
+        asked = await self.ask(lambda number: wire.AddFiles(request=number, files=files), _LOOK_SECONDS)
         return isinstance(asked.answer, wire.FilesAdded) and not asked.answer.error
 
     async def run_program(
@@ -144,22 +152,29 @@ class Asides:
         if self._asking is not None:
             await kernel.interrupt(self._asking.arrived)
 
-    async def _ask(self, make: Callable[[int], wire.FromHost], seconds: float) -> Asking:
+    async def ask(
+        self, make: Callable[[int], wire.FromHost], seconds: float, descriptors: Sequence[int] = ()
+    ) -> Asking:
         """Ask the kernel something that runs no cells; after a loss, what had run is run again first."""
         if not self._live.is_whole:
             await self._catch_up()
         async with self._live.turn:
-            kernel = await self._live.ready()
-            asking = self._asking = Asking(self._live.next_request(), anyio.Event())
-            kernel.link.begin_request()
-            wall = self._live.workplace.limits.wall_seconds
-            try:
-                await kernel.link.send(make(asking.request))
-                await asking.wait(kernel, self._live.over, min(seconds, wall or seconds))
-            except LinkClosed:
-                await self._live.over.wait()
-            finally:
-                self._asking = None
+            return await self.converse(await self._live.ready(), make, seconds, descriptors)
+
+    async def converse(
+        self, kernel: Kernel, make: Callable[[int], wire.FromHost], seconds: float, descriptors: Sequence[int] = ()
+    ) -> Asking:
+        """One question and its answer, for whoever has the turn; with open files for the kernel to have."""
+        asking = self._asking = Asking(self._live.next_request(), anyio.Event())
+        kernel.link.begin_request()
+        wall = self._live.workplace.limits.wall_seconds
+        try:
+            await kernel.link.send(make(asking.request), descriptors)
+            await asking.wait(kernel, self._live.over, min(seconds, wall or seconds))
+        except LinkClosed:
+            await self._live.over.wait()
+        finally:
+            self._asking = None
         return asking
 
     async def _await_program(self, kernel: Kernel, arrived: anyio.Event, seconds: float) -> None:

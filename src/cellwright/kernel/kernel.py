@@ -18,6 +18,7 @@ from cellwright.kernel.link import Link, LinkBroken, LinkCaps, LinkClosed, Marim
 from cellwright.kernel.observation import KernelEnd, ended
 from cellwright.kernel.zygote import CagedProcess, Zygote
 from cellwright.sandbox import CageControl, CageSpec, FileChange, KeepReport
+from cellwright.sandbox.control import MAIN, Seat
 from cellwright_guest import wire
 
 _READY_SECONDS = 60
@@ -34,15 +35,22 @@ Deliver = Callable[[wire.FromGuest | MarimoNotification], Awaitable[None]]
 class Kernel:
     """A live kernel. Ends by `close`, by its own code, or by a limit."""
 
-    def __init__(self, process: CagedProcess, spec: CageSpec, *, began: float) -> None:
-        self._process = process
+    def __init__(
+        self, process: CagedProcess, spec: CageSpec, *, began: float, link: Link, control: CageControl, seat: Seat
+    ) -> None:
+        self.process = process
         self.spec = spec
         self._began = began
         self._is_ready = anyio.Event()
         self.ready_ms = 0.0
         """From the request until it listened."""
-        self.link = Link(process.kernel, LinkCaps(bytes_per_request=spec.limits.output_mb << 20))
-        self.control = CageControl(process.control, proxy_port=spec.proxy_port)
+        self.link = link
+        self.control = control
+        self.seat = seat
+        """Which process of its cage it is: the first, or a branch that took its place."""
+        self.deliver: Deliver = _to_nobody
+        """To whom it speaks. A branch that becomes the notebook's kernel speaks to somebody else from then on."""
+        self.on_end: Callable[[KernelEnd], None] = _not_heard
         self._outlet: socket.socket | None = None
         self.end: KernelEnd | None = None
         self._condemned: KernelEnd | None = None
@@ -53,7 +61,10 @@ class Kernel:
     ) -> Kernel:
         """A kernel that can be spoken to. One from the zygote hears it as soon as it is ready, in milliseconds."""
         began = time.perf_counter()
-        kernel = cls(await zygote.start(spec, command=command), spec, began=began)
+        process = await zygote.start(spec, command=command)
+        link = Link(process.kernel, LinkCaps(bytes_per_request=spec.limits.output_mb << 20))
+        control = CageControl(process.control, proxy_port=spec.proxy_port)
+        kernel = cls(process, spec, began=began, link=link, control=control, seat=MAIN)
         try:
             await kernel.link.send(bind)
             if spec.proxy_port is not None:
@@ -73,25 +84,27 @@ class Kernel:
     @property
     def is_over(self) -> bool:
         """True once it has ended, or is about to because its zygote is gone."""
-        return self.end is not None or self._process.ended.is_set()
+        return self.end is not None or self.process.ended.is_set()
 
     @property
     def pid(self) -> int:
         """The cage's init, as the host sees it."""
-        return self._process.pid
+        return self.process.pid
 
     def take_outlet(self) -> socket.socket | None:
         """Where its connections to the outside arrive, for whoever serves and closes it; only with a proxy port."""
         outlet, self._outlet = self._outlet, None
         return outlet
 
-    async def listen(self, deliver: Deliver) -> KernelEnd:
-        """Hand over every message until the kernel ends; says how it ended."""
+    async def listen(self) -> KernelEnd:
+        """Hand over every message to whoever `deliver` is then, until the kernel ends; says how it ended."""
         try:
             if not self._is_ready.is_set():
                 await self._await_ready()
             while True:
-                await deliver(await self.link.receive())
+                # Who is told is looked up when there is something to tell.
+                message = await self.link.receive()
+                await self.deliver(message)
         except LinkBroken as error:
             await self.condemn(f"it broke the protocol: {error}", limit=error.limit)
         except TimeoutError:
@@ -108,11 +121,14 @@ class Kernel:
         self._condemned = self._condemned or KernelEnd(reason=reason, limit=limit)
         with anyio.move_on_after(_CONDEMN_SECONDS):
             try:
-                await self.control.signal(signal.SIGKILL)
+                await self.control.signal(signal.SIGKILL, self.seat)
                 return
             except (Unavailable, OSError):
                 logger.info("the cage did not answer; killing it whole")
-        self._process.kill()
+        self._kill()
+
+    def _kill(self) -> None:
+        self.process.kill()
 
     async def stop(self) -> None:
         """End the kernel and all it started; its init lives on, to hand over the changed files."""
@@ -121,13 +137,13 @@ class Kernel:
             await self._is_ready.wait()
             await self.condemn("it was stopped")
             with anyio.move_on_after(_CONDEMN_SECONDS):
-                await self.control.wait_kernel()
+                await self._observed_end()
 
     async def interrupt(self, is_over: anyio.Event) -> None:
         """Stop what runs: ask, ask again, then kill. Returns when `is_over`, or when the kernel is gone."""
         await self._is_ready.wait()
         for seconds in _INTERRUPT_SECONDS:
-            await self.control.interrupt()
+            await self.control.interrupt(self.seat)
             with anyio.move_on_after(seconds):
                 await is_over.wait()
                 return
@@ -135,26 +151,36 @@ class Kernel:
 
     async def changes(self) -> tuple[FileChange, ...]:
         """Files of the project that its code made, changed or removed."""
-        return await self.control.changes()
+        return await self.control.changes(self.seat)
 
     async def keep(self, project: Path) -> KeepReport:
         """Carry those changes over into the real project."""
-        return await self.control.keep(project, hidden=(*self.spec.hidden, *self.spec.protected))
+        hidden = (*self.spec.hidden, *self.spec.protected)
+        return await self.control.keep(project, hidden=hidden, seat=self.seat)
+
+    async def leave(self) -> None:
+        """End this kernel's process, whose place another of its cage has taken; the cage goes on."""
+        try:
+            await self.control.signal(signal.SIGKILL, self.seat)
+        except (Unavailable, OSError):
+            logger.info("the cage of a kernel that was replaced is gone")
+        finally:
+            self.link.close()
 
     async def close(self) -> None:
         """End the cage and everything in it; waits until nothing is left."""
         try:
             await self.control.stop()
-            self._process.kill()
+            self.process.kill()
             with anyio.move_on_after(_END_SECONDS):
-                await self._process.ended.wait()
+                await self.process.ended.wait()
         finally:
             # Whoever cancels a task natively knows no shields: what is held goes back all the same.
             self.control.close()
             self.link.close()
             if self._outlet is not None:
                 self._outlet.close()
-            os.close(self._process.pidfd)
+            os.close(self.process.pidfd)
 
     async def _why_it_never_was(self) -> str:
         try:
@@ -166,10 +192,17 @@ class Kernel:
 
     async def _await_ready(self) -> None:
         with anyio.fail_after(_READY_SECONDS):
-            while not isinstance(await self.link.receive(), wire.Ready):
-                pass
+            while not isinstance(first := await self.link.receive(), wire.Ready):
+                self._heard_first(first)
+            self._heard_ready(first)
         self.ready_ms = (time.perf_counter() - self._began) * 1e3
         self._is_ready.set()
+
+    def _heard_first(self, message: wire.FromGuest | MarimoNotification) -> None:
+        """What is said before it is ready is for nobody."""
+
+    def _heard_ready(self, ready: wire.Ready) -> None:
+        """It says who it is."""
 
     async def _how_it_ended(self) -> KernelEnd:
         try:
@@ -182,3 +215,11 @@ class Kernel:
             last = await self.control.wait_kernel()
             return ended(last.exit_code, last.signal, out_of_memory=last.out_of_memory, limit=last.limit)
         return KernelEnd(reason="it vanished")
+
+
+async def _to_nobody(message: wire.FromGuest | MarimoNotification) -> None:
+    """Nobody listens yet."""
+
+
+def _not_heard(end: KernelEnd) -> None:
+    """Nobody waits for its end."""

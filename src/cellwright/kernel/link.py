@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import socket
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import anyio
@@ -64,9 +65,9 @@ class Link:
         """A new request: the byte allowance starts again."""
         self._bytes_left = self._caps.bytes_per_request
 
-    async def send(self, message: wire.FromHost) -> None:
-        """One message, whole."""
-        await self._send_frame(wire.encode(message))
+    async def send(self, message: wire.FromHost, descriptors: Sequence[int] = ()) -> None:
+        """One message, whole, with open files for the kernel to have as its own."""
+        await self._send_frame(wire.encode(message), descriptors)
 
     async def send_marimo(self, body: bytes) -> None:
         """One of marimo's own commands, unopened."""
@@ -85,14 +86,17 @@ class Link:
         anyio.notify_closing(self._socket)
         self._socket.close()
 
-    async def _send_frame(self, frame: bytes) -> None:
+    async def _send_frame(self, frame: bytes, descriptors: Sequence[int] = ()) -> None:
         if len(frame) - wire.HEADER.size > wire.MAX_FRAME_BYTES:
             raise ValueError(f"a frame of {len(frame)} bytes is over the cap")
         async with self._sending:
             view = memoryview(frame)
             while view:
                 try:
-                    view = view[self._socket.send(view) :]
+                    sent = (
+                        socket.send_fds(self._socket, [view], descriptors) if descriptors else self._socket.send(view)
+                    )
+                    view, descriptors = view[sent:], ()
                 except BlockingIOError:
                     await anyio.wait_writable(self._socket)
                 except OSError as error:

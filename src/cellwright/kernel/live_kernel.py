@@ -54,13 +54,15 @@ class LiveKernel:
     ) -> None:
         self._owner = owner
         self.workplace = workplace
-        self._tasks = tasks
+        self.tasks = tasks
         self._deliver = deliver
         self._on_end = on_end
         self._requests = 0
         self.turn = anyio.Lock()
         """Held by whoever speaks with the kernel."""
         self.kernel: Kernel | None = None
+        self._first: Kernel | None = None
+        """The kernel the cage was made for: its end is the end of the cage."""
         self.over = anyio.Event()
         """Set when this kernel has ended."""
         self.known: dict[CellId, Cell] = {}
@@ -90,24 +92,48 @@ class LiveKernel:
             if not self.replay:
                 self.replay = had_run(self._owner.outcomes)
             await self.retire()
-        self.kernel = await self.workplace.start_kernel(self._owner.document)
+        self.kernel = self._first = await self.workplace.start_kernel(self._owner.document)
         self.known = {}
         self.joined = {}
-        self.over = anyio.Event()
-        self._tasks.start_soon(self._listen, self.kernel, self.over)
+        self.adopt(self.kernel)
         if self.workplace.egress is not None and (outlet := self.kernel.take_outlet()) is not None:
-            self._tasks.start_soon(_let_out, self.workplace.egress, outlet, self.over)
+            self.tasks.start_soon(_let_out, self.workplace.egress, outlet, self.over)
         return self.kernel
 
-    async def retire(self) -> None:
-        """End it, and keep or drop the files it changed."""
+    def adopt(self, kernel: Kernel) -> None:
+        """Listen to a kernel from now on: it is this notebook's."""
+        self.kernel, self.over = kernel, anyio.Event()
+        self._hear(kernel)
+        self.tasks.start_soon(_listen, kernel, self.over)
+
+    async def exchange(self, other: LiveKernel) -> None:
+        """Each goes on with the other's kernel, which must live in the same cage. The files go with the kernel."""
+        kernel = other.kernel
+        if kernel is None or kernel.is_over or self.kernel is None:
+            raise Unavailable("What should be gone back to is no longer there.")
+        await kernel.control.command("succeed", branch=kernel.seat.number)
+        for name in ("kernel", "over", "known", "replay", "joined"):
+            ours, theirs = getattr(self, name), getattr(other, name)
+            setattr(self, name, theirs)
+            setattr(other, name, ours)
+        for live in (self, other):
+            if live.kernel is not None:
+                live._hear(live.kernel)
+
+    def _hear(self, kernel: Kernel) -> None:
+        kernel.deliver = self._deliver
+        kernel.on_end = lambda end: self._on_end(end) if kernel is self.kernel else None
+
+    async def retire(self, *, is_kept: bool = True) -> None:
+        """End it, and keep or drop the files it changed: as was agreed, or in any case drop them."""
         kernel, self.kernel = self.kernel, None
+        first, self._first = self._first, None
         if kernel is None:
             return
         try:
             # Nothing may write while its files are carried over.
             await kernel.stop()
-            report = await self.workplace.settle_files(kernel)
+            report = await self.workplace.settle_files(kernel) if is_kept else None
             if report is not None:
                 self.kept.append(report)
         except Unavailable as error:
@@ -115,7 +141,10 @@ class LiveKernel:
             self.kept.append(KeepReport(kept=(), refused=(("*", error.message),)))
         finally:
             with anyio.CancelScope(shield=True):
-                await kernel.close()
+                if kernel is not first:
+                    await kernel.leave()
+                if first is not None:
+                    await first.close()
                 await self.over.wait()
 
     async def changed_files(self) -> tuple[FileChange, ...]:
@@ -126,11 +155,11 @@ class LiveKernel:
         """The packages it has, name → version."""
         return self.joined | await anyio.to_thread.run_sync(self.workplace.distributions)
 
-    async def _listen(self, kernel: Kernel, over: anyio.Event) -> None:
-        end = await kernel.listen(self._deliver)
-        over.set()
-        if kernel is self.kernel:
-            self._on_end(end)
+
+async def _listen(kernel: Kernel, over: anyio.Event) -> None:
+    end = await kernel.listen()
+    over.set()
+    kernel.on_end(end)
 
 
 async def _let_out(egress: Egress, outlet: socket.socket, over: anyio.Event) -> None:

@@ -94,6 +94,23 @@ def ended(exit_code: int | None, signal: int | None, *, out_of_memory: bool, lim
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """How a branch came by its parent's state.
+
+    fork: it is a copy-on-write fork of the parent. carried: a fresh kernel was given the variables its cells refer to.
+    replayed: a fresh kernel ran the cells they need.
+    """
+
+    kind: Literal["fork", "carried", "replayed"]
+    reasons: tuple[str, ...] = ()
+    """Why it is no fork."""
+    steps: tuple[str, ...] = ()
+    """What was done before the fork, or carried, or run again."""
+    ms: float = 0.0
+    """From the request until it could run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
     """Everything one call did, in notebook order."""
 
@@ -110,6 +127,8 @@ class Observation:
     problem: str = ""
     """A request the kernel could not carry out at all, in words."""
     ms: float = 0.0
+    way: Way | None = None
+    """Set when this happened in a branch: how the branch was made."""
 
     @property
     def is_ok(self) -> bool:

@@ -7,8 +7,8 @@ a kernel is lost, the next call starts another and replays what had run.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,8 +20,12 @@ import anyio.to_thread
 from cellwright.errors import Unavailable
 from cellwright.ids import CellId
 from cellwright.kernel.asides import Answer, Asides
+from cellwright.kernel.branch import Branch
+from cellwright.kernel.branch_kernel import BranchLimits
+from cellwright.kernel.branch_making import Branches
 from cellwright.kernel.call import Call, RunWhat, Terms
 from cellwright.kernel.cell_functions import CallOutcome, CellFunction, Value
+from cellwright.kernel.checkpoints import CheckpointBudget, Checkpoints
 from cellwright.kernel.installing import install
 from cellwright.kernel.kernel import Kernel
 from cellwright.kernel.link import LinkClosed, MarimoNotification
@@ -40,6 +44,7 @@ from cellwright.kernel.onlookers import EditorLane, EditorSeat, Mirror, Observer
 from cellwright.kernel.orders import (
     change_order,
     changed_code,
+    had_run,
     stale_cells,
     to_replay,
     ui_order,
@@ -51,6 +56,7 @@ from cellwright.kernel.packages import Installed
 from cellwright.kernel.programs import ProgramEnd
 from cellwright.kernel.workplace import Workplace
 from cellwright.notebook import (
+    Cell,
     Consequences,
     Document,
     Edit,
@@ -65,6 +71,7 @@ from cellwright.notebook import (
 from cellwright.notebook.files import read_if_changed
 from cellwright.sandbox import FileChange, FilesMode, KeepReport, Limits, Tier
 from cellwright_guest import wire
+from cellwright_guest.facts_wire import VariableFacts
 
 __all__ = ["EditorLane", "OpenNotebook"]
 
@@ -85,6 +92,9 @@ class OpenNotebook:
         self._live = LiveKernel(self, workplace, tasks, deliver=self._deliver, on_end=self._kernel_ended)
         self.kept: list[KeepReport] = self._live.kept
         self._asides = Asides(self._live, catch_up=partial(self.run, "none"))
+        self._branches = Branches(self, self._live, self._asides)
+        self.checkpoints = Checkpoints(self, self._branches.fork_stand, CheckpointBudget())
+        """States to go back to."""
         self._observers = Observers()
         self._editor = EditorSeat(self._live)
         self._stale: frozenset[CellId] = frozenset()
@@ -151,6 +161,10 @@ class OpenNotebook:
         """These variables whole, as far as JSON can say them; of a `mo.ui` element, its value."""
         return await self._asides.values(names, tokens=tokens)
 
+    async def facts(self, names: Sequence[str]) -> tuple[VariableFacts, ...]:
+        """What can be compared of these variables: see `variable_diff`."""
+        return await self._asides.facts(names)
+
     async def interrupt(self) -> None:
         """Stop the running call. A cell that ignores it is killed with its kernel."""
         call, kernel = self.current, self._live.kernel
@@ -177,6 +191,73 @@ class OpenNotebook:
         new one runs what had run. Raises `UserError` or `Unavailable` when it cannot be had: then nothing has changed.
         """
         return await install(self, self._live, self._asides, requirement, seconds=seconds)
+
+    # ── branches ──
+
+    @asynccontextmanager
+    async def branch(self, limits: BranchLimits | None = None) -> AsyncGenerator[Branch]:
+        """A copy of the live notebook in which a change is tried; whatever happens there, this one stays as it is."""
+        branch = await self._branches.open(limits or BranchLimits())
+        try:
+            yield branch
+        finally:
+            with anyio.CancelScope(shield=True):
+                await branch.close()
+
+    def distrust_forks(self, reason: str) -> None:
+        """A fork of the present kernel failed as no rerun does: it is not forked again."""
+        self._branches.forks.distrust(reason)
+
+    def turn(self) -> AbstractAsyncContextManager[None]:
+        """No cell runs and nobody else speaks with the kernel while this is held."""
+        return self._live.turn
+
+    async def ask(
+        self, make: Callable[[int], wire.FromHost], seconds: float, descriptors: Sequence[int] = ()
+    ) -> wire.Aside | None:
+        """A question to the kernel that runs no cells, with open files for it to have; None if it does not answer."""
+        return (await self._asides.ask(make, seconds, descriptors)).answer
+
+    async def run_quietly(self, cells: Sequence[CellId]) -> Observation:
+        """Run these cells and nothing that follows from them; what does becomes stale."""
+        self._live.replay |= set(cells)
+        return await self.run("none")
+
+    def twin(self, workplace: Workplace) -> OpenNotebook:
+        """The same cells and outcomes over another kernel; what is done to one is not done to the other."""
+        twin = OpenNotebook(self._file, workplace, self._tasks)
+        twin._document, twin.outcomes = self._document, dict(self.outcomes)
+        twin._stale, twin._drafts = self._stale, set(self._drafts)
+        return twin
+
+    async def exchange(self, other: OpenNotebook) -> None:
+        """Become what a fork of this notebook is, with its variables and files; and that becomes what this was."""
+        async with self._live.turn, other._live.turn:
+            await self._live.exchange(other._live)
+            self.document, other.document = other.document, self.document
+            self.outcomes, other.outcomes = other.outcomes, self.outcomes
+            self._stale, other._stale = other._stale, self._stale
+            self._drafts, other._drafts = other._drafts, self._drafts
+            if self._live.kernel is not None:
+                await self._editor.greet(self._live.kernel)
+
+    async def rewind(self, document: Document, outcomes: Mapping[CellId, CellOutcome]) -> Observation:
+        """Be what the notebook was with these cells and outcomes, in a new kernel that runs again what had run.
+
+        What the present kernel did to files is dropped: the replay does to them what it did before.
+        """
+        await self.interrupt()
+        async with self._live.turn:
+            await self.checkpoints.close()
+            await self._live.retire(is_kept=False)
+            self.document, self.outcomes, self._drafts = document, {}, set()
+            self._live.replay = had_run(outcomes)
+        return await self.run("none")
+
+    def take_over(self, kernel: Kernel, known: Mapping[CellId, Cell]) -> None:
+        """Go on with a kernel that has these cells."""
+        self._live.known = dict(known)
+        self._live.adopt(kernel)
 
     # ── document ──
 
@@ -297,6 +378,11 @@ class OpenNotebook:
         """The live kernel, if there is one."""
         return self._live.kernel
 
+    @property
+    def kernel_over(self) -> anyio.Event:
+        """Set when the present kernel has ended."""
+        return self._live.over
+
     # ── life ──
 
     async def start(self) -> None:
@@ -308,6 +394,7 @@ class OpenNotebook:
         """Stop what runs, keep or drop the changed files, end the kernel."""
         self._editor.close()
         await self.interrupt()
+        await self.checkpoints.close()
         await self._live.retire()
         self._workplace.close()
 

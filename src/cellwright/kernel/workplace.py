@@ -6,9 +6,9 @@ import os
 import sys
 from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio.to_thread
 
@@ -109,6 +109,10 @@ class Workplace:
     async def settle_files(self, kernel: Kernel) -> KeepReport | None:
         """Carry the changed files over, when that was agreed."""
         return await kernel.keep(self._terrain.project) if self._terrain.files == "keep" else None
+
+    def like(self, kind: type[Workplace], **terrain: Any) -> Workplace:
+        """Another place for the same notebook, on other terms."""
+        return kind(self._path, replace(self._terrain, **terrain), self._zygote)
 
     def close(self) -> None:
         """Nothing of it is in use any more."""

@@ -76,11 +76,11 @@ def _wake(number: int, frame: object) -> None:
 def _warm() -> tuple[Any, list[dict[str, str]]]:
     for name in _WARM:
         importlib.import_module(name)
-    from cellwright_guest import driver, patches
+    from cellwright_guest import blas, driver, patches
 
     patches.warm(with_pandas=True)
     kernel = driver.Driver()
-    driver.find_blas()
+    blas.find_blas()
     return kernel, [{"name": result.name, "state": type(result).__name__} for result in kernel.patches]
 
 
@@ -108,7 +108,15 @@ def _nothing() -> None:
 
 
 def _become(command: list[str]) -> NoReturn:
+    from cellwright.sandbox import linux
+
     os.set_inheritable(3, True)
+    try:
+        # For its branches, which enter their places by it.
+        linux.keep_over_exec(linux.CAP_SYS_CHROOT)
+    except OSError:
+        # Tiers C and D have none to keep, and no places.
+        pass
     os.execve(command[0], command, dict(os.environ))
 
 

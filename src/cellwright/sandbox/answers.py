@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cellwright.sandbox import changes, family, frames
+from cellwright.sandbox.branches import MAIN, Branches, Places
 from cellwright.sandbox.cgroups import counter
 from cellwright.sandbox.changes import View
 from cellwright.sandbox.memory import MemoryMeter
@@ -126,10 +127,15 @@ class Answers:
         self._ending: Ending | None = None
         self._is_stopping = False
         self._sent_bytes = 0
+        self._poll = select.poll()
+        self._branches: Branches | None = None
+        """None where a cage has no root of its own, and so no place for branches."""
 
     def watch(self, kernel: int, report: int, views: View, clock: Clock) -> None:
         """Take over a kernel that was just forked."""
         self._kernel, self._report, self._views, self._clock = kernel, report, views, clock
+        if isinstance(views, Views):
+            self._branches = Branches(Places(self._spec, views), self._send, self._poll)
 
     def fail(self, reason: str) -> None:
         """Tell the host why there will be no kernel."""
@@ -143,12 +149,13 @@ class Answers:
     def serve(self) -> int:
         """Answer until told to stop or the host is gone; the exit code tells how the kernel ended."""
         wakeup = self._wake_on_children()
-        poll = select.poll()
+        poll = self._poll
         for descriptor in (self._control.fileno(), wakeup, self._report):
             poll.register(descriptor, select.POLLIN)
         has_meters = self._meters.are_needed(self._spec.limits)
         while not self._is_stopping:
-            pause_ms = int(self._meters.pause_seconds() * 1000) if has_meters else None
+            is_watching = has_meters or (self._branches is not None and self._branches.are_there)
+            pause_ms = int(self._meters.pause_seconds() * 1000) if is_watching else None
             ready = {descriptor for descriptor, _ in poll.poll(pause_ms)}
             if self._report in ready:
                 poll.unregister(self._report)
@@ -158,6 +165,8 @@ class Answers:
             self._reap()
             if has_meters:
                 self._meter()
+            if self._branches is not None:
+                self._branches.look_after()
             if self._control.fileno() in ready:
                 self._read_commands()
         return 0 if self._ending is None else self._ending.as_exit_code()
@@ -190,7 +199,12 @@ class Answers:
             if pid == 0:
                 return
             if pid == self._kernel and self._ending is None:
-                self._end(status)
+                if self._branches is not None and self._branches.successor != MAIN:
+                    # Another has taken its place: what is left of it is for nobody.
+                    self._kernel = 0
+                    self._branches.places.kill(MAIN)
+                else:
+                    self._end(status)
 
     def _end(self, status: int) -> None:
         self._read_report()
@@ -239,38 +253,64 @@ class Answers:
                 self._send({"id": message.get("id"), "error": f"{type(error).__name__}: {error}"[:500]})
 
     def _obey(self, message: dict[str, Any]) -> None:
+        branch = int(message.get("branch", MAIN))
         match message["do"]:
             case "interrupt":
-                self._signal(signal.SIGINT)
+                self._signal(signal.SIGINT, branch)
                 self._send({"id": message["id"]})
             case "signal":
-                self._signal(int(message["signal"]))
+                self._signal(int(message["signal"]), branch)
                 self._send({"id": message["id"]})
             case "changes":
-                self._send_changes(message["id"])
+                self._send_changes(message["id"], self._history(branch, is_whole=message.get("whole") is True))
             case "read":
-                self._send_file(message["id"], str(message["path"]))
+                history = self._history(branch, is_whole=message.get("whole") is True)
+                self._send_file(message["id"], str(message["path"]), history)
             case "stop":
                 self._is_stopping = True
             case other:
-                raise ValueError(f"unknown command {other!r}")
+                answer = self._branches.obey(message) if self._branches is not None else None
+                if answer is None:
+                    raise ValueError(f"unknown command {other!r}")
+                self._answer(message["id"], answer)
 
-    def _signal(self, number: int) -> None:
-        if self._ending is None and self._kernel > 0:
+    def _answer(self, request: int, answer: dict[str, Any]) -> None:
+        place = answer.pop("place", None)
+        if place is None:
+            self._send({"id": request, **answer})
+            return
+        try:
+            socket.send_fds(self._control, [frames.pack_json({"id": request, **answer})], [place])
+        except OSError:
+            self._is_stopping = True
+        finally:
+            os.close(place)
+
+    def _history(self, branch: int, *, is_whole: bool) -> list[View]:
+        """Where the changes of a branch are: since it was made, or since the cage was."""
+        if self._branches is None or branch == MAIN:
+            return [self._views]
+        places = self._branches.places
+        return [*places.history(branch)] if is_whole else [places.views(branch)]
+
+    def _signal(self, number: int, branch: int) -> None:
+        if branch != MAIN and self._branches is not None:
+            self._branches.signal(branch, number)
+        elif self._ending is None and self._kernel > 0:
             os.kill(self._kernel, number)
 
-    def _send_changes(self, request: int) -> None:
+    def _send_changes(self, request: int, history: list[View]) -> None:
         self._sent_bytes = 0
         batch: list[tuple[str, str, str, int, int]] = []
-        for change in changes.changes(self._views, self._spec):
+        for change in changes.since_the_start(history, self._spec):
             batch.append(change)
             if len(batch) == _CHANGES_PER_FRAME:
                 self._send({"id": request, "changes": batch, "more": True})
                 batch = []
         self._send({"id": request, "changes": batch, "more": False})
 
-    def _send_file(self, request: int, path: str) -> None:
-        descriptor, size = changes.open_changed(self._views, path)
+    def _send_file(self, request: int, path: str, history: list[View]) -> None:
+        descriptor, size = changes.open_in_history(history, path)
         try:
             # Holes and further names of a file take no room in here, but they do where they are kept.
             if self._sent_bytes + size > self._spec.limits.disk_mb * _MEGABYTE:

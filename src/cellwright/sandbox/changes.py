@@ -11,7 +11,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from cellwright.sandbox.root import Views
@@ -52,6 +52,47 @@ def changes(views: View, spec: CageSpec) -> Iterator[Change]:
     elif views.upper is not None:
         lowers = [os.dup(lower) for lower in views.lowers]
         yield from _directory(os.dup(views.upper), lowers, "", targets)
+
+
+def since_the_start(history: Sequence[View], spec: CageSpec) -> Iterator[Change]:
+    """What a chain of places changed together; `history` is newest first, each relative to the next."""
+    if len(history) == 1:
+        yield from changes(history[0], spec)
+        return
+    found: dict[str, Change] = {}
+    for views in reversed(history):
+        for change in changes(views, spec):
+            path = change[0]
+            if (together := _followed_by(found.pop(path, None), change)) is not None:
+                found[path] = together
+    gone = sorted((path for path, change in found.items() if change[1] == "deleted"), reverse=True)
+    there = sorted(found.keys() - set(gone))
+    for path in (*gone, *there):
+        yield found[path]
+
+
+def _followed_by(earlier: Change | None, later: Change) -> Change | None:
+    """Two changes of one path as one; None when together they are none."""
+    path, kind, what, size, mode = later
+    match (earlier[1] if earlier is not None else "", kind):
+        case ("created", "deleted"):
+            return None
+        case ("created", _):
+            return (path, "created", what, size, mode)
+        case ("deleted", "created"):
+            return (path, "modified", what, size, mode)
+        case _:
+            return later
+
+
+def open_in_history(history: Sequence[View], path: str) -> tuple[int, int]:
+    """An open file of the newest place that changed it, and its size."""
+    for views in history[:-1]:
+        try:
+            return open_changed(views, path)
+        except FileNotFoundError:
+            continue
+    return open_changed(history[-1], path)
 
 
 def open_changed(views: View, path: str) -> tuple[int, int]:
@@ -119,7 +160,7 @@ def _entry(
         yield from _gone(_open_all(lowers, name), f"{path}/", targets, kept=set())
         yield (path, "deleted", "directory", 0, 0)
         below = None
-    if stat.S_ISCHR(status.st_mode) and status.st_rdev == 0:
+    if _is_whiteout(status):
         if below is not None:
             yield (path, "deleted", "file", 0, 0)
     elif stat.S_ISLNK(status.st_mode):
@@ -147,7 +188,10 @@ def _gone(lowers: list[int], prefix: str, targets: set[str], *, kept: set[str]) 
                 if name in seen or path in targets:
                     continue
                 seen.add(name)
-                if stat.S_ISDIR(os.stat(name, dir_fd=lower, follow_symlinks=False).st_mode):
+                status = os.stat(name, dir_fd=lower, follow_symlinks=False)
+                if _is_whiteout(status):
+                    continue
+                if stat.S_ISDIR(status.st_mode):
                     yield from _gone(_open_all(lowers, name), f"{path}/", targets, kept=set())
                     yield (path, "deleted", "directory", 0, 0)
                 else:
@@ -160,9 +204,10 @@ def _gone(lowers: list[int], prefix: str, targets: set[str], *, kept: set[str]) 
 def _lookup(lowers: list[int], name: str) -> tuple[int, os.stat_result] | None:
     for lower in lowers:
         try:
-            return lower, os.stat(name, dir_fd=lower, follow_symlinks=False)
+            status = os.stat(name, dir_fd=lower, follow_symlinks=False)
         except OSError:
             continue
+        return None if _is_whiteout(status) else (lower, status)
     return None
 
 
@@ -171,11 +216,19 @@ def _open_all(lowers: list[int], name: str) -> list[int]:
     for lower in lowers:
         try:
             opened.append(os.open(name, _DIRECTORY, dir_fd=lower))
-        except OSError:
+        except FileNotFoundError:
             continue
+        except OSError:
+            # A layer with something else of this name hides the directories below it.
+            break
         if _is_opaque(opened[-1]):
             break
     return opened
+
+
+def _is_whiteout(status: os.stat_result) -> bool:
+    """The overlay's mark for what is no longer there."""
+    return stat.S_ISCHR(status.st_mode) and status.st_rdev == 0
 
 
 def _is_opaque(directory: int) -> bool:

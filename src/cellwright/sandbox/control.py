@@ -57,10 +57,24 @@ class FileChange:
     """Where a symbolic link points."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seat:
+    """Which process of a cage is meant, by its place, and since when its changes count."""
+
+    number: int = 0
+    is_whole: bool = True
+    """True: since the cage was made. False: since this branch was."""
+
+
+MAIN = Seat()
+"""The kernel a cage was made for."""
+
+
 class CageControl:
     """Speaks with the first process of one cage over `sock` (a connected stream socket).
 
-    With a `proxy_port` it also takes the one descriptor a cage may ever hand over: its listening socket.
+    With a `proxy_port` it also takes a descriptor the cage hands over, its listening socket; and one for each place of
+    a branch, which is only passed on to the kernel that is forked.
     """
 
     def __init__(self, sock: socket.socket, *, proxy_port: int | None = None) -> None:
@@ -68,6 +82,8 @@ class CageControl:
         self._proxy_port = proxy_port
         self._descriptors: list[int] = []
         self._listener: socket.socket | None = None
+        self._is_given_place = False
+        self._placing = anyio.Lock()
         self._socket = sock
         self._unpacker = frames.Unpacker()
         self._reading = anyio.Lock()
@@ -77,6 +93,7 @@ class CageControl:
         self._data: list[bytes] = []
         self._room = anyio.Event()
         self._end: KernelEnd | None = None
+        self._branch_ends: dict[int, str | None] = {}
         self._failure: str | None = None
         self._started: dict[str, Any] | None = None
         self._is_closed = False
@@ -119,24 +136,58 @@ class CageControl:
                 raise
         return self._end or KernelEnd(exit_code=None, signal=9)
 
-    async def interrupt(self) -> None:
+    async def interrupt(self, seat: Seat = MAIN) -> None:
         """Raise KeyboardInterrupt in the kernel's main thread."""
-        await self._ask("interrupt")
+        await self._ask("interrupt", branch=seat.number)
 
-    async def signal(self, number: int) -> None:
+    async def signal(self, number: int, seat: Seat = MAIN) -> None:
         """Send any signal to the kernel's process."""
-        await self._ask("signal", signal=number)
+        await self._ask("signal", signal=number, branch=seat.number)
 
-    async def changes(self) -> tuple[FileChange, ...]:
+    async def command(self, name: str, **arguments: object) -> dict[str, Any]:
+        """Have init carry out a command; `Unavailable` with its reason if it cannot."""
+        try:
+            return await self._ask(name, **arguments)
+        except Refused as refusal:
+            raise Unavailable(f"The cage cannot do that: {refusal}.") from refusal
+
+    async def make_place(self, of: Seat) -> tuple[Seat, int] | None:
+        """Have init make a place for a branch of `of`; also its root, open, for the kernel to enter, which you close.
+
+        None if as many are made as there may be.
+        """
+        async with self._placing:
+            self._is_given_place = True
+            try:
+                answer = await self.command("branch", of=of.number)
+                if "branch" not in answer:
+                    return None
+                if not self._descriptors:
+                    raise self._break("it made a place and did not hand it over")
+                number = _integer(answer["branch"])
+                # Who was there before has ended.
+                self._branch_ends.pop(number, None)
+                return Seat(number=number), self._descriptors.pop()
+            finally:
+                self._is_given_place = False
+                self._drop_descriptors()
+
+    async def wait_branch(self, number: int) -> str | None:
+        """Until the branch's process has ended; the limit that ended it, if one did."""
+        await self._until(lambda: number in self._branch_ends)
+        return self._branch_ends[number]
+
+    async def changes(self, seat: Seat = MAIN) -> tuple[FileChange, ...]:
         """Every file of the project the notebook created, modified or deleted so far; `Unavailable` if none can say."""
         try:
-            return await self._list_changes()
+            return await self._list_changes(seat)
         except Refused as refusal:
             raise Unavailable(f"The cage cannot list its changes: {refusal}.") from refusal
 
-    async def _list_changes(self) -> tuple[FileChange, ...]:
+    async def _list_changes(self, seat: Seat) -> tuple[FileChange, ...]:
         found: list[FileChange] = []
-        async with self._commanding, aclosing(self._conversation("changes")) as answers:
+        asked = self._conversation("changes", branch=seat.number, whole=seat.is_whole)
+        async with self._commanding, aclosing(asked) as answers:
             async for answer in answers:
                 found += [_read_change(raw) for raw in _list(answer.get("changes"))]
                 if len(found) > _MAX_CHANGES:
@@ -145,18 +196,18 @@ class CageControl:
                     break
         return tuple(found)
 
-    async def keep(self, project: Path, *, hidden: tuple[str, ...] = ()) -> KeepReport:
+    async def keep(self, project: Path, *, hidden: tuple[str, ...] = (), seat: Seat = MAIN) -> KeepReport:
         """Write the notebook's changes into the project on the host; what is refused stays as it was."""
-        changes = await self.changes()
+        changes = await self.changes(seat)
         keeper = Keeper(project, since_ns=self._since_ns, hidden=hidden)
         try:
             for change in changes:
-                await self._keep_one(keeper, change)
+                await self._keep_one(keeper, change, seat)
         finally:
             keeper.close()
         return keeper.report()
 
-    async def _keep_one(self, keeper: Keeper, change: FileChange) -> None:
+    async def _keep_one(self, keeper: Keeper, change: FileChange, seat: Seat) -> None:
         try:
             if change.kind == "deleted":
                 await anyio.to_thread.run_sync(keeper.delete, change.path, change.what)
@@ -165,28 +216,33 @@ class CageControl:
             elif change.what == "symlink":
                 await anyio.to_thread.run_sync(keeper.make_link, change.path, change.target, change.kind == "created")
             else:
-                await self._keep_file(keeper, change)
+                await self._keep_file(keeper, change, seat)
         except Refused as refusal:
             keeper.refuse(change.path, str(refusal))
         except OSError as error:
             keeper.refuse(change.path, error.strerror or str(error))
 
-    async def _keep_file(self, keeper: Keeper, change: FileChange) -> None:
+    async def _keep_file(self, keeper: Keeper, change: FileChange, seat: Seat) -> None:
         keeper.check_file(change.path, is_new=change.kind == "created")
-        async with self._commanding, aclosing(self._conversation("read", path=change.path)) as answers:
-            header = await anext(answers)
-            size = _integer(header.get("bytes"))
-            if not 0 <= size <= _MAX_FILE_BYTES:
-                raise self._break("impossible file size")
+        async with aclosing(self.read(change.path, seat)) as chunks:
             with keeper.new_file(change.path, change.mode) as file:
-                left = size
-                while left:
-                    chunk = await self._next_data()
-                    if len(chunk) > left:
-                        raise self._break("more data than announced")
-                    left -= len(chunk)
+                async for chunk in chunks:
                     await anyio.to_thread.run_sync(file.write, chunk)
                 await anyio.to_thread.run_sync(file.commit)
+
+    async def read(self, path: str, seat: Seat = MAIN) -> AsyncGenerator[bytes]:
+        """The bytes of a file that `changes` told of, as it is now; `Refused` if it cannot be had. Close it."""
+        asked = self._conversation("read", path=path, branch=seat.number, whole=seat.is_whole)
+        async with self._commanding, aclosing(asked) as answers:
+            left = _integer((await anext(answers)).get("bytes"))
+            if not 0 <= left <= _MAX_FILE_BYTES:
+                raise self._break("impossible file size")
+            while left:
+                chunk = await self._next_data()
+                if len(chunk) > left:
+                    raise self._break("more data than announced")
+                left -= len(chunk)
+                yield chunk
 
     async def stop(self) -> None:
         """Tell the cage to end; it takes everything inside with it. Closes the socket."""
@@ -290,7 +346,7 @@ class CageControl:
 
     def _receive(self) -> bytes | None:
         try:
-            if self._proxy_port is None:
+            if self._proxy_port is None and not self._is_given_place:
                 # Descriptors nobody asked for are closed by the operating system.
                 return self._socket.recv(1 << 18)
             data, descriptors, _, _ = socket.recv_fds(self._socket, 1 << 18, 1, socket.MSG_CMSG_CLOEXEC)
@@ -323,6 +379,9 @@ class CageControl:
                 self._failure = str(message.get("reason"))[:2000]
             case "ended":
                 self._end = _read_end(message)
+            case "branch-ended":
+                limit = message.get("limit")
+                self._branch_ends[_integer(message.get("branch"))] = limit if limit in _LIMITS else None
             case _ if message.get("id") == self._request and len(self._answers) < _MOST_QUEUED:
                 self._answers.append(message)
             case _:

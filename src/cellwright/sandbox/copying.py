@@ -9,6 +9,7 @@ import errno
 import os
 import stat
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import dataclass
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -109,6 +110,64 @@ class Copier:
     def _own(self, target: int, name: str) -> None:
         if self.owner is not None:
             os.chown(name, *self.owner, dir_fd=target, follow_symlinks=False)
+
+
+class LayerCopier:
+    """Copies a layer of an overlay, or scratch space, as it is: also the marks for what is gone or replaced."""
+
+    def copy_all(self, source: int, target: int) -> None:
+        """Everything below `source`, which may change meanwhile; what vanishes is left out."""
+        for entry in _entries(source):
+            try:
+                self.copy_one(source, target, entry.name, entry.stat(follow_symlinks=False))
+            except FileNotFoundError:
+                continue
+
+    def copy_one(self, source: int, target: int, name: str, status: os.stat_result) -> None:
+        """One entry with everything below it; a file or a link of this name is replaced, a directory gone into."""
+        mode = stat.S_IMODE(status.st_mode)
+        if stat.S_ISDIR(status.st_mode):
+            self._copy_directory(source, target, name, mode)
+        elif stat.S_ISLNK(status.st_mode):
+            os.symlink(os.readlink(name, dir_fd=source), name, dir_fd=target)
+        elif stat.S_ISREG(status.st_mode):
+            self._copy_file(source, target, name, status)
+        elif stat.S_ISCHR(status.st_mode) and status.st_rdev == 0:
+            os.mknod(name, stat.S_IFCHR, os.makedev(0, 0), dir_fd=target)
+        elif stat.S_ISFIFO(status.st_mode):
+            os.mkfifo(name, mode, dir_fd=target)
+
+    def _copy_directory(self, source: int, target: int, name: str, mode: int) -> None:
+        inner = os.open(name, _DIRECTORY, dir_fd=source)
+        with suppress(FileExistsError):
+            os.mkdir(name, mode, dir_fd=target)
+        place = os.open(name, _DIRECTORY, dir_fd=target)
+        try:
+            self.copy_all(inner, place)
+            _copy_marks(inner, place)
+            os.fchmod(place, mode)
+        finally:
+            os.close(inner)
+            os.close(place)
+
+    def _copy_file(self, source: int, target: int, name: str, status: os.stat_result) -> None:
+        reading = os.open(name, _READ, dir_fd=source)
+        writing = os.open(name, _CREATE, 0o600, dir_fd=target)
+        try:
+            while os.sendfile(writing, reading, None, 1 << 30):
+                pass
+            _copy_marks(reading, writing)
+            os.fchmod(writing, stat.S_IMODE(status.st_mode))
+            os.utime(writing, ns=(status.st_atime_ns, status.st_mtime_ns))
+        finally:
+            os.close(reading)
+            os.close(writing)
+
+
+def _copy_marks(source: int, target: int) -> None:
+    for name in os.listxattr(source):
+        if name.startswith("user.overlay."):
+            os.setxattr(target, name, os.getxattr(source, name))
 
 
 class ForeignCopier:

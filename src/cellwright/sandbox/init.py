@@ -1,7 +1,7 @@
 """Process 1 of a cage: builds the root, starts the kernel, answers the host. Runs no user code, trusts none.
 
 Its end is the end of everything inside. It keeps mount rights in its own user namespace because the kernel, behind
-Landlock and seccomp, can mount nothing: a branch's root will be mounted here, below `/branches`, on a command.
+Landlock and seccomp, can mount nothing: a branch's root is mounted here, below `/branches`, on a command.
 """
 
 from __future__ import annotations
@@ -135,6 +135,7 @@ def _build(spec: CageSpec, sources: Sources, system: list[tuple[str, int]], cloc
     root.build(spec, sources, system)
     clock.lap("root")
     views, _ = overlay.mount_project(spec, sources)
+    root.keep_stage()
     clock.lap("project")
     root.enter()
     clock.lap("pivot")

@@ -49,6 +49,7 @@ PR_SET_CHILD_SUBREAPER = 36
 PR_SET_NO_NEW_PRIVS = 38
 PR_CAP_AMBIENT = 47
 PR_CAP_AMBIENT_CLEAR_ALL = 4
+PR_CAP_AMBIENT_RAISE = 2
 CAP_SYS_CHROOT = 18
 CAP_LAST = 63
 
@@ -170,6 +171,14 @@ def keep_only_capability(capability: int | None) -> None:
     kept = 0 if capability is None else 1 << capability
     header = struct.pack("Ii", _CAPABILITY_VERSION_3, 0)
     _call("capset", header, struct.pack("6I", kept, kept, 0, kept >> 32, kept >> 32, 0))
+
+
+def keep_over_exec(capability: int) -> None:
+    """Let the program that is exec'd next have this capability, which we have; it takes the offer back itself."""
+    header = struct.pack("Ii", _CAPABILITY_VERSION_3, 0)
+    kept = 1 << capability
+    _call("capset", header, struct.pack("6I", kept, kept, kept, kept >> 32, kept >> 32, kept >> 32))
+    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, capability)
 
 
 def sethostname(name: str) -> None:

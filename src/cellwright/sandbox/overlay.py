@@ -29,15 +29,32 @@ def mount_project(spec: CageSpec, sources: Sources) -> tuple[Views, list[str]]:
     else:
         views = _overlay(spec, sources)
         made = []
-    for path in spec.protected:
-        _read_only(f"{PROJECT}/{path}")
-    for path in spec.hidden:
-        _refuse_links(os.path.dirname(f"{PROJECT}/{path}"))
-        root.mask(f"{PROJECT}/{path}", _MASKS)
+    cover(spec, PROJECT, _MASKS)
     for target, tree in sources.data:
         linux.attach(tree, f"{PROJECT}/{target}")
         os.close(tree)
     return views, made
+
+
+def cover(spec: CageSpec, project: str, masks: str, data_from: str | None = None) -> None:
+    """What is not to be changed or not to be read in a mounted project; and, in a branch's, the data of its parent."""
+    for path in spec.protected:
+        _read_only(f"{project}/{path}")
+    for path in spec.hidden:
+        _refuse_links(os.path.dirname(f"{project}/{path}"))
+        root.mask(f"{project}/{path}", masks)
+    for mount in spec.data if data_from is not None else ():
+        tree = linux.open_tree(f"{data_from}/{mount.target}", recursive=False)
+        linux.attach(tree, f"{project}/{mount.target}")
+        os.close(tree)
+
+
+def bottoms(spec: CageSpec) -> tuple[str, ...]:
+    """What lies below everything a notebook changed, for whoever mounts the project once more after the pivot."""
+    if spec.files == "direct":
+        return ("/project",)
+    places = (f"{root.STAGE}/inner/places",) if spec.data else ()
+    return (*places, f"{root.STAGE}/inner/layer", f"{root.STAGE}/inner/lower")
 
 
 def _overlay(spec: CageSpec, sources: Sources) -> Views:

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from cellwright.sandbox import linux
-from cellwright.sandbox.spec import CERTIFICATES, CageSpec, Limits
+from cellwright.sandbox.spec import BRANCH_SLOTS, CERTIFICATES, CageSpec, Limits
 
 READ_ONLY = linux.MOUNT_ATTR_RDONLY | linux.MOUNT_ATTR_NOSUID | linux.MOUNT_ATTR_NODEV
 READ_WRITE = linux.MOUNT_ATTR_NOSUID | linux.MOUNT_ATTR_NODEV
@@ -28,6 +28,10 @@ _DEVICES = ("null", "zero", "full", "random", "urandom")
 _PROC_MASKS = ("cmdline", "kallsyms", "kcore", "keys", "key-users", "sysrq-trigger", "timer_list")
 _STAGES = ("/tmp", "/mnt", "/srv", "/usr")
 _SCRATCH_INODES = 100_000
+
+STAGE = "/.stage"
+"""Where init reaches the layers below and above the project. Nobody else can: its directory is closed, and the file
+system it lies on is read-only, so that it stays closed."""
 
 _GENERATED = {
     "etc/passwd": "cell:x:1000:1000:cell:/home/cell:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n",
@@ -95,7 +99,7 @@ def stage(limits: Limits) -> None:
     """A size-capped tmpfs for everything under construction; it becomes the current directory."""
     place = next(path for path in _STAGES if os.path.isdir(path))
     options = {"size": f"{limits.disk_mb}m", "nr_inodes": str(limits.inodes + 16), "mode": "0700"}
-    _attach_new("tmpfs", options, READ_WRITE, place)
+    attach_new("tmpfs", options, READ_WRITE, place)
     os.chdir(place)
     for name in ("root", "upper", "work", "lower", "layer", "places"):
         os.mkdir(name, 0o755)
@@ -103,7 +107,7 @@ def stage(limits: Limits) -> None:
 
 def build(spec: CageSpec, sources: Sources, system: list[tuple[str, int]]) -> None:
     """Fill `root`: software, devices, scratch space, processes, a few settings."""
-    _attach_new("tmpfs", {"size": "4m", "nr_inodes": "4096", "mode": "0755"}, READ_WRITE, "root")
+    attach_new("tmpfs", {"size": "4m", "nr_inodes": "4096", "mode": "0755"}, READ_WRITE, "root")
     os.chdir("root")
     _make_directories()
     _scratch(spec.limits)
@@ -127,16 +131,37 @@ def build(spec: CageSpec, sources: Sources, system: list[tuple[str, int]]) -> No
 def _make_directories() -> None:
     for name in ("dev", "dev/shm", "etc", "home", "home/cell", "proc", "project", "branches", "tmp", ".mask"):
         os.mkdir(name, 0o755)
+    for number in range(1, BRANCH_SLOTS + 1):
+        os.mkdir(f"branches/{number}", 0o755)
+    _make_stage()
     os.mkdir(".mask/directory", 0)
     _write(".mask/file", "", mode=0)
     for name, target in (("fd", "self/fd"), ("stdin", "self/fd/0"), ("stdout", "self/fd/1"), ("stderr", "self/fd/2")):
         os.symlink(f"/proc/{target}", f"dev/{name}")
 
 
+def _make_stage() -> None:
+    os.mkdir(STAGE[1:], 0o700)
+    for name in ("inner", *map(str, range(1, BRANCH_SLOTS + 1))):
+        os.mkdir(f"{STAGE[1:]}/{name}", 0o700)
+
+
+def keep_stage() -> None:
+    """The layers stay within init's reach after the pivot: branches are built from them."""
+    place = f"root{STAGE}"
+    for source, target in ((".", "inner"), ("lower", "inner/lower"), ("layer", "inner/layer")):
+        tree = linux.open_tree(source, recursive=False)
+        linux.attach(tree, f"{place}/{target}")
+        os.close(tree)
+    os.chmod(place, 0)
+    # Whoever is in a place must not get out of it by going up: a directory nobody may search is in between.
+    os.chmod("root/branches", 0)
+
+
 def _scratch(limits: Limits) -> None:
     """One capped filesystem, seen at three places."""
     options = {"size": f"{limits.tmp_mb}m", "nr_inodes": str(_SCRATCH_INODES), "mode": "0755"}
-    _attach_new("tmpfs", options, READ_WRITE, "tmp")
+    attach_new("tmpfs", options, READ_WRITE, "tmp")
     for name, place, mode in (("shm", "dev/shm", 0o1777), ("home", "home/cell", 0o700), ("tmp", "tmp", 0o1777)):
         os.mkdir(f"tmp/{name}", mode)
         os.chmod(f"tmp/{name}", mode)
@@ -184,7 +209,8 @@ def enter() -> None:
     linux.pivot_root_here()
 
 
-def _attach_new(kind: str, options: dict[str, str], attributes: int, place: str) -> None:
+def attach_new(kind: str, options: dict[str, str], attributes: int, place: str) -> None:
+    """A fresh filesystem at `place`."""
     tree = linux.new_filesystem(kind, options, attributes)
     linux.attach(tree, place)
     os.close(tree)

@@ -1,0 +1,121 @@
+"""Forking a notebook's kernel: ask what stands in the way, have a place made, become two."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from dataclasses import dataclass
+
+from cellwright.errors import KernelLost, Unavailable
+from cellwright.kernel.asides import Asides
+from cellwright.kernel.branch_kernel import BranchKernel, BranchLimits
+from cellwright.kernel.hazards import SafeAfter, Unsafe, judge
+from cellwright.kernel.kernel import Kernel
+from cellwright.kernel.live_kernel import LiveKernel
+from cellwright.sandbox.spec import BRANCH_SLOTS
+from cellwright_guest import wire
+from cellwright_guest.hazard_facts import HazardFacts
+
+_SURVEY_SECONDS = 20.0
+_FORK_SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoFork:
+    """The kernel was not forked, and why."""
+
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fork:
+    """A branch of the kernel, and what was done to make it safe."""
+
+    kernel: BranchKernel
+    parent: Kernel
+    steps: tuple[str, ...] = ()
+    has_dead_ends: bool = False
+    """Sockets or pipes of the parent that the branch cannot use."""
+
+
+class Forks:
+    """Branches of one notebook's kernels, by the places of their cages."""
+
+    def __init__(self, live: LiveKernel, asides: Asides) -> None:
+        self._live = live
+        self._asides = asides
+        self.remembered: dict[object, tuple[str, ...]] = {}
+        """Why kernels of a cage are not forked any more: a branch of theirs hung or died as no rerun does."""
+
+    async def fork(self, limits: BranchLimits) -> Fork | NoFork:
+        """A branch of the kernel as it is now. Takes a turn: no cell runs meanwhile."""
+        async with self._live.turn:
+            if not self._live.is_whole or self._live.kernel is None:
+                return NoFork(reasons=("the notebook's kernel is gone, and has to run its cells again first",))
+            return await self._fork(self._live.kernel, limits)
+
+    async def leave(self, kernel: BranchKernel) -> None:
+        """A branch was closed: its parent has a child less."""
+        parent = self._live.kernel
+        if parent is not None and not parent.is_over and parent is not kernel:
+            await _say_farewell(parent, kernel)
+
+    def distrust(self, reason: str) -> None:
+        """The present kernel is not forked again."""
+        if self._live.kernel is not None:
+            self.remembered[self._live.kernel.control] = (reason,)
+
+    async def _fork(self, parent: Kernel, limits: BranchLimits) -> Fork | NoFork:
+        if parent.spec.tier not in ("A", "B"):
+            return NoFork(reasons=(f"there is no place for branches in a cage of tier {parent.spec.tier}",))
+        if (known := self.remembered.get(parent.control)) is not None:
+            return NoFork(reasons=known)
+        facts = await self._survey(parent)
+        if facts is None:
+            return NoFork(reasons=("the kernel did not say what stands in the way",))
+        verdict = judge(facts)
+        if isinstance(verdict, Unsafe):
+            return NoFork(reasons=verdict.reasons)
+        try:
+            kernel = await self._start(parent, limits)
+        except Unavailable as error:
+            return NoFork(reasons=(error.message.removesuffix("."),))
+        steps = verdict.steps if isinstance(verdict, SafeAfter) else ()
+        return Fork(kernel=kernel, parent=parent, steps=steps, has_dead_ends=facts.sockets > 0 or facts.pipes > 0)
+
+    async def _survey(self, parent: Kernel) -> HazardFacts | None:
+        asked = await self._asides.converse(parent, lambda number: wire.Survey(request=number), _SURVEY_SECONDS)
+        return asked.answer.facts if isinstance(asked.answer, wire.Surveyed) else None
+
+    async def _start(self, parent: Kernel, limits: BranchLimits) -> BranchKernel:
+        began = time.perf_counter()
+        made = await parent.control.make_place(parent.seat)
+        if made is None:
+            raise Unavailable(f"All {BRANCH_SLOTS} places for branches are taken.")
+        seat, place = made
+        ours, theirs = socket.socketpair()
+        try:
+            try:
+                asked = await self._asides.converse(
+                    parent, lambda number: wire.Fork(request=number), _FORK_SECONDS, (theirs.fileno(), place)
+                )
+            finally:
+                theirs.close()
+                os.close(place)
+            if not isinstance(asked.answer, wire.Forked) or asked.answer.error:
+                said = asked.answer.error[:500] if isinstance(asked.answer, wire.Forked) else "it did not answer"
+                raise Unavailable(f"The kernel could not be forked: {said}.")
+            return await BranchKernel.enter(parent, ours, seat, limits, began)
+        except BaseException:
+            ours.close()
+            await parent.control.command("unbranch", branch=seat.number)
+            raise
+
+
+async def _say_farewell(parent: Kernel, kernel: BranchKernel) -> None:
+    """The parent takes the process off its list of children."""
+    try:
+        await parent.link.send(wire.Farewell(pid=kernel.pid_inside))
+    except (KernelLost, OSError):
+        return

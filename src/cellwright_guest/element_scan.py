@@ -1,0 +1,284 @@
+"""Missing values, range and a digest of many elements, by numpy and in small pieces.
+
+Views only: a piece of 65,536 elements is the largest thing that is ever copied. Nothing here starts a thread, so a
+kernel that was looked at can still be forked.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from math import isnan
+from typing import Any, Final, Protocol
+
+from cellwright_guest.facts_wire import MOST_TEXT, ColumnFacts
+from cellwright_guest.previews import identity
+from cellwright_guest.previews.columns import is_missing
+from cellwright_guest.previews.plain import brief, integer
+from cellwright_guest.previews.text_budget import bounded, one_line
+
+EXACT_BYTES: Final = 16 << 20
+"""What one call reads whole; the rest is sampled."""
+EXACT_ITEMS: Final = 20_000
+"""Elements that are Python objects, each of which costs more."""
+_PIECE: Final = 1 << 16
+_SPANS: Final = 64
+_SPAN: Final = 256
+_SPAN_BYTES: Final = 1 << 16
+_ITEM_TEXT: Final = 200
+_NOT_A_TIME: Final = -(1 << 63)
+_ORDERED: Final = frozenset({int, float, bool, Decimal, date, datetime, timedelta})
+
+
+@dataclass(slots=True, kw_only=True)
+class Allowance:
+    """How much may still be read whole."""
+
+    bytes: int = EXACT_BYTES
+
+    def takes(self, size: int) -> bool:
+        """Whether `size` bytes fit; then they are taken from it."""
+        if size > self.bytes:
+            return False
+        self.bytes -= size
+        return True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stretch:
+    """Elements that lie in one numpy array."""
+
+    values: Any
+    """One dimension, any strides; or the flat iterator of an array with more."""
+    count: int
+    dtype: Any
+    missing: Callable[[int, int], Any] | None = None
+    """(start, stop) → which of them are null, as booleans; None: only what NaN and NaT say."""
+    has_order: bool = True
+    """False: the numbers stand for something else, as a category's do."""
+    meaning: bytes = b""
+    """What they stand for, as far as it counts for the digest."""
+
+
+@dataclass(slots=True)
+class _Found:
+    seen: int = 0
+    nulls: int = 0
+    smallest: Any = None
+    largest: Any = None
+    digest: int = 0
+
+    def widen(self, low: Any, high: Any) -> None:
+        """Take two more values into the range."""
+        self.smallest = low if self.smallest is None else min(self.smallest, low)
+        self.largest = high if self.largest is None else max(self.largest, high)
+
+
+# ── numpy ──
+
+
+def scan(stretches: Sequence[Stretch], *, type_name: str, allowance: Allowance) -> ColumnFacts:
+    """Facts of numbers, times, truths and fixed-width texts: of all of them, or of a sample if they are too many."""
+    rows = sum(stretch.count for stretch in stretches)
+    is_exact = allowance.takes(sum(stretch.count * stretch.dtype.itemsize for stretch in stretches))
+    found = _Found()
+    for stretch in stretches if is_exact else _few(stretches):
+        found.digest = zlib.crc32(stretch.meaning, found.digest)
+        for start, stop in _pieces(stretch.count) if is_exact else _samples(stretch.count, len(stretches)):
+            _take(found, stretch, start, stop)
+    show = _shown(stretches[0].dtype) if stretches else str
+    return ColumnFacts(
+        type=bounded(one_line(type_name), MOST_TEXT),
+        nulls=_scaled(found, rows),
+        smallest="" if found.smallest is None else bounded(show(found.smallest), MOST_TEXT),
+        largest="" if found.largest is None else bounded(show(found.largest), MOST_TEXT),
+        digest=f"{found.digest:08x}",
+        is_exact=is_exact or found.seen >= rows,
+    )
+
+
+def _few(stretches: Sequence[Stretch]) -> Sequence[Stretch]:
+    return stretches[:: -(-len(stretches) // _SPANS)]
+
+
+def _pieces(count: int) -> Iterator[tuple[int, int]]:
+    for start in range(0, count, _PIECE):
+        yield start, min(start + _PIECE, count)
+
+
+def _samples(count: int, stretches: int) -> Iterator[tuple[int, int]]:
+    """Evenly spread short spans with both ends, fewer of each stretch where there are many."""
+    spans = max(_SPANS // stretches, 2)
+    if count <= spans * _SPAN:
+        yield 0, count
+        return
+    last = count - _SPAN
+    for number in range(spans):
+        start = last * number // (spans - 1)
+        yield start, start + _SPAN
+
+
+def _take(found: _Found, stretch: Stretch, start: int, stop: int) -> None:
+    import numpy as np
+
+    piece = np.ascontiguousarray(stretch.values[start:stop])
+    kind = stretch.dtype.kind
+    if kind in "mM":
+        piece = piece.view("i8") if piece.dtype.itemsize == 8 else piece.astype("i8")
+    absent = np.zeros(len(piece), bool) if stretch.missing is None else stretch.missing(start, stop)
+    if kind in "fc":
+        absent = absent | np.isnan(piece)
+    elif kind in "mM":
+        absent = absent | (piece == _NOT_A_TIME)
+    missing = int(np.count_nonzero(absent))
+    found.seen += len(piece)
+    found.nulls += missing
+    if missing:
+        # What lies under a null is whatever was there before: it must not count as a difference.
+        found.digest = zlib.crc32(np.packbits(absent).tobytes(), found.digest)
+        piece = piece[~absent]
+    if piece.dtype.itemsize:
+        found.digest = zlib.crc32(memoryview(piece.view("u1").data), found.digest)
+    if len(piece) and stretch.has_order and kind in "biufmM":
+        found.widen(piece.min().item(), piece.max().item())
+
+
+def _shown(dtype: Any) -> Callable[[Any], str]:
+    if dtype.kind in "mM":
+        import numpy as np
+
+        unit, size = np.datetime_data(dtype)
+        if dtype.kind == "M":
+            return lambda value: _moment(str(np.datetime64(value * size, unit)))
+        return lambda value: str(np.timedelta64(value * size, unit).astype("m8[us]").item())
+    return _number
+
+
+def _moment(text: str) -> str:
+    """`2024-01-31 00:00:00.000000000` as people write it."""
+    day, _, time = text.partition("T")
+    time = time.rstrip("0").rstrip(".") if "." in time else time
+    return day if time in {"", "00", "00:00", "00:00:00"} else f"{day} {time}"
+
+
+def _number(value: Any) -> str:
+    if type(value) is float:
+        return f"{value:.6g}"
+    return integer(value) if type(value) is int else str(value)
+
+
+def _scaled(found: _Found, rows: int) -> int:
+    if found.seen >= rows or not found.seen:
+        return found.nulls
+    return round(found.nulls * rows / found.seen)
+
+
+# ── texts ──
+
+
+class Windows(Protocol):
+    """Texts that lie one after the other in memory."""
+
+    count: int
+
+    @property
+    def size(self) -> int:
+        """Bytes of all of it."""
+        ...
+
+    def window(self, start: int, stop: int) -> tuple[bytes, memoryview]:
+        """Where each text of a span ends, and their bytes."""
+        ...
+
+
+def scan_texts(pieces: Sequence[Windows], *, nulls: int, type_name: str, allowance: Allowance) -> ColumnFacts:
+    """Facts of texts without making an object of any; a sample is read up to `_SPAN_BYTES` a span."""
+    is_exact = allowance.takes(sum(piece.size for piece in pieces))
+    digest = 0
+    for piece in pieces if is_exact else pieces[:: -(-len(pieces) // _SPANS)]:
+        for start, stop in _pieces(piece.count) if is_exact else _samples(piece.count, len(pieces)):
+            ends, letters = piece.window(start, stop)
+            digest = zlib.crc32(letters if is_exact else letters[:_SPAN_BYTES], zlib.crc32(ends, digest))
+    return ColumnFacts(
+        type=bounded(one_line(type_name), MOST_TEXT), nulls=nulls, digest=f"{digest:08x}", is_exact=is_exact
+    )
+
+
+# ── Python objects ──
+
+
+def scan_items(items: Sequence[Any], *, rows: int, type_name: str, nulls: int | None = None) -> ColumnFacts:
+    """Facts of values that were taken out as Python objects: all `rows` of them, or a sample.
+
+    Only numbers and times are compared, and only if all that are not missing are such; texts count by their digest.
+    """
+    found = _Found()
+    has_order = True
+    for item in items:
+        value = _plain(item)
+        found.seen += 1
+        if is_missing(value):
+            found.nulls += 1
+            continue
+        found.digest = zlib.crc32(_token(value), found.digest)
+        has_order = has_order and _is_ordered(value)
+    if has_order:
+        _widen_all(found, [value for value in map(_plain, items) if not is_missing(value)])
+    is_exact = found.seen >= rows
+    return ColumnFacts(
+        type=bounded(one_line(type_name), MOST_TEXT),
+        nulls=nulls if nulls is not None else _scaled(found, rows),
+        smallest="" if found.smallest is None else bounded(_number(found.smallest), MOST_TEXT),
+        largest="" if found.largest is None else bounded(_number(found.largest), MOST_TEXT),
+        digest=f"{found.digest:08x}",
+        is_exact=is_exact,
+    )
+
+
+def spread(count: int) -> list[tuple[int, int]]:
+    """Spans of a sequence of objects that are worth reading: all when they are few."""
+    return [(0, count)] if count <= EXACT_ITEMS else list(_samples(count, 1))
+
+
+def token(value: Any, room: int = _ITEM_TEXT) -> str:
+    """A builtin as short text, anything else by its type; runs no code of the notebook."""
+    return brief(value, room, _type_only)
+
+
+def digest_of(text: str) -> str:
+    """Of a text that may be long."""
+    return f"{zlib.crc32(text.encode('utf-8', 'surrogatepass')):08x}"
+
+
+def _type_only(value: Any, room: int, depth: int) -> str:
+    return f"<{identity.qualified_name(type(value))}>"
+
+
+def _token(value: Any) -> bytes:
+    return token(value).encode("utf-8", "surrogatepass") + b"\0"
+
+
+def _plain(value: Any) -> Any:
+    kind: Any = type(value)
+    return value.item() if kind.__module__ == "numpy" and identity.is_kind(kind, "numpy", "generic") else value
+
+
+def _is_ordered(value: Any) -> bool:
+    kind = type(value)
+    if kind is Decimal:
+        return not value.is_nan()
+    return kind in _ORDERED or kind.__name__ in {"Timestamp", "Timedelta"}
+
+
+def _widen_all(found: _Found, values: list[Any]) -> None:
+    numbers = [value for value in values if not (type(value) is float and isnan(value))]
+    if not numbers:
+        return
+    try:
+        found.widen(min(numbers), max(numbers))
+    except TypeError:
+        # Numbers among dates, or times with and without a zone.
+        return

@@ -1,0 +1,182 @@
+"""Columns of table libraries as numpy arrays, where that copies nothing and starts no thread of theirs."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Final
+
+from cellwright_guest.element_scan import Stretch, token
+from cellwright_guest.previews import identity
+
+_READABLE: Final = frozenset("biufcmMSU")
+_CATEGORIES: Final = 1_000
+_TEXT_OFFSETS: Final = {"string": "i4", "large_string": "i8", "binary": "i4", "large_binary": "i8"}
+
+
+def stretches_of(value: Any, kind: type, index: int) -> list[Stretch] | None:
+    """The column's memory; None when only its library can read it."""
+    if "numpy" not in sys.modules:
+        return None
+    packages = identity.packages_of(kind)
+    if "pandas" in packages:
+        return _pandas(value.iloc[:, index] if identity.is_kind(kind, "pandas", "DataFrame") else value)
+    if "polars" in packages:
+        return _polars(value.to_series(index) if identity.is_kind(kind, "polars", "DataFrame") else value)
+    if "pyarrow" in packages:
+        is_table = identity.is_kind(kind, "pyarrow", "Table") or identity.is_kind(kind, "pyarrow", "RecordBatch")
+        return _arrow(value.column(index) if is_table else value)
+    return None
+
+
+def array_stretch(values: Any) -> Stretch | None:
+    """A numpy array of any shape; None when its elements are objects or records."""
+    import numpy as np
+
+    array = np.ndarray.view(values, np.ndarray)
+    if array.dtype.kind not in _READABLE:
+        return None
+    is_flat = array.flags.c_contiguous or array.ndim == 1
+    return Stretch(values=array.reshape(-1) if is_flat else array.flat, count=int(array.size), dtype=array.dtype)
+
+
+def _pandas(series: Any) -> list[Stretch] | None:
+    dtype = series.dtype
+    if identity.is_kind(type(dtype), "numpy", "dtype"):
+        if identity.is_kind(type(series), "pandas", "RangeIndex"):
+            return None
+        return _listed(array_stretch(series.to_numpy(copy=False)))
+    held = series.array
+    stored = getattr(held, "_pa_array", None)
+    if stored is not None:
+        return _arrow(stored)
+    moments = getattr(held, "_ndarray", None) if type(dtype).__name__ == "DatetimeTZDtype" else None
+    if moments is not None:
+        return _listed(array_stretch(moments))
+    if type(dtype).__name__ == "CategoricalDtype":
+        return [_categories(held.codes, held.categories)]
+    if any(base.__name__ == "BaseMaskedDtype" for base in identity.ancestry(type(dtype))):
+        values, mask = getattr(held, "_data", None), getattr(held, "_mask", None)
+        return None if values is None or mask is None else _masked(values, mask)
+    return None
+
+
+def _listed(stretch: Stretch | None) -> list[Stretch] | None:
+    return None if stretch is None else [stretch]
+
+
+def _masked(values: Any, mask: Any) -> list[Stretch]:
+    return [Stretch(values=values, count=len(values), dtype=values.dtype, missing=lambda start, stop: mask[start:stop])]
+
+
+def _polars(series: Any) -> list[Stretch] | None:
+    if not series.dtype.is_numeric() or series.null_count() or series.n_chunks() != 1:
+        return None
+    if str(series.dtype).startswith(("Decimal", "Int128", "UInt128")):
+        return None
+    return _listed(array_stretch(series.to_numpy(allow_copy=False)))
+
+
+def _categories(codes: Any, names: Any) -> Stretch:
+    meaning = "\0".join(token(name) for name in names[:_CATEGORIES].tolist()).encode("utf-8", "surrogatepass")
+
+    def missing(start: int, stop: int) -> Any:
+        return codes[start:stop] < 0
+
+    return Stretch(values=codes, count=len(codes), dtype=codes.dtype, missing=missing, has_order=False, meaning=meaning)
+
+
+def _arrow(values: Any) -> list[Stretch] | None:
+    chunks = values.chunks if hasattr(values, "chunks") else [values]
+    found: list[Stretch] = []
+    for chunk in chunks:
+        stretch = _arrow_numbers(chunk)
+        if stretch is None:
+            return None
+        found.append(stretch)
+    return found
+
+
+def _arrow_numbers(chunk: Any) -> Stretch | None:
+    import numpy as np
+
+    dtype = _arrow_dtype(chunk.type)
+    if dtype is None:
+        return None
+    memory = chunk.buffers()[1]
+    if memory is None:
+        return None
+    stored = dtype if dtype.kind != "M" else np.dtype(f"i{chunk.type.bit_width // 8}")
+    values = np.frombuffer(memory, stored)[chunk.offset : chunk.offset + len(chunk)]
+    bits = chunk.buffers()[0] if chunk.null_count else None
+    return Stretch(
+        values=values, count=len(chunk), dtype=dtype, missing=None if bits is None else _from_bits(bits, chunk.offset)
+    )
+
+
+def _arrow_dtype(kind: Any) -> Any:
+    """How numpy reads it where it lies; None for truths, which are bits, and for what is no number."""
+    import numpy as np
+
+    name = str(kind)
+    if name.startswith("timestamp"):
+        return np.dtype(f"M8[{kind.unit}]")
+    if name.startswith("date"):
+        return np.dtype("M8[D]" if name.startswith("date32") else "M8[ms]")
+    short = {"double": "f8", "float": "f4", "halffloat": "f2"}.get(name, name)
+    is_number = short in {"f8", "f4", "f2"} or name.startswith(("int", "uint"))
+    return np.dtype(short) if is_number and "[" not in name and "<" not in name else None
+
+
+def _from_bits(bits: Any, offset: int) -> Any:
+    import numpy as np
+
+    valid = np.frombuffer(bits, "u1")
+
+    def missing(start: int, stop: int) -> Any:
+        first, last = offset + start, offset + stop
+        held = np.unpackbits(valid[first // 8 : -(-last // 8)], bitorder="little")
+        return held[first % 8 : first % 8 + stop - start] == 0
+
+    return missing
+
+
+class TextBytes:
+    """Texts of an arrow column as the bytes they lie in, so that no Python object is made of any."""
+
+    def __init__(self, chunk: Any, letters: str) -> None:
+        import numpy as np
+
+        _, offsets, memory = chunk.buffers()
+        first, last = chunk.offset, chunk.offset + len(chunk) + 1
+        self.offsets: Any = np.frombuffer(offsets, letters)[first:last] if len(chunk) else np.zeros(1, letters)
+        self.memory = memoryview(memory) if memory is not None else memoryview(b"")
+        self.count = len(chunk)
+
+    def window(self, start: int, stop: int) -> tuple[bytes, memoryview]:
+        """Where each text of the span ends, and their bytes."""
+        ends = self.offsets[start : stop + 1] - self.offsets[start]
+        return ends.tobytes(), self.memory[int(self.offsets[start]) : int(self.offsets[stop])]
+
+    @property
+    def size(self) -> int:
+        """Bytes of all of it."""
+        return int(self.offsets[-1] - self.offsets[0]) + self.offsets.nbytes
+
+
+def text_bytes_of(value: Any, kind: type, index: int) -> tuple[list[TextBytes], int] | None:
+    """An arrow column of texts (pandas' own texts are such), and how many are null; None for any other column."""
+    packages = identity.packages_of(kind)
+    if "numpy" not in sys.modules:
+        return None
+    if "pandas" in packages:
+        series = value.iloc[:, index] if identity.is_kind(kind, "pandas", "DataFrame") else value
+        column = getattr(series.array, "_pa_array", None)
+    elif "pyarrow" in packages:
+        column = value.column(index) if hasattr(value, "column") else value
+    else:
+        return None
+    letters = None if column is None else _TEXT_OFFSETS.get(str(column.type))
+    if column is None or letters is None:
+        return None
+    chunks = column.chunks if hasattr(column, "chunks") else [column]
+    return [TextBytes(chunk, letters) for chunk in chunks], column.null_count

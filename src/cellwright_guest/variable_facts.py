@@ -1,0 +1,203 @@
+"""Facts of named variables: what the host needs to say how two states of a notebook differ.
+
+Bounded in time, memory and text like a preview, and with the same manners: nothing is copied, collected or executed,
+no library is imported, no thread is started. What fits into `EXACT_BYTES` is read whole, the rest by sample, and
+each column says which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import islice
+from typing import Any, Final
+
+import msgspec
+
+from cellwright_guest.element_scan import Allowance, digest_of, scan, scan_items, scan_texts, spread, token
+from cellwright_guest.facts_wire import MOST_COLUMNS, MOST_TEXT, MOST_VARIABLES, ColumnFacts, VariableFacts
+from cellwright_guest.previews import arrays, identity, tables
+from cellwright_guest.previews.columns import spans_of
+from cellwright_guest.previews.preview import classify
+from cellwright_guest.previews.tables import Table
+from cellwright_guest.previews.text_budget import bounded, one_line
+from cellwright_guest.previews.time_limit import NEVER, TimeLimit, TimeUp
+from cellwright_guest.table_stretches import array_stretch, stretches_of, text_bytes_of
+
+EACH_SECONDS: Final = 0.5
+ALL_SECONDS: Final = 2.0
+_SEQUENCES: Final = frozenset({list, tuple})
+_SETS: Final = frozenset({set, frozenset})
+_SCALARS: Final = frozenset({int, float, complex, bool, type(None), str, bytes, bytearray})
+_LONG_TEXT: Final = 1 << 20
+_ROOM: Final = 240
+_SMALL_BYTES: Final = 1 << 20
+
+
+def facts_of(items: Iterable[tuple[str, object]]) -> list[VariableFacts]:
+    """Facts of each, at most `MOST_VARIABLES`; never raises, and takes a small part of a second for gigabytes."""
+    allowance = Allowance()
+    with TimeLimit(seconds=ALL_SECONDS, each_seconds=EACH_SECONDS) as limit:
+        return [_limited(name, value, allowance, limit) for name, value in islice(items, MOST_VARIABLES)]
+
+
+def _limited(name: str, value: object, allowance: Allowance, limit: TimeLimit) -> VariableFacts:
+    name = bounded(name, MOST_TEXT)
+    type_name = "object"
+    try:
+        type_name = bounded(identity.qualified_name(type(value)), MOST_TEXT)
+        if limit.start():
+            found = _facts(name, type_name, value, allowance)
+        else:
+            found = VariableFacts(name=name, kind="object", type=type_name, problem="there was no time left to look")
+        limit.deadline = NEVER
+    except TimeUp:
+        limit.deadline = NEVER
+        return VariableFacts(name=name, kind="object", type=type_name, problem="looking at it took too long")
+    except BaseException as error:  # noqa: BLE001  # a library or the value itself may raise anything
+        limit.deadline = NEVER
+        raised = identity.qualified_name(type(error))
+        return VariableFacts(name=name, kind="object", type=type_name, problem=f"looking at it raised {raised}")
+    return found
+
+
+def _facts(name: str, type_name: str, value: Any, allowance: Allowance) -> VariableFacts:
+    kind: type = type(value)
+    if kind in _SCALARS:
+        return _scalar(name, type_name, value)
+    if kind is dict:
+        return _dict(name, value)
+    if kind in _SEQUENCES or kind in _SETS:
+        return _items(name, type_name, value)
+    packages = identity.packages_of(kind)
+    if table := tables.table_of(value, kind, packages):
+        return _table(name, type_name, value, table, allowance)
+    if "numpy" in packages and identity.is_kind(kind, "numpy", "ndarray"):
+        return _array(name, type_name, value, allowance)
+    found, text = classify(value, kind, _ROOM)
+    shape = [int(size) for size in tuple(value.shape)[:8]] if arrays.is_array(kind, packages) else []
+    return VariableFacts(
+        name=name, kind=found, type=type_name, shape=shape or None, text=bounded(one_line(text), MOST_TEXT)
+    )
+
+
+# ── single values, lists, dicts ──
+
+
+def _scalar(name: str, type_name: str, value: Any) -> VariableFacts:
+    text = bounded(token(value, MOST_TEXT), MOST_TEXT)
+    if value is None or type(value) not in {str, bytes, bytearray}:
+        kind = "none" if value is None else "bool" if type(value) is bool else "number"
+        return VariableFacts(name=name, kind=kind, type=type_name, text=text)
+    digest = digest_of(value) if type(value) is str and len(value) <= _LONG_TEXT else ""
+    values = ColumnFacts(digest=digest)
+    return VariableFacts(name=name, kind="text", type=type_name, shape=[len(value)], values=values, text=text)
+
+
+def _items(name: str, type_name: str, value: Any) -> VariableFacts:
+    count = len(value)
+    if type(value) in _SETS:
+        # A set has no order that two processes share: only what it holds may count.
+        taken = sorted(islice(value, spread(count)[0][1]), key=token)
+    else:
+        taken = [item for start, stop in spread(count) for item in value[start:stop]]
+    held = {type(item) for item in taken}
+    names = sorted(identity.qualified_name(each) for each in held)
+    values = scan_items(taken, rows=count, type_name=" | ".join(names[:4]))
+    kind = "set" if type(value) in _SETS else type_name
+    return VariableFacts(name=name, kind=kind, type=type_name, shape=[count], values=values)
+
+
+def _dict(name: str, value: dict[Any, Any]) -> VariableFacts:
+    shown = [_entry(key, held) for key, held in islice(value.items(), MOST_COLUMNS)]
+    return VariableFacts(
+        name=name,
+        kind="dict",
+        type="dict",
+        shape=[len(value)],
+        columns=shown,
+        columns_left=len(value) - len(shown),
+    )
+
+
+def _entry(key: Any, held: Any) -> ColumnFacts:
+    label = key if type(key) is str else token(key)
+    text = token(held, MOST_TEXT)
+    return ColumnFacts(
+        name=bounded(one_line(label[:MOST_TEXT]), MOST_TEXT),
+        type=bounded(identity.qualified_name(type(held)), MOST_TEXT),
+        text=bounded(one_line(text), MOST_TEXT),
+        digest=digest_of(held if type(held) is str and len(held) <= _LONG_TEXT else text),
+        is_exact=len(text) < MOST_TEXT,
+    )
+
+
+# ── arrays and tables ──
+
+
+def _array(name: str, type_name: str, value: Any, allowance: Allowance) -> VariableFacts:
+    shape = [int(size) for size in value.shape]
+    stretch = array_stretch(value)
+    if stretch is not None:
+        values = scan([stretch], type_name=str(value.dtype), allowance=allowance)
+    else:
+        flat = value.flat
+        taken = [item for start, stop in spread(int(value.size)) for item in flat[start:stop].tolist()]
+        values = scan_items(taken, rows=int(value.size), type_name=str(value.dtype))
+    return VariableFacts(name=name, kind="array", type=type_name, shape=shape[:8], values=values)
+
+
+def _table(name: str, type_name: str, value: Any, found: tuple[str, Table], allowance: Allowance) -> VariableFacts:
+    kind, table = found
+    rows = -1 if table.rows is None else table.rows
+    width = min(table.width, MOST_COLUMNS)
+    columns = [_column(value, table, index, allowance) for index in range(width)]
+    if table.is_series:
+        return VariableFacts(name=name, kind=kind, type=type_name, shape=[rows], values=columns[0])
+    return VariableFacts(
+        name=name,
+        kind=kind,
+        type=type_name,
+        shape=[rows, table.width],
+        columns=columns,
+        columns_left=table.width - width,
+    )
+
+
+def _column(value: Any, table: Table, index: int, allowance: Allowance) -> ColumnFacts:
+    kind: type = type(value)
+    name, source = table.source(index)
+    name = bounded(name, MOST_TEXT)
+    if isinstance(source, str):
+        return ColumnFacts(name=name, type=bounded(source, MOST_TEXT))
+    if (stretches := stretches_of(value, kind, index)) is not None:
+        facts = scan(stretches, type_name=source.dtype, allowance=allowance)
+    elif (texts := text_bytes_of(value, kind, index)) is not None:
+        facts = scan_texts(texts[0], nulls=texts[1], type_name=source.dtype, allowance=allowance)
+    else:
+        facts = _by_library(value, kind, index, table, source.dtype)
+    return msgspec.structs.replace(facts, name=name)
+
+
+def _by_library(value: Any, kind: type, index: int, table: Table, type_name: str) -> ColumnFacts:
+    """What only the library itself can read: objects, decimals, nested values, polars' texts."""
+    rows = table.rows or 0
+    _, source = table.source(index)
+    if isinstance(source, str):
+        return ColumnFacts(type=bounded(type_name, MOST_TEXT))
+    spans = spread(rows) if type(source).__name__ == "NumpyColumn" else spans_of(rows)
+    nulls = source.nulls(0, rows)
+    taken: list[Any] = []
+    for start, stop in spans:
+        taken += source.sample(start, stop) or _small_span(value, kind, index, start, stop)
+    if not taken:
+        return ColumnFacts(type=bounded(one_line(type_name), MOST_TEXT), nulls=nulls)
+    return scan_items(taken, rows=rows, type_name=type_name, nulls=nulls)
+
+
+def _small_span(value: Any, kind: type, index: int, start: int, stop: int) -> list[Any]:
+    """Values of polars that are no numbers, if the span holds few bytes."""
+    if "polars" not in identity.packages_of(kind):
+        return []
+    series = value.to_series(index) if identity.is_kind(kind, "polars", "DataFrame") else value
+    span = series.slice(start, stop - start)
+    return span.to_list() if span.estimated_size() <= _SMALL_BYTES else []
