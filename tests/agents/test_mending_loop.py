@@ -9,6 +9,7 @@ import pytest
 
 from cellwright.policy import Action, UseNetwork
 from cellwright.testing import CallTool
+from cellwright.tools.branch_trials import BranchTried, read_branch
 from tests.agents.test_notebook_work import apply, create
 from tests.agents.workshop import DONE, Workshop, a_role, an_assignment, open_workshop
 from tests.conftest import Opener
@@ -169,3 +170,46 @@ async def test_a_role_without_apply_mends_nothing(house: House, where: Path, ope
 
 def _messages(shop: Workshop) -> list[dict[str, Any]]:
     return shop.sent(2)
+
+
+# ── in a branch first ──
+
+
+async def branches(shop: Workshop) -> list[BranchTried]:
+    events = [recorded.event async for recorded in shop.journal.log.read_all("run:r")]
+    return [tried for event in events if (tried := read_branch(event)) is not None]
+
+
+async def test_a_models_mend_reaches_the_notebook_only_when_it_runs_in_a_branch(
+    house: House, where: Path, opened: Opener
+) -> None:
+    def mend(code: str) -> CallTool:
+        return apply({"op": "edit", "cell": "total", "base_version": 1, "code": code})
+
+    house.provider.script(
+        CallTool("run", {"cells": "all"}),
+        apply(create("total = sum(numbers) + 'a'", name="total")),
+        mend("numbers.clear()\ntotal = numbers[0]"),
+        # The version of the mend before it never was: this one counts from the same.
+        mend("total = sum(numbers)"),
+        DONE,
+    )
+    async with opened("numbers = [1, 2, 3]") as notebook, open_workshop(house, where, notebook=notebook) as shop:
+        assert (await shop.work()).outcome == "finished"
+        assert "Tried in a branch (fork), where it failed" in shop.sent_text(4)
+        assert "IndexError" in shop.sent_text(4)
+        text = notebook.path.read_text()
+        assert "numbers.clear" not in text
+        assert "total = sum(numbers)" in text
+        values = await notebook.values(["numbers", "total"])
+        assert {name: value.json for name, value in values.items()} == {"numbers": [1, 2, 3], "total": 6}
+        told = [(each.purpose, each.agent, each.status, each.is_kept) for each in await branches(shop)]
+        assert told == [("mend total", "r", "failed", False), ("mend total", "r", "passed", True)]
+
+
+async def test_a_certain_mend_is_tried_in_a_branch_too(house: House, where: Path, opened: Opener) -> None:
+    house.provider.script(apply(create("import math\nroot = math.sqrt(16)\nroot", name="root")), DONE)
+    async with opened("import math") as notebook, open_workshop(house, where, notebook=notebook) as shop:
+        assert (await shop.work()).outcome == "finished"
+        [tried] = await branches(shop)
+        assert (tried.branch, tried.status, tried.is_kept) == ("r/s1m1", "passed", True)

@@ -80,7 +80,7 @@ async def test_the_next_run_begins_when_the_notebook_is_free_and_was_told_why_it
         async with turns.take("two", goal("/n.py", "bob")):
             order.append("two begins")
 
-    with anyio.fail_after(30):
+    with anyio.fail_after(120):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(first)
             await anyio.wait_all_tasks_blocked()
@@ -100,7 +100,7 @@ async def test_one_that_gives_up_waiting_is_forgotten() -> None:
         return ()
 
     turns = Turns(TurnLimits(at_once=1), note=note, idle=nobody)
-    with anyio.fail_after(30):
+    with anyio.fail_after(120):
         async with turns.take("one", goal("/a.py")):
             with anyio.CancelScope() as scope:
                 async with anyio.create_task_group() as tasks:

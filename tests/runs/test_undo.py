@@ -87,7 +87,7 @@ async def test_everything_a_run_did_is_taken_back_byte_for_byte(opened: Opener, 
     path, before = await three_turns(opened, memory)
     outcome = done(await undo_run(path, memory))
     assert path.read_bytes() == before
-    assert (outcome.turns, outcome.kept) == ((3, 2, 1), ())
+    assert (outcome.turns, outcome.kept, outcome.by) == ((3, 2, 1), (), "file")
     assert sorted(outcome.cells) == snapshot(["removed total", "removed ys", "restored MJUe (z = x)"])
 
 

@@ -55,12 +55,12 @@ class Office:
 
     async def outcomes(self, run: str) -> list[str]:
         """What became of a run's actions, once it has ended."""
-        with anyio.fail_after(20):
+        with anyio.fail_after(120):
             return await self.journal.result(run)
 
     async def asked(self) -> OnDesk:
         """The question somebody should answer."""
-        with anyio.fail_after(20):
+        with anyio.fail_after(120):
             while not (pending := await self.desk.pending()):
                 await self.journal.log.growth.next().wait()
         return pending[0]

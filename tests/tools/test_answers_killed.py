@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 
 async def killed_door(where: Path, point: CrashPoint) -> int:
     command = [sys.executable, "-W", "error", "-m", "tests.tools.door", str(where), point]
-    done = await anyio.to_thread.run_sync(lambda: subprocess.run(command, cwd=ROOT, timeout=60, check=False))
+    done = await anyio.to_thread.run_sync(lambda: subprocess.run(command, cwd=ROOT, timeout=300, check=False))
     return done.returncode
 
 

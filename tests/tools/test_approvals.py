@@ -175,7 +175,7 @@ async def test_only_questions_for_people_about_actions_are_on_the_desk(where: Pa
 
     async with open_office(where, workflows=[Workflow(name="other", body=other)]) as office:
         await office.journal.run("other", run="o")
-        with anyio.fail_after(20):
+        with anyio.fail_after(120):
             while not (open_ones := await office.journal.records.questions.pending()):
                 await office.journal.log.growth.next().wait()
         assert await office.desk.pending() == []
@@ -232,7 +232,7 @@ async def test_a_question_that_cannot_be_read_does_not_hide_the_others(where: Pa
         await office.journal.run("broken", run="b")
         await office.act("r", RATES)
         assert (await office.asked()).question.run == "r"
-        with anyio.fail_after(20):
+        with anyio.fail_after(120):
             while len(await office.journal.records.questions.pending()) < 2:
                 await office.journal.log.growth.next().wait()
         assert [waiting.question.run for waiting in await office.desk.pending()] == ["r"]

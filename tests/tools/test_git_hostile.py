@@ -104,7 +104,7 @@ def spring(top: Path, trap: Trap) -> None:
         subprocess.run(
             [GIT, "-c", "safe.directory=*", *trap.springs],
             cwd=top, env=environment, input=b"protocol=https\nhost=example.org\n\n", stdout=screen, stderr=screen,
-            timeout=20, check=False,
+            timeout=300, check=False,
         )  # fmt: skip
     finally:
         os.close(terminal)

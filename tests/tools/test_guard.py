@@ -154,7 +154,7 @@ async def test_a_permission_counts_only_for_the_action_that_was_judged(where: Pa
     async with open_office(where, workflows=workflows) as office:
         guards.append(office.guard)
         await office.journal.run("fickle", run="f")
-        with anyio.fail_after(20):
+        with anyio.fail_after(120):
             while not await office.journal.records.questions.pending():
                 await office.journal.log.growth.next().wait()
     wanted = ReadFile(path="b.csv")
@@ -292,6 +292,6 @@ async def test_a_budget_is_not_raised_by_what_did_not_come_over_the_desk(where: 
         assert again.id != asked.id
         with pytest.raises(UserError, match="No question"):
             await office.desk.show("b#99")
-        with anyio.fail_after(20):
+        with anyio.fail_after(120):
             await office.desk.answer(again.id, No(), ADA, again.fingerprint)
         assert (await office.outcomes("b"))[:8] == "Not more"

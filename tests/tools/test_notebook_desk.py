@@ -19,7 +19,8 @@ from cellwright.kernel import OpenNotebook
 from cellwright.kernel.observation import ConsoleText
 from cellwright.notebook import CreateCell, DeleteCell, EditCell, MoveCell, RenameCell, read
 from cellwright.notebook.edits import AtStart
-from cellwright.tools.notebook_desk import Applied, DeskPoint, NotebookDesk, NothingToUndo
+from cellwright.tools.desk_outcomes import Applied, NothingToUndo
+from cellwright.tools.notebook_desk import DeskPoint, NotebookDesk
 from tests.conftest import notebook_source
 
 Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]
@@ -134,7 +135,7 @@ async def test_what_a_person_does_while_something_is_tried_is_kept_and_told(open
         desk = await NotebookDesk.open(notebook, memory)
         async with notebook.observe() as events, anyio.create_task_group() as tasks:
             tasks.start_soon(desk.try_out, "print('begun')\nimport time as _time\n_time.sleep(0.3)")
-            with anyio.fail_after(60):
+            with anyio.fail_after(120):
                 async for event in events:
                     if isinstance(event, ConsoleText):
                         break
@@ -151,7 +152,7 @@ async def test_trying_that_is_cancelled_leaves_no_cell_behind(opened: Opener, me
         document = notebook.document
         async with notebook.observe() as events, anyio.create_task_group() as tasks:
             tasks.start_soon(desk.try_out, "print('begun')\nimport time as _time\n_time.sleep(600)")
-            with anyio.fail_after(60):
+            with anyio.fail_after(120):
                 async for event in events:
                     if isinstance(event, ConsoleText):
                         break
@@ -164,6 +165,7 @@ async def test_undo_restores_the_file_byte_for_byte(opened: Opener, memory: Path
     odd = "# Grüße \t \nx = 1   # two  spaces\n\n\ny = '''\n  a\n'''"
     async with opened(odd, "z = x", "w = z", "del_me = 1") as notebook:
         desk = await NotebookDesk.open(notebook, memory)
+        await desk.run("all")
         before = notebook.path.read_bytes()
         first, second, third, fourth = notebook.document.cells
         await desk.apply(

@@ -199,7 +199,7 @@ async def test_a_person_is_asked_and_answers(opened: Opener, where: Path) -> Non
     async with at_work(opened, where, "x = 1") as (_, shop, __):
         await shop.begin("r", ("ask_person", {"question": "Which year?", "options": ["2023", "2024"]}))
         questions = shop.journal.records.questions
-        with anyio.fail_after(20):
+        with anyio.fail_after(120):
             while not (pending := await questions.pending()):
                 await shop.journal.log.growth.next().wait()
         assert (pending[0].question.topic, pending[0].question.choices) == ("agent-question", ("2023", "2024"))

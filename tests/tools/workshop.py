@@ -38,7 +38,7 @@ class Workshop:
         await self.journal.run("calls", turn, run=run)
 
     async def results(self, run: str) -> list[ToolResult]:
-        with anyio.fail_after(60):
+        with anyio.fail_after(120):
             return [parse_result(kept) for kept in await self.journal.result(run)]
 
     async def call(self, name: str, arguments: Any = None, *, run: str = "r") -> ToolResult:
@@ -48,7 +48,7 @@ class Workshop:
         return result
 
     async def asked(self) -> OnDesk:
-        with anyio.fail_after(20):
+        with anyio.fail_after(120):
             while not (pending := await self.desk.pending()):
                 await self.journal.log.growth.next().wait()
         return pending[0]

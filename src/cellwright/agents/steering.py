@@ -47,15 +47,12 @@ async def say(log: EventLog, to: str, text: str, person: Person) -> None:
     """Tell the agents of a run, or the one of this workflow, something before their next step."""
     if not text.strip() or len(text) > _LONGEST:
         raise UserError(f"A message has 1 to {_LONGEST:,} characters.", hint="Put longer texts in a file.")
-    said = Fact(topic=_SAID, subject=person.name, text=text)
-    await log.append(_stream(to), said)
-    # Once for the agents, and once for whoever watches the run.
-    await log.append(stream_of(to), said)
+    await _order(log, to, Fact(topic=_SAID, subject=person.name, text=text))
 
 
 async def stop(log: EventLog, to: str, person: Person, reason: str = "") -> None:
     """Let the agents of a run, or the one of this workflow, stop before their next step, with what they have."""
-    await log.append(_stream(to), Fact(topic=_STOPPED, subject=person.name, text=reason))
+    await _order(log, to, Fact(topic=_STOPPED, subject=person.name, text=reason))
 
 
 async def hand_over(log: EventLog, to: str, person: Person, reason: str, *, order: int) -> None:
@@ -66,12 +63,12 @@ async def hand_over(log: EventLog, to: str, person: Person, reason: str, *, orde
 
 async def pause(log: EventLog, to: str, person: Person) -> None:
     """Let the agents of a run pause before their next step."""
-    await log.append(_stream(to), Fact(topic=_PAUSE, subject=person.name))
+    await _order(log, to, Fact(topic=_PAUSE, subject=person.name))
 
 
 async def unpause(log: EventLog, to: str, person: Person) -> None:
     """Let those that are about to pause or stop go on; one that waits already needs an answer to its question, too."""
-    await log.append(_stream(to), Fact(topic=_GO_ON, subject=person.name))
+    await _order(log, to, Fact(topic=_GO_ON, subject=person.name))
 
 
 def pause_question(by: str) -> Question:
@@ -122,6 +119,12 @@ async def stops(log: EventLog, run: str) -> AsyncGenerator[None]:
     async for recorded in log.follow(_stream(run), after):
         if isinstance(recorded.event, Fact) and recorded.event.topic == _STOPPED:
             yield
+
+
+async def _order(log: EventLog, to: str, fact: Fact) -> None:
+    """Once for the agents, and once for whoever watches the run."""
+    await log.append(_stream(to), fact)
+    await log.append(stream_of(to), fact)
 
 
 def _stream(workflow: str) -> str:

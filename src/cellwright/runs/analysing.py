@@ -189,6 +189,9 @@ class Analyst:
             key, result = await self._call(caller, "apply", arguments, section)
             if not isinstance(result, Done):
                 return tuple(keys), one_line(result_text(result), 400)
+            if isinstance(result.value, dict) and result.value.get("kept") is False:
+                # Tried in a branch, where it failed.
+                return tuple(keys), one_line(result.text, 400)
             keys.append(key)
         return tuple(keys), ""
 

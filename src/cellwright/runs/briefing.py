@@ -10,7 +10,17 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from cellwright.agents import AgentReport, Note
 from cellwright.errors import UserError
-from cellwright.runs.plan import MOST_TASKS, Check, Plan, Task, checked, parse_plan, plan_json
+from cellwright.runs.plan import (
+    MOST_ALTERNATIVES,
+    MOST_TASKS,
+    Alternative,
+    Check,
+    Plan,
+    Task,
+    checked,
+    parse_plan,
+    plan_json,
+)
 from cellwright.tools.tool import Done, Tool, ToolError, ToolResult, tool
 
 ROLE: Final = "planner"
@@ -32,6 +42,15 @@ class _Check(BaseModel):
     says: Annotated[str, Field(description="What holds, in one sentence.")]
 
 
+class _Alternative(BaseModel):
+    """One of several ways, or one of several things that may be so."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: Annotated[str, Field(description="A few words that tell it from the others.", max_length=60)]
+    todo: str = ""
+
+
 class _Task(BaseModel):
     """One piece of work with one result."""
 
@@ -42,6 +61,10 @@ class _Task(BaseModel):
     todo: Annotated[str, Field(description="What to do, with the names of files and columns you saw.")] = ""
     after: Annotated[list[str], Field(description="Ids of tasks it needs.")] = []
     checks: list[_Check] = []
+    alternatives: Annotated[
+        list[_Alternative],
+        Field(max_length=MOST_ALTERNATIVES, description="2 to 5 ways or hypotheses to be tried and compared; or none."),
+    ] = []
 
 
 def plan_finish() -> Tool:
@@ -76,7 +99,15 @@ def plan_finish() -> Tool:
 
 def _task(drafted: _Task) -> Task:
     checks = tuple(Check(test=check.test, says=check.says) for check in drafted.checks)
-    return Task(id=drafted.id, title=drafted.title, todo=drafted.todo, after=tuple(drafted.after), checks=checks)
+    ways = tuple(Alternative(name=each.name, todo=each.todo) for each in drafted.alternatives)
+    return Task(
+        id=drafted.id,
+        title=drafted.title,
+        todo=drafted.todo,
+        after=tuple(drafted.after),
+        checks=checks,
+        alternatives=ways,
+    )
 
 
 def plan_of(report: AgentReport, goal: str) -> Plan:
@@ -123,4 +154,11 @@ def work_text(goal: str, task: Task) -> str:
         lines += ["", "For each of these, write a test in the notebook: a cell with only a function of this name that "]
         lines[-1] += "takes the variables it checks as they are, and asserts."
         lines += [f"- `{check.test}`: {check.says}" for check in task.checks]
+    if task.alternatives:
+        lines += [
+            "",
+            "Compare these in one call of `try_alternatives`, each a candidate of exactly this name, with the ",
+        ]
+        lines[-1] += "same checks for all; say in the answer what the table shows:"
+        lines += [f"- {each.name}{f': {each.todo}' if each.todo else ''}" for each in task.alternatives]
     return "\n".join(lines)

@@ -35,6 +35,31 @@ class DeliveredCheck:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ComparedWay:
+    """One of several ways that were tried side by side, and how it did."""
+
+    name: str
+    status: str
+    """passed, failed, refused or lost; `not tried` for one that a plan named and nobody tried."""
+    checks: str = ""
+    """How many of its checks held: `2/3`."""
+    shows: str = ""
+    """Variables it came to, in a few words."""
+    way: str = ""
+    ms: float = 0.0
+    is_kept: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """Alternatives of one task, best first."""
+
+    task: str
+    """Its title."""
+    ways: tuple[ComparedWay, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
     """What a run hands over."""
 
@@ -50,6 +75,8 @@ class Delivery:
     caveats: tuple[str, ...] = ()
     tasks: tuple[DeliveredTask, ...] = ()
     checks: tuple[DeliveredCheck, ...] = ()
+    comparisons: tuple[Comparison, ...] = ()
+    """Alternatives that were tried in branches."""
     problems: tuple[str, ...] = ()
     """What the check found and nobody mended."""
     notebook: str = ""
@@ -64,6 +91,12 @@ class Delivery:
 
 
 _DELIVERY: Final = TypeAdapter(Delivery)
+_COMPARISON: Final = TypeAdapter(Comparison)
+
+
+def comparison_json(comparison: Comparison) -> Any:
+    """As plain values."""
+    return _COMPARISON.dump_python(comparison, mode="json")
 
 
 def delivery_json(delivery: Delivery) -> Any:

@@ -25,6 +25,7 @@ from cellwright.journal import (
 )
 from cellwright.policy.shown import shown
 from cellwright.runs.telling import CELL, GOAL, PLAN, STAGE, STAGES, WAITS, RunView, view
+from cellwright.tools.branch_trials import read_branch
 
 MARKS: Final = {"planned": "○", "running": "●", "done": "✓", "failed": "✗", "dropped": "–"}
 _STAGES: Final = {
@@ -100,6 +101,8 @@ def _ended(before: Picture, event: Event) -> str:
 def line_of(before: Picture, event: Event) -> str:
     """The event in one line for somebody who watches; empty if nobody would notice it."""
     match event:
+        case Fact(topic="branch-tried"):
+            return _branch(event)
         case Fact(topic=topic) if topic in {GOAL, STAGE, PLAN, CELL, WAITS}:
             return _told(before, event)
         case TaskChanged(state=state, title=title, note=note) if state != "planned":
@@ -124,6 +127,16 @@ def line_of(before: Picture, event: Event) -> str:
             return f"{outcome}{f': {_short(error)}' if error else ''}"
         case _:
             return ""
+
+
+def _branch(fact: Fact) -> str:
+    """What was tried in a branch, and whether it is in the notebook now."""
+    tried = read_branch(fact)
+    if tried is None:
+        return ""
+    became = "kept" if tried.is_kept else "dropped"
+    checks = f", checks {tried.checks_passed}/{len(tried.checks)}" if tried.checks else ""
+    return f"branch {_short(tried.purpose or tried.branch)}: {tried.status}{checks}, {became}"
 
 
 def _told(before: Picture, fact: Fact) -> str:

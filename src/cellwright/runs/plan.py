@@ -18,6 +18,7 @@ TaskStatus = Literal["planned", "running", "done", "failed", "dropped"]
 _NAME: Final = re.compile(r"[a-z][a-z0-9-]{0,39}", flags=re.ASCII)
 _TEST: Final = re.compile(r"test_[^\WA-Z]{1,100}")
 MOST_TASKS: Final = 20
+MOST_ALTERNATIVES: Final = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +28,15 @@ class Check:
     test: str
     """`test_…`, the name of a test function in the notebook."""
     says: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alternative:
+    """One of several ways, or one of several things that may be so; tried in a branch and compared with the others."""
+
+    name: str
+    """A few words that tell it from the others."""
+    todo: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +50,8 @@ class Task:
     after: tuple[str, ...] = ()
     """Tasks it needs."""
     checks: tuple[Check, ...] = ()
+    alternatives: tuple[Alternative, ...] = ()
+    """None, or two to five: each is built in a branch, and one table compares them."""
     role: str = "coder"
     status: TaskStatus = "planned"
     note: str = ""
@@ -173,6 +185,7 @@ def checked(plan: Plan) -> Plan:
         for check in task.checks:
             if _TEST.fullmatch(check.test) is None:
                 raise UserError(f"{check.test!r} is no name for a test.", hint="`test_` and small letters.")
+        _check_alternatives(task)
     if len(set(ids)) < len(ids):
         raise UserError("Two tasks have the same id.")
     tests = [check.test for check in plan.checks()]
@@ -180,6 +193,16 @@ def checked(plan: Plan) -> Plan:
         raise UserError("Two checks have the same test.")
     _in_order(plan.tasks)
     return plan
+
+
+def _check_alternatives(task: Task) -> None:
+    names = [each.name.strip() for each in task.alternatives]
+    if names and not 2 <= len(names) <= MOST_ALTERNATIVES:
+        raise UserError(
+            f"The task {task.id!r} has {len(names)} alternatives.", hint=f"None, or 2 to {MOST_ALTERNATIVES}."
+        )
+    if not all(names) or len(set(names)) < len(names):
+        raise UserError(f"The alternatives of the task {task.id!r} need different names.")
 
 
 def _in_order(tasks: Sequence[Task]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from cellwright.runs.delivery import Delivery, Status
+from cellwright.runs.delivery import ComparedWay, Comparison, Delivery, Status
 
 MARK: Final = "cellwright-report"
 """Stands at the beginning of every report's page."""
@@ -31,6 +31,7 @@ def report_text(delivery: Delivery) -> str:
         _bullets("Assumptions", delivery.assumptions),
         _bullets("Caveats", delivery.caveats),
         _bullets("Problems nobody mended", delivery.problems),
+        *(_bullets(f"Compared for {compared.task!r}", comparison_lines(compared)) for compared in delivery.comparisons),
         _bullets("Checks", [_check_line(check.has_passed, check.says, check.detail) for check in delivery.checks]),
         _bullets(
             "Tasks that are not done",
@@ -43,6 +44,18 @@ def report_text(delivery: Delivery) -> str:
 
 def _check_line(has_passed: bool, says: str, detail: str) -> str:
     return f"{'passed' if has_passed else 'MISSED'}: {says}" + (f" ({detail})" if detail else "")
+
+
+def comparison_lines(comparison: Comparison) -> list[str]:
+    """Each way in one line, best first."""
+    return [_way_line(way) for way in comparison.ways]
+
+
+def _way_line(way: ComparedWay) -> str:
+    checks = f", checks {way.checks}" if way.checks else ""
+    shows = f", {way.shows}" if way.shows else ""
+    took = f", {way.ms:.0f} ms" if way.way else ""
+    return f"{way.name}{' (kept)' if way.is_kept else ''}: {way.status}{checks}{shows}{took}"
 
 
 def _bullets(title: str, texts: Sequence[str]) -> str:

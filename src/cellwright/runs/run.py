@@ -17,14 +17,16 @@ from cellwright.policy import Limit
 from cellwright.runs import briefing, orders
 from cellwright.runs.agreeing import Agreed, NotAgreed, agree
 from cellwright.runs.analysing import Analyst, NotServed
+from cellwright.runs.backtracking import back_before
 from cellwright.runs.checking import Checked, CheckNotebook, with_plan
+from cellwright.runs.comparing import branches_of, compared
 from cellwright.runs.delivering import deliver, tidy_up
-from cellwright.runs.delivery import DeliveredTask, Delivery, Status
+from cellwright.runs.delivery import Comparison, DeliveredTask, Delivery, Status
 from cellwright.runs.goal import Goal
 from cellwright.runs.orders import NewGoal, PlanChanged
 from cellwright.runs.place import Doorway, OpenPlace, Place, with_tool
 from cellwright.runs.plan import Plan, Task, edited
-from cellwright.runs.telling import Stage, delivery_told, plan_told, stage_told, task_told
+from cellwright.runs.telling import Stage, compared_told, delivery_told, plan_told, stage_told, task_told
 from cellwright.runs.turns import Turns
 from cellwright.runs.workers import Worker, found_worker, named_worker
 
@@ -82,6 +84,7 @@ class Run:
         self._round = 0
         self._checked: Checked | None = None
         self._used = _Used()
+        self._comparisons: dict[str, Comparison] = {}
         self._worker: Worker | None = None
         self._analyst = Analyst(flow, place, is_new=is_new, is_continued=bool(goal.continues))
 
@@ -184,7 +187,10 @@ class Run:
         notes = tuple(Note(name="not allowed", text=line, is_data=False) for line in self._agreed.denied)
         text = briefing.work_text(self._goal.words, task)
         assignment = self._assignment(text, task.role, briefing.overview(self._plan, task), notes)
+        agent = self._flow.next_child(AGENT)
         report = await self._work(self._studio(), assignment)
+        if task.alternatives:
+            await self._compare(task, agent)
         match report.outcome:
             case "finished":
                 self._used.answer = report.answer or self._used.answer
@@ -197,8 +203,29 @@ class Run:
                 await self._became(task, "failed", report.why)
                 return Over(status="stopped", why=report.why)
             case "out-of-budget" | "gave-up":
-                await self._became(task, "failed", report.why)
+                became = await self._backtrack(task, agent)
+                await self._became(task, "failed", f"{report.why} {became}".strip())
                 return None
+
+    async def _compare(self, task: Task, agent: str) -> None:
+        """What the agent tried of the task's alternatives, as one table."""
+        read, run = self._flow.read, self._flow.run
+
+        async def work() -> Comparison:
+            return compared(task, await branches_of(read, run, agent))
+
+        comparison = await self._flow.step(f"compare {task.id}", work, returns=Comparison)
+        self._comparisons[task.id] = comparison
+        await self._flow.tell(compared_told(comparison))
+
+    async def _backtrack(self, task: Task, agent: str) -> str:
+        """A failed task leaves no broken notebook behind: what it was before is gone back to. Says so."""
+        desk = self._place.desk
+
+        async def work() -> str:
+            return await back_before(desk, agent)
+
+        return await self._flow.step(f"go back before {task.id}", work)
 
     async def _analyse(self, task: Task) -> None:
         """One task, done by the analyst; whatever came of it, the next one comes."""
@@ -280,6 +307,7 @@ class Run:
             tasks=tuple(DeliveredTask(id=t.id, title=t.title, status=t.status, note=t.note) for t in plan.tasks),
             checks=() if checked is None else checked.checks,
             problems=problems,
+            comparisons=tuple(self._comparisons.values()),
             notebook=self._goal.notebook,
             proof="" if checked is None else checked.proof,
             microdollars=self._used.microdollars,

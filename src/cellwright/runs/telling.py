@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, get_args
 
 from cellwright.journal import CostRecorded, Fact, Recorded, TaskChanged, stream_of
-from cellwright.runs.delivery import Delivery, delivery_json, parse_delivery
+from cellwright.runs.delivery import Comparison, Delivery, comparison_json, delivery_json, parse_delivery
 from cellwright.runs.goal import Goal, goal_json, parse_goal
 from cellwright.runs.plan import Plan, Task, parse_plan, plan_json
 
@@ -23,6 +23,7 @@ PLAN: Final = "plan"
 CELL: Final = "cell"
 WAITS: Final = "waits"
 DELIVERY: Final = "delivery"
+COMPARED: Final = "compared"
 
 
 def goal_told(goal: Goal) -> Fact:
@@ -48,6 +49,12 @@ def task_told(task: Task) -> TaskChanged:
 def cell_told(name: str, status: str, seconds: float) -> Fact:
     """A cell came to its end."""
     return Fact(topic=CELL, subject=name, text=status, numbers={"seconds": round(seconds, 3)})
+
+
+def compared_told(comparison: Comparison) -> Fact:
+    """The alternatives of a task, best first."""
+    text = json.dumps(comparison_json(comparison), ensure_ascii=False)
+    return Fact(topic=COMPARED, subject=comparison.task, text=text)
 
 
 def waits_told(why: str) -> Fact:

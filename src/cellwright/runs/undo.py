@@ -19,6 +19,8 @@ from cellwright.notebook import DEFAULT_NAME, Cell, Document, EditRefused, apply
 from cellwright.runs.amending import amend_file, remembering
 from cellwright.tools.cell_changes import Change
 from cellwright.tools.desk_memory import Amended, Memory, Turn, read_memory, turn_between, undoing
+from cellwright.tools.desk_outcomes import Applied
+from cellwright.tools.going_back import BackBy
 from cellwright.tools.notebook_desk import NotebookDesk
 
 
@@ -54,6 +56,16 @@ class Undone:
     """Cells that are as they were before, in words; empty if they were so already."""
     kept: tuple[str, ...] = ()
     """Cells that somebody changed since: they stay as they are, in words."""
+    by: BackBy = "cells"
+    """How: by a checkpoint or a replay all of the notebook's state went back, else only cells did."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Redone:
+    """What was undone is done again."""
+
+    cells: tuple[str, ...]
+    by: BackBy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,12 +118,35 @@ async def undo_run(notebook: Path, memory: Path, *, step: int | None = None) -> 
     def work() -> UndoOutcome:
         return amend_file(notebook, memory, lambda known, found: undo_plan(known, found, step), nothing)
 
-    return await anyio.to_thread.run_sync(work)
+    return _by(await anyio.to_thread.run_sync(work), "file")
 
 
 async def undo_at_desk(desk: NotebookDesk, *, step: int | None = None) -> UndoOutcome:
-    """The same for a run at work, at the desk that has its notebook open."""
-    return await desk.amend(lambda known, found: undo_plan(known, found, step))
+    """The same for a run at work, at the desk that has its notebook open.
+
+    Its newest changes go back as state: cells, outputs, variables and files together. One in the midst of others, or
+    one whose cells somebody changed since, goes back as cells.
+    """
+    return _by(*await desk.amend_telling(lambda known, found: undo_plan(known, found, step)))
+
+
+async def undo_agent(desk: NotebookDesk, agent: str) -> UndoOutcome:
+    """Take back everything one agent of a run at work did to the notebook."""
+    return _by(*await desk.amend_telling(lambda known, found: _agents_plan(known, found, agent)))
+
+
+async def redo_at_desk(desk: NotebookDesk) -> Redone | NothingToUndo:
+    """Take back the last undo at the desk; only as long as nothing else was done since."""
+    standing = numbered_turns(desk.memory)
+    last = standing[-1].turn.key if standing else "undo"
+    redone = await desk.redo(key=f"{last}-redone-{len(desk.memory.turns)}")
+    if isinstance(redone, Applied):
+        return Redone(cells=tuple(_did(change) for change in redone.changes), by=redone.back_by or "cells")
+    return NothingToUndo(why="Nothing was undone, or something else was done since.")
+
+
+def _by(outcome: UndoOutcome, by: BackBy) -> UndoOutcome:
+    return replace(outcome, by=by) if isinstance(outcome, Undone) else outcome
 
 
 def agent_of(key: str) -> str:
@@ -187,6 +222,13 @@ def undo_plan(memory: Memory, current: Document, step: int | None) -> Amended[Un
     return chosen if isinstance(chosen, NothingToUndo) else _plan(memory, current, chosen)
 
 
+def _agents_plan(memory: Memory, current: Document, agent: str) -> Amended[UndoOutcome] | UndoOutcome:
+    made = [
+        turn for turn in reversed(numbered_turns(memory)) if not turn.is_undone and agent_of(turn.turn.key) == agent
+    ]
+    return _plan(memory, current, made) if made else NothingToUndo(why="It changed no cells.")
+
+
 def _chosen(memory: Memory, step: int | None) -> list[NumberedTurn] | NothingToUndo:
     turns = numbered_turns(memory)
     if step is None:
@@ -217,7 +259,14 @@ def _plan(memory: Memory, current: Document, chosen: Sequence[NumberedTurn]) -> 
     numbers = tuple(turn.number for turn in chosen)
     undone = Undone(turns=numbers, cells=tuple(_undid(change) for change in changed.values()), kept=told)
     remembered = _remembering(memory, chosen, current, document)
-    return Amended(document=document, memory=remembered, outcome=undone)
+    oldest = chosen[-1].turn if not kept and _are_newest(memory, chosen) else None
+    return Amended(document=document, memory=remembered, outcome=undone, before_turn=oldest)
+
+
+def _are_newest(memory: Memory, chosen: Sequence[NumberedTurn]) -> bool:
+    """Whether nothing was done after them that stays."""
+    standing = [turn.number for turn in numbered_turns(memory) if not turn.is_undone]
+    return standing[-len(chosen) :] == sorted(turn.number for turn in chosen)
 
 
 def is_back(change: Change, document: Document) -> bool:

@@ -18,6 +18,7 @@ import anyio.to_thread
 from cellwright.errors import CellwrightError, Defect, RefusedByPolicy, Unavailable, UserError
 from cellwright.journal import Effect, Finding, Flow, Found, Json, masked_json
 from cellwright.policy import Action, Actor, Masker, action_json, parse_action
+from cellwright.tools.branch_trials import branch_told, tried_in
 from cellwright.tools.guard import Guard, Permitted, Refused
 from cellwright.tools.kept_texts import KeptTexts, cut
 from cellwright.tools.pictures import Picture, is_showable, size_of
@@ -259,7 +260,14 @@ class Guarded:
             if isinstance(permit, tuple):
                 for permitted in permit:
                     await self.guard.record_result(flow, permitted, *_became(result))
+                await self._tell_branches(flow, result)
         return results
+
+    async def _tell_branches(self, flow: Flow, result: ToolResult) -> None:
+        """What was tried in branches, for whoever watches; it follows from the recorded result."""
+        tried = tried_in(result.value) if isinstance(result, Done) else ()
+        if tried:
+            await flow.tell(*(branch_told(replace(each, agent=self.who.agent)) for each in tried))
 
     async def _permit(self, flow: Flow, call: ToolCall) -> tuple[Permitted, ...] | ToolError | Refusal:
         """Leave to go on, one for each action; or why not."""

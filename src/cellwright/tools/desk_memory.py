@@ -33,6 +33,8 @@ class Turn:
     """The cells this turn was to run, besides what depends on them."""
     is_undo: bool = False
     """It undid the turn before it."""
+    ran_before: tuple[CellId, ...] | None = None
+    """Cells whose results the kernel held when it began; None: nobody knows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,13 +76,18 @@ class Memory:
 
     def last_turn(self) -> Turn | None:
         """The last turn that was not undone."""
+        standing = self.standing()
+        return standing[-1] if standing else None
+
+    def standing(self) -> tuple[Turn, ...]:
+        """The turns that were not undone, oldest first."""
         left: list[Turn] = []
         for turn in self.turns:
             if not turn.is_undo:
                 left.append(turn)
             elif left:
                 left.pop()
-        return left[-1] if left else None
+        return tuple(left)
 
     def document_after(self, turn: Turn) -> Document:
         """The cells as the turn leaves them."""
@@ -102,6 +109,8 @@ class Amended(Generic[T_co]):
     document: Document
     memory: Memory
     outcome: T_co
+    before_turn: Turn | None = None
+    """Set where all that is asked for is the notebook as it was before this turn: then its state goes back, too."""
 
 
 Amend = Callable[[Memory, Document], Amended[T] | T]

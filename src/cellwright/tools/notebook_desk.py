@@ -6,9 +6,9 @@ told. After kill -9 the desk finds its cells in the file again, under the same i
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Collection, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Final, TypeVar
@@ -19,6 +19,7 @@ import anyio.to_thread
 from cellwright.errors import Unavailable, UserError
 from cellwright.ids import CellId
 from cellwright.kernel import Observation, OpenNotebook, RunWhat
+from cellwright.kernel.branch import Branch
 from cellwright.notebook import (
     CreateCell,
     DeleteCell,
@@ -45,6 +46,10 @@ from cellwright.tools.desk_memory import (
     was_saved,
     write_memory,
 )
+from cellwright.tools.desk_outcomes import Applied, Chosen, NothingToRedo, NothingToUndo
+from cellwright.tools.going_back import BackBy, Past
+from cellwright.tools.side_by_side import Candidate, Race
+from cellwright.tools.trying import NotKept, Tried, differing_text, is_mend, keep, mended_names, try_edits
 
 _TOLD_TOKENS: Final = 400
 _SAVES: Final = 5
@@ -59,20 +64,12 @@ MakeEdits = Callable[[Document], Sequence[Edit]]
 """From the document as it is when it is the call's turn."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Applied:
-    """What one call did."""
-
-    observation: Observation
-    changes: tuple[Change, ...] = ()
-    """Cells it changed."""
-    news: str = ""
-    """What the agent did not know: a person's edits, a replay."""
+Act = Callable[[], Awaitable[Observation | NotKept]]
+"""What a turn does to the notebook."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NothingToUndo:
-    """No turn is left that could be undone."""
+def _always() -> bool:
+    return True
 
 
 class DeskPoint(StrEnum):
@@ -104,6 +101,7 @@ class NotebookDesk:
         self._seen = notebook.document
         """The document as the agent may know it."""
         self._news: list[str] = []
+        self._past = Past(notebook)
         self._turn = anyio.Lock()
         self._is_closed = False
 
@@ -127,8 +125,13 @@ class NotebookDesk:
         key: str,
         run: RunWhat = "affected",
         seconds: float | None = None,
+        tries_mends: bool = False,
     ) -> Applied:
-        """Edit, run and save: one turn, named by its call's key. Refused edits change nothing and are no turn."""
+        """Edit, run and save: one turn, named by its call's key. Refused edits change nothing and are no turn.
+
+        With `tries_mends`, other code for a cell that has failed is tried in a branch first, and is no turn unless it
+        passes there.
+        """
         async with self._turn:
             await self._sync()
             before = self.notebook.document
@@ -136,8 +139,33 @@ class NotebookDesk:
             after = apply_edits(before, wanted)
             if isinstance(after, EditRefused):
                 return Applied(observation=Observation(refused=after), news=self.take_news())
-            turn = turn_between(key, before, after, self._resolved(run, before, after))
-            return await self._do(turn, after, wanted, run, seconds)
+            turn = self._begun(key, before, after, run)
+            if tries_mends and run != "none" and is_mend(before, after, self.notebook.outcomes):
+                return await self._mend(turn, after, wanted, run, seconds)
+            return await self._make(turn, after, wanted, run, seconds)
+
+    async def choose(
+        self, candidates: Sequence[Candidate], *, key: str, is_kept: bool = True, seconds: float | None = None
+    ) -> Chosen:
+        """Try candidates side by side in branches; the one that ranks first and passes is made, saved, and one turn."""
+        async with self._turn:
+            await self._sync()
+            before = self.notebook.document
+            edits = [_with_ids(candidate.edits(before), before) for candidate in candidates]
+            race = Race(self.notebook, candidates, edits, key=key, seconds=seconds)
+            applied: list[Applied] = []
+
+            async def keep_first(branch: Branch, tried: Tried) -> str:
+                wanted = edits[race.first]
+                after = apply_edits(before, wanted)
+                assert not isinstance(after, EditRefused)
+                turn = self._begun(key, before, after, "affected")
+                applied.append(await self._commit(branch, turn, after, tried))
+                return "" if applied[0].is_kept else applied[0].news
+
+            ranked = await race.run(keep_first if is_kept else None)
+            kept = applied[0] if applied and applied[0].is_kept else None
+            return Chosen(ranked=ranked, applied=kept, news=self.take_news())
 
     async def try_out(self, code: str, *, seconds: float | None = None) -> Applied:
         """Run code in a cell of its own that is taken out again: cells, file and turns are as if it had not been.
@@ -165,16 +193,17 @@ class NotebookDesk:
             # Nobody else did anything meanwhile: then nothing is to be saved.
             self.notebook.document = before
 
-    async def run(self, what: RunWhat = "stale", *, seconds: float | None = None) -> Applied:
-        """Run cells without changing them."""
+    async def run(self, what: RunWhat = "stale", *, seconds: float | None = None, key: str = "") -> Applied:
+        """Run cells without changing them; what was before the call of this key is kept while there is room."""
         async with self._turn:
             await self._sync()
+            await self._past.mark(key)
             observation = await self.notebook.run(what, seconds=seconds)
             await self._remember()
             return Applied(observation=observation, news=self.take_news())
 
     async def undo(self, *, key: str, seconds: float | None = None) -> Applied | NothingToUndo:
-        """Bring back the cells as they were before the last turn. What a person changed since stays theirs."""
+        """Be what the notebook was before the last turn; where a person changed it since, only cells go back."""
         async with self._turn:
             await self._sync()
             last = self._memory.last_turn()
@@ -187,8 +216,44 @@ class NotebookDesk:
                 return Applied(observation=Observation(refused=after), news=self.take_news())
             kept = ", ".join(change.id for change in plan.kept)
             self._news += [f"Not undone, because somebody changed them since: {kept}."] if kept else []
-            turn = turn_between(key, before, after, self._resolved("affected", before, after))
-            return await self._do(replace(turn, is_undo=True), after, plan.edits, "affected", seconds)
+            turn = replace(self._begun(key, before, after, "affected"), is_undo=True)
+            by: list[BackBy] = []
+
+            async def act() -> Observation:
+                back = None if plan.kept else await self._past.go_back(last, after)
+                by.append("cells" if back is None else back.by)
+                if back is None:
+                    return await self.notebook.apply(plan.edits, run="affected", seconds=seconds)
+                return self._past.seen(back, turn)
+
+            done = await self._do(turn, after, act)
+            return replace(done, back_by=by[0]) if by else done
+
+    async def redo(self, *, key: str) -> Applied | NothingToRedo:
+        """Take back the last undo; only as long as nothing else was done since."""
+        async with self._turn:
+            await self._sync()
+            before = self.notebook.document
+            undone = self._past.take_undone(before)
+            if undone is None:
+                return NothingToRedo()
+            after = apply_edits(before, restore_edits(before, undone.document))
+            if isinstance(after, EditRefused):
+                return NothingToRedo()
+            turn = replace(self._begun(key, before, after, "affected"), to_run=undone.ran)
+            by: list[BackBy] = []
+
+            async def act() -> Observation:
+                back = await self._past.go_forward(undone, after, key)
+                by.append(back.by)
+                return self._past.seen(back, turn)
+
+            done = await self._do(turn, after, act)
+            return replace(done, back_by=by[0]) if by else done
+
+    def redo_code(self) -> str | None:
+        """The code that `redo` would bring back; None: there is nothing to redo."""
+        return self._past.redo_code()
 
     async def set_header(self, header: str) -> None:
         """Put this above the cells, and save. Not a turn: no cell changes, so there is nothing to undo."""
@@ -204,23 +269,36 @@ class NotebookDesk:
 
         Raises `Unavailable` if a call takes too long to wait for, or the notebook was closed meanwhile.
         """
+        return (await self.amend_telling(plan))[0]
+
+    async def amend_telling(self, plan: Amend[T]) -> tuple[T, BackBy]:
+        """The same, and how the notebook was made what it is now."""
         async with self._persons_turn():
             await self._sync()
             amended = plan(self._memory, self.notebook.document)
             if not isinstance(amended, Amended):
-                return amended
+                return amended, "cells"
             before = self.notebook.document
-            edits = restore_edits(before, amended.document)
-            observation = await self.notebook.apply(edits, run="none") if edits else Observation()
-            if observation.refused is not None:
-                raise Unavailable(observation.refused.message, hint="The notebook was changed meanwhile. Try again.")
+            turn = amended.before_turn
+            back = await self._past.go_back(turn, amended.document) if turn is not None else None
+            stale = () if back is not None else await self._restore(before, amended.document)
             self._memory = replace(self._memory, turns=amended.memory.turns)
             self._seen = self.notebook.document
             await self._save()
             await self._remember()
-            changed = changes_between(before, self.notebook.document)
-            await self._run_after(changed, observation.stale)
-            return amended.outcome
+            if back is not None:
+                return amended.outcome, back.by
+            self._past.forget_redo()
+            await self._run_after(changes_between(before, self.notebook.document), stale)
+            return amended.outcome, "cells"
+
+    async def _restore(self, before: Document, wanted: Document) -> tuple[CellId, ...]:
+        """Make these the cells, and run none of them; what is stale then."""
+        edits = restore_edits(before, wanted)
+        observation = await self.notebook.apply(edits, run="none") if edits else Observation()
+        if observation.refused is not None:
+            raise Unavailable(observation.refused.message, hint="The notebook was changed meanwhile. Try again.")
+        return observation.stale
 
     async def close(self) -> None:
         """Nobody changes the notebook here any more; whoever is at it comes to their end first."""
@@ -276,24 +354,78 @@ class NotebookDesk:
 
     # ── one turn ──
 
-    async def _do(
+    def _begun(self, key: str, before: Document, after: Document, run: RunWhat) -> Turn:
+        turn = turn_between(key, before, after, self._resolved(run, before, after))
+        return replace(turn, ran_before=self._past.ran())
+
+    async def _make(
         self, turn: Turn, after: Document, edits: Sequence[Edit], run: RunWhat, seconds: float | None
     ) -> Applied:
+        async def act() -> Observation:
+            return await self.notebook.apply(edits, run=run, seconds=seconds)
+
+        await self._past.mark("" if run == "none" else turn.key)
+        return await self._do(turn, after, act)
+
+    async def _do(self, turn: Turn, after: Document, act: Act, is_made: Callable[[], bool] = _always) -> Applied:
         await self._write(replace(self._memory, pending=turn, is_unsaved=False))
         self._reached(DeskPoint.BEGUN)
         try:
-            observation = await self.notebook.apply(edits, run=run, seconds=seconds)
+            did = await act()
         except anyio.get_cancelled_exc_class():
-            # The edits are made already: they must not be left unsaved and unknown.
+            # Edits that are made already must not be left unsaved and unknown.
             with anyio.CancelScope(shield=True):
-                await self._settle(turn, after)
+                await (self._settle(turn, after) if is_made() else self._write(self._memory.without_pending()))
             raise
-        if observation.refused is not None:
+        if isinstance(did, NotKept):
             await self._write(self._memory.without_pending())
-            return Applied(observation=observation, news=self.take_news())
+            return Applied(observation=Observation(), is_kept=False, news=did.why)
+        if did.refused is not None:
+            await self._write(self._memory.without_pending())
+            return Applied(observation=did, news=self.take_news())
         self._reached(DeskPoint.RAN)
         await self._settle(turn, after)
-        return Applied(observation=observation, changes=turn.changes, news=self.take_news())
+        return Applied(observation=did, changes=turn.changes, news=self.take_news())
+
+    # ── branches ──
+
+    async def _mend(
+        self, turn: Turn, after: Document, edits: Sequence[Edit], run: RunWhat, seconds: float | None
+    ) -> Applied:
+        """Try it in a branch; what fails there does not reach the notebook."""
+        async with AsyncExitStack() as stack:
+            try:
+                branch = await stack.enter_async_context(self.notebook.branch())
+            except Unavailable as error:
+                self._news.append(f"It was made in the notebook without being tried in a branch first: {error.message}")
+                return await self._make(turn, after, edits, run, seconds)
+            purpose = f"mend {mended_names(self.notebook.document, after, self.notebook)}"
+            tried = await try_edits(branch, edits, run=run, seconds=seconds)
+            if tried.status == "passed":
+                applied = await self._commit(branch, turn, after, tried)
+                told = tried.told(turn.key, purpose, is_kept=applied.is_kept, note=applied.news)
+                return replace(applied, tried=(told,))
+            if tried.observation.refused is not None:
+                return Applied(observation=tried.observation, news=self.take_news())
+            told = tried.told(turn.key, purpose)
+            return Applied(observation=tried.observation, tried=(told,), is_kept=False, news=self.take_news())
+
+    async def _commit(self, branch: Branch, turn: Turn, after: Document, tried: Tried) -> Applied:
+        """What passed in the branch, made in the notebook: a turn like any other."""
+        outcomes = dict(self.notebook.outcomes)
+        self._past.forget_redo()
+
+        async def act() -> Observation | NotKept:
+            came = await keep(branch, outcomes)
+            if isinstance(came, NotKept):
+                return came
+            self._past.name_commit(turn.key)
+            if came.differences and (otherwise := differing_text(came.differences)):
+                self._news.append(f"Not the same in the notebook as in the branch: {otherwise}.")
+            return came.observation
+
+        applied = await self._do(turn, after, act, lambda: was_saved(turn, self.notebook.document))
+        return applied if applied.is_kept else replace(applied, observation=tried.observation)
 
     async def _settle(self, turn: Turn, after: Document) -> None:
         # What was typed while the cells ran.
@@ -320,8 +452,7 @@ class NotebookDesk:
         raise Unavailable("The notebook's file changes faster than it can be saved.", hint="Try again.")
 
     async def _remember(self) -> None:
-        ran = tuple(cell for cell, outcome in self.notebook.outcomes.items() if outcome.status == "ok")
-        await self._write(self._memory.of(self.notebook.document, ran))
+        await self._write(self._memory.of(self.notebook.document, self._past.ran()))
 
     async def _write(self, memory: Memory) -> None:
         await anyio.to_thread.run_sync(write_memory, self._path, memory)

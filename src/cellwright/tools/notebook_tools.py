@@ -2,63 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from cellwright.errors import UserError
 from cellwright.ids import CellId
-from cellwright.journal import Finding, Found, Json, NotFound, Question
-from cellwright.kernel import Observation, RunWhat
+from cellwright.journal import Finding, Json, NotFound, Question
+from cellwright.kernel import RunWhat
 from cellwright.notebook import (
     DEFAULT_NAME,
     Cell,
     Document,
-    Edit,
     EditRefused,
     apply_edits,
     clip,
     graph,
-    parse_edits,
 )
 from cellwright.policy import Action, EditCells, RunCode
-from cellwright.tools.cell_changes import Change, changes_between
+from cellwright.tools.alternatives_tool import alternatives_tool
+from cellwright.tools.cell_changes import changes_between
+from cellwright.tools.cell_edits import CellEdit, Seconds, code_of, edits_of
+from cellwright.tools.desk_answers import found, told, with_news
 from cellwright.tools.desk_memory import undoing
-from cellwright.tools.notebook_desk import Applied, NotebookDesk, NothingToUndo
-from cellwright.tools.notebook_report import cell_text, observation_json, observation_text, refused_edit
+from cellwright.tools.desk_outcomes import NothingToRedo, NothingToUndo
+from cellwright.tools.notebook_desk import NotebookDesk
+from cellwright.tools.notebook_report import cell_text
 from cellwright.tools.pictures import picture_of
-from cellwright.tools.tool import Calling, Done, Tool, ToolError, ToolResult, Trouble, result_json, tool
+from cellwright.tools.tool import Calling, Done, Tool, ToolError, ToolResult, Trouble, tool
 
 ASKED: Final = "agent-question"
 """The topic of a question an agent asks a person."""
 TRY: Final = "try_code"
-_MOST_SECONDS: Final = 3_600
 _SEARCH_HITS: Final = 50
-
-Seconds = Annotated[float, Field(gt=0, le=_MOST_SECONDS, description="Deadline; what still runs then is interrupted.")]
-
-
-class CellEdit(BaseModel):
-    """One edit. `create` takes code, and name and a place if wanted; all others take cell and base_version."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    op: Literal["create", "edit", "delete", "move", "rename", "configure"]
-    cell: Annotated[str | None, Field(description="Id or name of an existing cell.")] = None
-    base_version: Annotated[int | None, Field(description="The cell's version you have read.")] = None
-    code: str | None = None
-    name: str | None = None
-    after: Annotated[str | None, Field(description="Place it behind this cell.")] = None
-    before: str | None = None
-    at: Literal["start", "end"] | None = None
-    config: Annotated[dict[str, bool] | None, Field(description="hide_code, disabled")] = None
 
 
 def notebook_tools(desk: NotebookDesk) -> list[Tool]:
     """The tools of this desk's notebook."""
-    return [*_looking(desk), _apply_tool(desk), _run_tool(desk), _try_tool(desk), _undo_tool(desk), *_speaking()]
+    changing = [_apply_tool(desk), _run_tool(desk), _try_tool(desk), alternatives_tool(desk), *_undo_tools(desk)]
+    return [*_looking(desk), *changing, *_speaking()]
 
 
 # ── looking ──
@@ -75,16 +58,16 @@ def _looking(desk: NotebookDesk) -> list[Tool]:
         await desk.sync()
         match what:
             case "summary":
-                found: ToolResult = _shown(desk.notebook.summary(budget_tokens=tokens))
+                seen: ToolResult = _shown(desk.notebook.summary(budget_tokens=tokens))
             case "cell":
-                found = _whole_cell(desk, name, tokens)
+                seen = _whole_cell(desk, name, tokens)
             case "graph":
-                found = _graph(desk, name)
+                seen = _graph(desk, name)
             case "variable":
-                found = await _variable(desk, name, tokens)
+                seen = await _variable(desk, name, tokens)
             case "search":
-                found = _search(desk.notebook.document, name)
-        return _with_news(found, desk.take_news())
+                seen = _search(desk.notebook.document, name)
+        return with_news(seen, desk.take_news())
 
     return [look]
 
@@ -153,13 +136,13 @@ def _apply_tool(desk: NotebookDesk) -> Tool:
     async def action(arguments: Any) -> tuple[Action, ...]:
         await desk.sync()
         document = desk.notebook.document
-        after = apply_edits(document, _edits(arguments.edits, document))
+        after = apply_edits(document, edits_of(arguments.edits, document))
         changes = () if isinstance(after, EditRefused) else changes_between(document, after)
         edit = EditCells(notebook=path, diff="\n".join(change.diff() for change in changes))
-        return (edit,) if arguments.run == "none" else (edit, RunCode(notebook=path, code=_code(changes)))
+        return (edit,) if arguments.run == "none" else (edit, RunCode(notebook=path, code=code_of(changes)))
 
     async def find(_: Any, calling: Calling) -> Finding:
-        return _found(desk, calling)
+        return found(desk, calling)
 
     @tool(action=action, changes=True, find=find, seconds=None)
     async def apply(
@@ -174,10 +157,13 @@ def _apply_tool(desk: NotebookDesk) -> Tool:
         """Change cells and run what follows from it, in one call. All edits are made or none.
 
         You get back each cell that ran with its errors, output and variables. A cell that somebody changed since you
-        read it is not overwritten: you get its new text.
+        read it is not overwritten: you get its new text. Other code for a cell that failed is tried in a branch first:
+        if it fails there, the notebook stays as it was.
         """
-        applied = await desk.apply(lambda document: _edits(edits, document), key=calling.key, run=run, seconds=seconds)
-        return _told(desk, applied)
+        applied = await desk.apply(
+            lambda document: edits_of(edits, document), key=calling.key, run=run, seconds=seconds, tries_mends=True
+        )
+        return told(desk, applied)
 
     return apply
 
@@ -198,6 +184,7 @@ def _run_tool(desk: NotebookDesk) -> Tool:
 
     @tool(action=action, changes=True, find=find, seconds=None)
     async def run(
+        calling: Calling,
         cells: Annotated[
             Literal["stale", "all"] | list[str], Field(description="Or ids or names of cells; dependents run too.")
         ] = "stale",
@@ -206,7 +193,7 @@ def _run_tool(desk: NotebookDesk) -> Tool:
         """Run cells without changing them."""
         document = desk.notebook.document
         what: RunWhat = cells if isinstance(cells, str) else [find_cell(document, name).id for name in cells]
-        return _told(desk, await desk.run(what, seconds=seconds))
+        return told(desk, await desk.run(what, seconds=seconds, key=calling.key))
 
     return run
 
@@ -225,12 +212,12 @@ def _try_tool(desk: NotebookDesk) -> Tool:
     @tool(name=TRY, action=action, changes=True, find=find, seconds=None)
     async def try_code(code: str, seconds: Seconds = 120) -> ToolResult:
         """Run code in a cell that is taken out again: the notebook stays as it is."""
-        return _told(desk, await desk.try_out(code, seconds=seconds))
+        return told(desk, await desk.try_out(code, seconds=seconds))
 
     return try_code
 
 
-def _undo_tool(desk: NotebookDesk) -> Tool:
+def _undo_tools(desk: NotebookDesk) -> list[Tool]:
     path = str(desk.notebook.path)
 
     async def action(_: Any) -> tuple[Action, ...] | None:
@@ -241,41 +228,35 @@ def _undo_tool(desk: NotebookDesk) -> Tool:
         after = apply_edits(document, undoing(last, document).edits)
         changes = () if isinstance(after, EditRefused) else changes_between(document, after)
         edit = EditCells(notebook=path, diff="\n".join(change.diff() for change in changes))
-        return edit, RunCode(notebook=path, code=_code(changes))
+        return edit, RunCode(notebook=path, code=code_of(changes))
 
     async def find(_: Any, calling: Calling) -> Finding:
-        return _found(desk, calling)
+        return found(desk, calling)
 
     @tool(action=action, changes=True, find=find, seconds=None)
     async def undo(calling: Calling, seconds: Seconds = 120) -> ToolResult:
-        """Take back your last `apply`: its cells are again as they were, and run. Call it again for the one before."""
+        """Take back your last `apply`: cells, outputs, variables and files are again as they were before it.
+
+        Call it again for the one before.
+        """
         undone = await desk.undo(key=calling.key, seconds=seconds)
         if isinstance(undone, NothingToUndo):
             return ToolError(kind="not-found", message="There is nothing left to undo.")
-        return _told(desk, undone)
+        return told(desk, undone)
 
-    return undo
+    async def redo_action(_: Any) -> Action | None:
+        code = desk.redo_code()
+        return None if code is None else RunCode(notebook=path, code=code)
 
+    @tool(action=redo_action, changes=True, find=find, seconds=None)
+    async def redo(calling: Calling) -> ToolResult:
+        """Take back your last `undo`, if you have done nothing else since."""
+        redone = await desk.redo(key=calling.key)
+        if isinstance(redone, NothingToRedo):
+            return ToolError(kind="not-found", message="Nothing was undone, or something else was done since.")
+        return told(desk, redone)
 
-def _found(desk: NotebookDesk, calling: Calling) -> Finding:
-    """Whether a call's turn is in the notebook; its cells were run again when the desk came back."""
-    turn = desk.done(calling.key)
-    if turn is None:
-        return NotFound()
-    wanted = [change.id for change in turn.changes if change.after is not None]
-    known = desk.notebook.outcomes
-    observation = Observation(cells=tuple(known[cell] for cell in wanted if cell in known))
-    return Found(result=result_json(_told(desk, Applied(observation=observation, news=desk.take_news()))))
-
-
-def _told(desk: NotebookDesk, applied: Applied) -> ToolResult:
-    observation = applied.observation
-    if observation.refused is not None:
-        return _with_news(refused_edit(observation.refused), applied.news)
-    text = observation_text(observation, desk.notebook)
-    image = next((shown for cell in reversed(observation.cells) if (shown := picture_of(cell))), None)
-    done = Done(text=text, value=observation_json(observation), image=image, is_untrusted=True)
-    return _with_news(done, applied.news)
+    return [undo, redo]
 
 
 # ── speaking ──
@@ -323,26 +304,6 @@ def find_cell(document: Document, name: str) -> Cell:
 def label(cell: Cell) -> str:
     """How a cell is called in what a model reads."""
     return cell.id if cell.name == DEFAULT_NAME else f"{cell.name} ({cell.id})"
-
-
-def _edits(edits: Sequence[CellEdit], document: Document) -> list[Edit]:
-    return parse_edits([edit.model_dump(exclude_none=True) for edit in edits], document)
-
-
-def _code(changes: Sequence[Change]) -> str:
-    return "\n\n".join(change.after.code for change in changes if change.after is not None)
-
-
-def _with_news(result: ToolResult, news: str) -> ToolResult:
-    if not news:
-        return result
-    match result:
-        case Done(text=text):
-            return replace(result, text=f"{news}\n\n{text}")
-        case ToolError(message=message):
-            return replace(result, message=f"{news}\n\n{message}")
-        case _:
-            return result
 
 
 def _list(names: Any) -> str:

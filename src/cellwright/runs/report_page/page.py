@@ -13,7 +13,7 @@ from cellwright.ids import CellId
 from cellwright.kernel import CellOutcome
 from cellwright.notebook import DEFAULT_NAME, Cell, Document
 from cellwright.runs.cell_reading import read_cell, tree_of
-from cellwright.runs.delivery import Delivery
+from cellwright.runs.delivery import Comparison, Delivery
 from cellwright.runs.report_page.cleaning import escaped
 from cellwright.runs.report_page.outputs import output_html
 from cellwright.runs.report_page.prose import line, prose
@@ -78,6 +78,7 @@ def _sections(delivery: Delivery) -> Iterator[str]:
     yield _listed("Caveats", delivery.caveats)
     yield _listed("Problems nobody mended", delivery.problems)
     yield _checks(delivery)
+    yield from (_compared(comparison) for comparison in delivery.comparisons)
     yield _tasks(delivery)
 
 
@@ -101,6 +102,19 @@ def _checks(delivery: Delivery) -> str:
         name = f' <code title="the test in the notebook">{escaped(check.name)}</code>' if check.name else ""
         rows.append(f'<li><span class="mark {word}">{sign} {word}</span>{line(check.says)}{name}{detail}</li>')
     return _section("Checks", f'<ul class="checks">{"".join(rows)}</ul>')
+
+
+def _compared(comparison: Comparison) -> str:
+    """Alternatives side by side, best first."""
+    rows: list[str] = []
+    for way in comparison.ways:
+        name = f"<strong>{line(way.name)}</strong> (kept)" if way.is_kept else line(way.name)
+        took = f"{way.ms:.0f} ms" if way.way else ""
+        cells = (name, escaped(way.status), escaped(way.checks), line(way.shows), took)
+        rows.append(f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
+    head = "".join(f"<th>{title}</th>" for title in ("alternative", "status", "checks", "shows", "time"))
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+    return f"<section><h2>Compared for {line(comparison.task)}</h2>{table}</section>"
 
 
 def _tasks(delivery: Delivery) -> str:

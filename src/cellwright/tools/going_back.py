@@ -1,0 +1,172 @@
+"""Going back to what a notebook was before its newest turns: cells, outputs, variables and files together.
+
+By a checkpoint where one is kept; else by replay: the kernel is replaced, its file changes are dropped, and what had
+run then runs again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from cellwright.errors import Unavailable
+from cellwright.ids import CellId
+from cellwright.kernel import CellOutcome, Observation, OpenNotebook
+from cellwright.kernel.checkpoints import Checkpoint
+from cellwright.notebook import Document
+from cellwright.tools.cell_changes import changes_between
+from cellwright.tools.desk_memory import Turn
+
+_COMMIT: Final = "commit"
+"""Under this name a commit keeps what was before it."""
+BackBy = Literal["checkpoint", "replay", "cells", "file"]
+"""How a notebook was made what it was. cells: only cells were brought back, and what depends on them ran. file: the
+file alone was changed, no kernel was there."""
+WORDS: Final[dict[BackBy, str]] = {
+    "checkpoint": "By checkpoint: cells, outputs, variables and files are as they were.",
+    "replay": "By replay: a new kernel has run again what had run; files that the old one had changed are dropped.",
+    "cells": "The cells are as they were; what depends on them runs again.",
+    "file": "The cells in its file are as they were.",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Back:
+    """The notebook is what it was."""
+
+    by: BackBy
+    observation: Observation
+    steps: int = 0
+    """How many checkpoints were passed; so many lie ahead now."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Undone:
+    """What an undo took back, as long as this process lives and nothing else is done."""
+
+    document: Document
+    after: Document
+    ran: tuple[CellId, ...]
+    steps: int
+
+
+class Past:
+    """What one notebook was before the turns of its agent, and how to be that again."""
+
+    def __init__(self, notebook: OpenNotebook) -> None:
+        self._notebook = notebook
+        self._undone: list[Undone] = []
+
+    def ran(self) -> tuple[CellId, ...]:
+        """The cells whose results the kernel holds."""
+        return tuple(cell for cell, outcome in self._notebook.outcomes.items() if outcome.status == "ok")
+
+    async def mark(self, key: str) -> None:
+        """Keep what is now under the name of the call that comes; where it cannot be kept, going back is a replay."""
+        self.forget_redo()
+        if not key or self._notebook.files_mode == "direct":
+            return
+        try:
+            await self._notebook.checkpoints.take(key)
+        except Unavailable:
+            # The kernel ended meanwhile: the turn itself will meet that, and say so.
+            return
+
+    def name_commit(self, key: str) -> None:
+        """A commit has kept what was before it; from now on under the name of its call."""
+        kept = self._notebook.checkpoints.kept
+        if kept and kept[-1].label == _COMMIT:
+            kept[-1].label = key
+
+    def forget_redo(self) -> None:
+        """Something else is done: what was undone stays so."""
+        self._undone.clear()
+
+    def redo_code(self) -> str | None:
+        """The code that a redo would bring back; None: there is nothing to redo."""
+        if not self._undone:
+            return None
+        changes = changes_between(self._notebook.document, self._undone[-1].document)
+        return "\n\n".join(change.after.code for change in changes if change.after is not None)
+
+    def take_undone(self, current: Document) -> Undone | None:
+        """What a redo would bring back, off the list; None if there is nothing, or somebody changed cells since."""
+        if not self._undone or not has_same_cells(self._undone[-1].after, current):
+            return None
+        return self._undone.pop()
+
+    async def go_back(self, turn: Turn, wanted: Document) -> Back | None:
+        """All as it was before the turn; None where only cells can be brought back."""
+        if turn.ran_before is None:
+            return None
+        has_run = bool(turn.to_run) or any(change.after is None for change in turn.changes)
+        before, ran = self._notebook.document, self.ran()
+        back = await go_back(self._notebook, turn.key, wanted, turn.ran_before if has_run else ())
+        if back is not None:
+            self._undone.append(Undone(document=before, after=wanted, ran=ran, steps=back.steps))
+        return back
+
+    async def go_forward(self, undone: Undone, wanted: Document, key: str) -> Back:
+        """What was undone, again; the call of this key does it."""
+        checkpoints = self._notebook.checkpoints
+        passed = 0
+        while passed < undone.steps and await checkpoints.redo() is not None:
+            passed += 1
+        if not passed or passed < undone.steps:
+            return Back(by="replay", observation=await replay(self._notebook, wanted, undone.ran))
+        self._notebook.document = wanted
+        checkpoints.kept[-passed].label = key
+        return Back(by="checkpoint", observation=Observation(), steps=passed)
+
+    def seen(self, back: Back, turn: Turn) -> Observation:
+        """What there is now of the cells that went back."""
+        if back.by == "replay":
+            return back.observation
+        known = self._notebook.outcomes
+        there = [change.id for change in turn.changes if change.after is not None and change.id in known]
+        return Observation(cells=tuple(known[cell] for cell in there))
+
+
+async def go_back(notebook: OpenNotebook, label: str, wanted: Document, ran: Collection[CellId]) -> Back | None:
+    """Be what the notebook was before the turn of this label; None where only cells can be brought back.
+
+    `wanted` holds the cells as they were then, under versions that nobody has read yet, and `ran` what had run.
+    """
+    checkpoint = usable(notebook.checkpoints.kept, label, wanted)
+    if checkpoint is not None and notebook.files_mode != "direct":
+        steps = _steps(notebook.checkpoints.kept, checkpoint)
+        if await notebook.checkpoints.travel(label) is not None:
+            notebook.document = wanted
+            return Back(by="checkpoint", observation=Observation(), steps=steps)
+    if notebook.kernel is None or not ran:
+        return None
+    return Back(by="replay", observation=await replay(notebook, wanted, ran))
+
+
+async def replay(notebook: OpenNotebook, wanted: Document, ran: Collection[CellId]) -> Observation:
+    """A new kernel that has run these cells."""
+    known = {cell.id: cell.name for cell in wanted.cells}
+    had_run = {cell: CellOutcome(id=cell, name=known[cell], status="ok") for cell in ran if cell in known}
+    return await notebook.rewind(wanted, had_run)
+
+
+def usable(kept: Sequence[Checkpoint], label: str, wanted: Document) -> Checkpoint | None:
+    """The checkpoint before the newest turn of this label, if it is what is wanted and nothing in it is dead."""
+    found = next((each for each in reversed(kept) if each.label == label), None)
+    if found is None or found.stand.has_dead_ends:
+        return None
+    return found if has_same_cells(found.stand.notebook.document, wanted) else None
+
+
+def has_same_cells(one: Document, other: Document) -> bool:
+    """Whether both have the same cells in the same order, whatever their versions."""
+    return _contents(one) == _contents(other)
+
+
+def _steps(kept: Sequence[Checkpoint], checkpoint: Checkpoint) -> int:
+    return len(kept) - next(place for place, each in enumerate(kept) if each is checkpoint)
+
+
+def _contents(document: Document) -> list[tuple[object, ...]]:
+    return [(cell.id, cell.code, cell.name, cell.config) for cell in document.cells]

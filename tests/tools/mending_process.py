@@ -1,0 +1,34 @@
+"""A desk that dies in a mend: `python -m tests.tools.mending_process NOTEBOOK MEMORY POINT`."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+import anyio
+
+from cellwright.app import open_notebook
+from cellwright.notebook import EditCell
+from cellwright.settings import Settings
+from cellwright.tools.notebook_desk import DeskPoint, NotebookDesk
+
+
+async def main(path: Path, memory: Path, at: DeskPoint) -> None:
+    def reached(point: DeskPoint) -> None:
+        if point is at:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    settings = Settings(home=memory.parent / "home", cache=memory.parent / "cache")
+    async with open_notebook(path, settings=settings) as notebook:
+        desk = await NotebookDesk.open(notebook, memory, reached=reached)
+        await desk.run("all")
+        y = notebook.document.cells[1]
+        mend = EditCell(cell=y.id, base_version=y.version, code="y = x + 1\nopen('made.txt', 'w').write('x')")
+        await desk.apply([mend], key="mend", tries_mends=True)
+
+
+if __name__ == "__main__":
+    _, path, memory, point = sys.argv
+    anyio.run(main, Path(path), Path(memory), DeskPoint(point))
