@@ -252,7 +252,7 @@ async def test_looking_at_runs_loads_neither_agents_nor_models_nor_the_engine(tm
     def look() -> str:
         environment = {"CELLWRIGHT_HOME": str(tmp_path), "HOME": str(tmp_path)}
         command = [sys.executable, "-c", _LOOK]
-        return subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=90).stdout
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=300).stdout
 
     said = (await anyio.to_thread.run_sync(look)).splitlines()
     assert json.loads(said[0])["runs"][0]["run"] == "r"

@@ -32,7 +32,7 @@ async def as_json(home: Path, *words: str, code: int = 0) -> Any:
 
 async def is_planned(journal: Journal, run: str) -> None:
     """Until it has told its plan and works."""
-    with anyio.fail_after(60):
+    with anyio.fail_after(120):
         while True:
             news = journal.log.growth.next()
             told = [recorded.event async for recorded in journal.log.read_all(f"run:{run}")]

@@ -64,6 +64,7 @@ class ControlRoom:
     home: Path
     folder: Path
     provider: ProviderServer
+    command: tuple[str, ...] = (str(CELLWRIGHT),)
     process: subprocess.Popen[str] | None = None
     origin: str = ""
     _unused_url: str = ""
@@ -80,7 +81,7 @@ class ControlRoom:
     def serve(self) -> None:
         """`cellwright serve`, at the place where it was before."""
         port = ["--port", str(urlsplit(self.origin).port)] if self.origin else ["--port", "0"]
-        command = [str(CELLWRIGHT), "serve", str(self.folder), "--no-browser", "--json", *port]
+        command = [*self.command, "serve", str(self.folder), "--no-browser", "--json", *port]
         with self._log.open("a") as log:
             self.process = subprocess.Popen(
                 command, env=self.environment, cwd=self.folder, stdout=subprocess.PIPE, stderr=log, text=True
@@ -169,6 +170,10 @@ class ControlRoom:
                 return seen
         pytest.fail(f"It stays {seen.get('standing')}, {seen.get('status')}: {seen.get('questions')}")
 
+    async def until_delivered(self, run: str) -> dict[str, Any]:
+        """The run, once it has handed over: building and checking from scratch take longer than a page's news."""
+        return await self.until(run, lambda seen: seen["standing"] == "done")
+
     async def settle(self) -> None:
         """Nothing is at work and nothing is scripted any more."""
         if self.process is None or self.process.poll() is not None:
@@ -209,15 +214,20 @@ class ControlRoom:
 
 
 @contextmanager
-def open_control_room(folder: Path) -> Generator[ControlRoom]:
-    """A served folder with `sums.py` in it, a notebook of one cell; until the block ends."""
+def open_control_room(
+    folder: Path, *, models: str = "", command: tuple[str, ...] = (str(CELLWRIGHT),)
+) -> Generator[ControlRoom]:
+    """A served folder with `sums.py` in it, a notebook of one cell; until the block ends.
+
+    `models` is added to the models there are, `{chat}` in it being the provider.
+    """
     home, project = folder / "home", folder / "project"
     home.mkdir(mode=0o700)
     project.mkdir()
     (project / "sums.py").write_text(notebook_source("import marimo as mo"))
     with ProviderServer.running() as provider:
-        (home / "models.toml").write_text(_MODELS.format(chat=provider.base_url("openai-chat")))
-        room = ControlRoom(home=home, folder=project, provider=provider)
+        (home / "models.toml").write_text((_MODELS + models).format(chat=provider.base_url("openai-chat")))
+        room = ControlRoom(home=home, folder=project, provider=provider, command=command)
         try:
             room.serve()
             yield room
@@ -255,6 +265,12 @@ async def see_run(page: Page, run: str) -> None:
     await expect(page.get_by_role("tablist", name="Views of this run")).to_be_visible()
 
 
+async def see_detail(page: Page, run: str) -> None:
+    """Everything about a run, as the list of runs leads to."""
+    await go(page, f"/runs/{quote(run, safe='')}/detail")
+    await expect(page.get_by_role("tablist", name="About this run")).to_be_visible()
+
+
 async def show(page: Page, tab: str) -> None:
     await page.get_by_role("tab", name=tab).click()
 
@@ -271,9 +287,36 @@ async def agree(page: Page) -> None:
     await expect(card(page)).to_have_count(0)
 
 
+async def answer(page: Page, choice: str, *, words: str | None = None) -> None:
+    """Answer the one question that is shown with one of its buttons, and with words where it takes some."""
+    asked = page.get_by_role("region").filter(has=page.get_by_role("button", name="Make it small"))
+    await asked.get_by_role("button", name=choice).click()
+    if words is not None:
+        await asked.get_by_role("textbox").fill(words)
+    await asked.get_by_role("button", name="Confirm").click()
+    await expect(asked).to_have_count(0)
+
+
+async def drop_files(page: Page, onto: Locator, *files: Path) -> None:
+    """Drag files from the desktop onto this and let go."""
+    box = await onto.bounding_box()
+    assert box is not None
+    devtools = await page.context.new_cdp_session(page)
+    dragged = {"items": [], "files": [str(file) for file in files], "dragOperationsMask": 1}
+    place = {"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2, "data": dragged}
+    for kind in ("dragEnter", "dragOver", "drop"):
+        await devtools.send("Input.dispatchDragEvent", {"type": kind, **place})
+    await devtools.detach()
+
+
 def editor(page: Page) -> FrameLocator:
     """marimo's editor, in its frame."""
     return page.frame_locator('iframe[title="marimo editor"]')
+
+
+def report(page: Page) -> FrameLocator:
+    """The report of a delivered run, in its frame."""
+    return page.frame_locator('iframe[title^="Report "]')
 
 
 def run_of(page: Page) -> str:

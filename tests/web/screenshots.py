@@ -17,13 +17,23 @@ from playwright.async_api import Browser, Page, expect
 
 from cellwright.testing import CallTool
 from tests.runs.factory import apply, create, plan, task
-from tests.web.a_control_room import ControlRoom, card, editor, go, open_chromium, open_control_room, see_run, show
+from tests.web.a_control_room import (
+    ControlRoom,
+    card,
+    editor,
+    go,
+    open_chromium,
+    open_control_room,
+    report,
+    see_run,
+    show,
+)
 
 ROOT: Final = Path(__file__).parents[2]
 OUT: Final = ROOT / "docs/images/control-room"
 DATA: Final = ("orders.csv", "customers.csv")
 SIZES: Final = {"wide": (1280, 800), "narrow": (390, 844)}
-MOST_BYTES: Final = 120_000
+MOST_BYTES: Final = 190_000
 QUALITIES: Final = (80, 65, 50, 35)
 GOAL: Final = "How heavy is each species, compared with the published means?"
 WORK: Final = (
@@ -112,9 +122,15 @@ async def picture(page: Page, done: str, asks: str, suffix: str, *, is_narrow: b
         await expect(editor(page).locator(".cm-content").filter(has_text="group_by")).to_be_visible()
         await take(page, f"run-notebook-{suffix}")
     await see_run(page, done)
-    await show(page, "Result")
+    await expect(report(page).get_by_role("heading", level=1)).to_be_visible()
+    if is_narrow:
+        await take(page, f"run-report-{suffix}")
+        await show(page, "Result")
     await expect(page.get_by_role("tabpanel").get_by_text("Proven.")).to_be_visible()
     await take(page, f"run-result-{suffix}")
+    await show(page, "Notebook")
+    await expect(page.get_by_role("region", name="Cells")).to_be_visible()
+    await take(page, f"run-code-{suffix}")
     await go(page, f"/runs/{done}/detail")
     await expect(page.get_by_role("heading", level=1)).to_be_visible()
     await take(page, f"run-detail-{suffix}")

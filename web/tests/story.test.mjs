@@ -76,3 +76,52 @@ test("ten thousand events, in batches as they come, are all there in the end", (
   assert.equal(story.last, 10_000);
   assert.equal(story.entries.length, 10_000);
 });
+
+const more = (story, ...told) =>
+  tellAll(
+    story,
+    told.map(([kind, event], at) => ({ ...events[0], sequence: story.last + 1 + at, kind, event })),
+  );
+const said = (topic, text = "") => ["fact", { topic, subject: "ada", text, numbers: {} }];
+
+test("what a person wants of a run stands until the run has come to it or goes on", () => {
+  const begun = tellAll(emptyStory(RUN), events.slice(0, 12));
+  const pausing = more(begun, said("agent-pause"));
+  assert.equal(pausing.wanted, "pause");
+  assert.equal(more(pausing, ["run-recovered", { workflow: RUN, attempt: 2 }]).wanted, "pause");
+  assert.equal(more(pausing, said("agent-go-on")).wanted, "");
+  assert.equal(more(pausing, said("agent-stop", "Enough.")).wanted, "stop");
+  assert.equal(more(pausing, said("agent-stop"), said("agent-pause")).wanted, "stop");
+  const ended = more(pausing, ["run-ended", { workflow: RUN, outcome: "cancelled", error: "" }]);
+  assert.equal(ended.wanted, "");
+});
+
+test("a thought in which its agent or the run ended is not thought any more", () => {
+  const thinking = tellAll(emptyStory(RUN), events.slice(0, 12));
+  const thought = (story) => story.entries.find(({ body }) => body.kind === "thought").body;
+  assert.deepEqual([thought(thinking).milliseconds, thought(thinking).isCut], [null, false]);
+  for (const workflow of [RUN, `${RUN}/agent:1`]) {
+    const cut = more(thinking, ["run-ended", { workflow, outcome: "cancelled", error: "" }]);
+    assert.equal(thought(cut).isCut, true);
+    const again = more(cut, ["step-started", events[11].event]);
+    assert.equal(thought(again).isCut, false);
+  }
+  const other = more(thinking, ["run-ended", { workflow: `${RUN}/agent:9`, outcome: "cancelled", error: "" }]);
+  assert.equal(thought(other).isCut, false);
+});
+
+test("the cap is what it was raised to, and a raise of another limit is not the run's", () => {
+  const goal = JSON.stringify({ ...JSON.parse(events[1].event.text), budget_usd: "0.10" });
+  const capped = more(emptyStory(RUN), ["fact", { topic: "run", subject: "Sum.", text: goal, numbers: {} }]);
+  const raise = (limit) => [
+    ["question-asked", { workflow: RUN, question: "q", topic: "budget", text: `Use more than ${limit}: r would stand at 1.` }],
+    ["question-answered", { question: "q", answer: '{"question":"q","reply":{"says":"raise","more":"0.2"}}', by: "ada" }],
+  ];
+  assert.equal(capped.capUsd, 0.1);
+  const raised = more(capped, ...raise("0.10 USD per run (--budget)"));
+  assert.equal(raised.capUsd, 0.3);
+  assert.equal(raised.entries.at(-1).body.answer, "raise, 0.2");
+  assert.equal(more(raised, ...raise("0.30 USD per run (raised by ada)")).capUsd, 0.5);
+  for (const limit of ["5 USD per run (rules.toml:3)", "0.10 USD per run and day (rules.toml:3)", "9 tokens per run (x)"])
+    assert.equal(more(capped, ...raise(limit)).capUsd, 0.1);
+});

@@ -6,6 +6,7 @@ import typer
 
 from cellwright.cli import runs_looking, runs_steering
 from cellwright.cli.runs_approving import approve
+from cellwright.cli.runs_branches import branches
 from cellwright.cli.runs_context import context
 from cellwright.cli.runs_plan import plan
 from cellwright.cli.runs_undoing import undo
@@ -25,5 +26,6 @@ app.command()(runs_steering.stop)
 app.command()(approve)
 app.command()(runs_steering.retry)
 app.command()(runs_steering.fork)
+app.command()(branches)
 app.command()(undo)
 app.command()(context)

@@ -36,6 +36,7 @@ from cellwright.server.launching import (
     told,
 )
 from cellwright.server.web.addresses import LOOPBACK, check_wish
+from cellwright.server.web.tls_files import tls_files
 from cellwright.settings import Settings
 
 
@@ -107,6 +108,7 @@ def serve(
         key=_absolute(tls_key),
     )
     check_wish(wish)
+    tls_files(wish)
     is_browser_wanted = not no_browser and not as_json and sys.stdout.isatty()
     if detach or running_pid(daemon_at(settings.ready_home())) is not None:
         view = anyio.run(_open, settings, wish, idle or IDLE_SECONDS, bool(folder))

@@ -30,7 +30,7 @@ from cellwright.server.web.tokens import Tokens
 from cellwright.settings import Settings
 from tests.server.a_daemon import TinyRuns, tiny_opener
 
-SECONDS = 60
+SECONDS = 240
 API = "/api/v1"
 
 

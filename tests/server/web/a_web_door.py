@@ -25,7 +25,7 @@ from cellwright.server.web.tokens import Tokens
 from cellwright.settings import Settings
 from tests.server.a_daemon import tiny_opener
 
-SECONDS = 60
+SECONDS = 240
 EDITOR = "http://127.0.0.1:8999"
 
 
@@ -58,6 +58,7 @@ async def open_door(
     template: Path,
     *,
     limits: Limits | None = None,
+    head_seconds: float = SECONDS,
     with_routes: Callable[[FastAPI], None] = lambda app: None,
 ) -> AsyncGenerator[Door]:
     """A door to a house where nothing runs yet; `template` is a journal with its tables."""
@@ -73,7 +74,7 @@ async def open_door(
             app = web_application(house, tokens, addresses, presence=presence, limits=limits)
             with_routes(app)
             async with (
-                serving(app, listener, presence),
+                serving(app, listener, presence, head_seconds=head_seconds),
                 httpx.AsyncClient(base_url=addresses.origin, timeout=SECONDS, trust_env=False) as client,
             ):
                 yield Door(client=client, tokens=tokens, addresses=addresses, presence=presence)

@@ -193,7 +193,7 @@ async def test_a_person_who_has_the_notebook_open_sees_what_was_taken_back(works
     await notebook.run()
     await review(works, run, 2, "reject")
     assert [cell.code for cell in notebook.document.cells if cell.code.startswith("double")] == []
-    with anyio.fail_after(60):
+    with anyio.fail_after(120):
         await notebook.run("stale")
     assert await notebook.save() is None
     assert "double = total * 2" not in codes(works)

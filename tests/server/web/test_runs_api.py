@@ -80,6 +80,38 @@ async def test_runs_are_listed_newest_first_searched_filtered_and_paged(served: 
     await served.get("/runs", params={"limit": 0}, status=422)
 
 
+async def test_a_word_for_how_a_run_stands_means_one_thing(served: Served) -> None:
+    records = served.house.live.records
+    await begin(served, "cancelled", "Sum it.")
+    await served.house.live.cancel("cancelled")
+    await begin(served, "waiting", "Sum it.")
+    # It ends in order and hands nothing over: done, and failed.
+    await served.house.live.start(a_goal("Sum it."), run="ended")
+    with anyio.fail_after(SECONDS):
+        # The row of the engine: there is no event to wait for.
+        while (await records.status("ended")).is_going:  # noqa: ASYNC110
+            await anyio.sleep(0.01)
+    shown = {run["run"]: (run["status"], run["standing"]) for run in (await served.get("/runs"))["runs"]}
+    assert shown == {
+        "cancelled": ("stopped", "cancelled"),
+        "waiting": ("waiting", "waiting"),
+        "ended": ("failed", "done"),
+    }
+    for status, found in {
+        "": ["ended", "waiting", "cancelled"],
+        "done": [],
+        "failed": ["ended"],
+        "stopped": ["cancelled"],
+        "cancelled": ["cancelled"],
+        "waiting": ["waiting"],
+        "paused": [],
+        "running": [],
+    }.items():
+        runs = (await served.get("/runs", params={"status": status}))["runs"]
+        assert (status, [run["run"] for run in runs]) == (status, found)
+    await served.get("/runs", params={"status": "Done"}, status=422)
+
+
 async def test_a_run_that_is_not_there_is_said_to_be_none(served: Served) -> None:
     for path in ("/runs/nobody", "/runs/nobody/questions"):
         assert (await served.get(path, status=404))["error"]["message"] == "No run 'nobody'."
@@ -146,6 +178,9 @@ async def test_every_mistake_is_said_before_anything_starts(
     answer = await served.post("/runs", asked, status=status)
     assert len(await served.house.live.records.runs()) == (status == 201)
     assert ("error" in answer) == (status != 201)
+    # In the page there is no command line.
+    said = answer.get("error", {})
+    assert not any(word in f"{said.get('message')} {said.get('hint')}" for word in ("--", "`cellwright"))
 
 
 # ── one run ──

@@ -7,24 +7,18 @@ import ssl
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
-from ipaddress import IPv4Address
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import anyio
 import anyio.to_thread
 import httpx
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 from cellwright.errors import UserError
 from cellwright.server import Daemon, WebOpen, WebWish, connect
 from cellwright.server.web.tokens import Tokens
 from tests.server.daemon_house import SECONDS, House, eventually, lines
+from tests.server.web.a_certificate import a_certificate
 
 
 def wish(house: House, port: int | None = None) -> WebWish:
@@ -208,25 +202,3 @@ async def test_with_a_certificate_it_speaks_tls_and_nothing_else(house: House) -
             assert (await client.get(f"{opened.origin}/api/v1/health")).json()["status"] == "ok"
             with pytest.raises(httpx.TransportError):
                 await client.get(f"{opened.origin.replace('https', 'http')}/api/v1/health")
-
-
-def a_certificate(folder: Path) -> tuple[Path, Path]:
-    """For 127.0.0.1, signed by itself."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "here")])
-    now = datetime.now(UTC)
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(IPv4Address("127.0.0.1"))]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    plain = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    (folder / "cert.pem").write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-    (folder / "key.pem").write_bytes(key.private_bytes(*plain))
-    return folder / "cert.pem", folder / "key.pem"

@@ -13,7 +13,7 @@ import pytest
 from cellwright.journal import Fact, Records
 from cellwright.server.web.streaming import BEAT, HELLO, StreamPages
 
-SECONDS = 60
+SECONDS = 240
 STREAM = "run:followed"
 
 

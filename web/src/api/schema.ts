@@ -501,6 +501,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/runs/{run}/branches": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What a run tried in branches */
+        get: operations["list_branches"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/runs/{run}/cancel": {
         parameters: {
             query?: never;
@@ -895,6 +912,32 @@ export interface components {
             task: components["schemas"]["Task-Input"];
         };
         /**
+         * Alternative
+         * @description One of several ways, or one of several things that may be so; tried in a branch and compared with the others.
+         */
+        "Alternative-Input": {
+            /** Name */
+            name: string;
+            /**
+             * Todo
+             * @default
+             */
+            todo: string;
+        };
+        /**
+         * Alternative
+         * @description One of several ways, or one of several things that may be so; tried in a branch and compared with the others.
+         */
+        "Alternative-Output": {
+            /** Name */
+            name: string;
+            /**
+             * Todo
+             * @default
+             */
+            todo: string;
+        };
+        /**
          * AnswerBody
          * @description A person's answer.
          */
@@ -987,6 +1030,53 @@ export interface components {
         Begun: {
             /** Run */
             run: string;
+        };
+        /**
+         * BranchShape
+         * @description One branch, from its making to its end.
+         */
+        BranchShape: {
+            /** Agent */
+            agent: string;
+            /** At Ms */
+            at_ms: number;
+            /** Branch */
+            branch: string;
+            /** Cells */
+            cells: components["schemas"]["TriedCellShape"][];
+            /** Checks */
+            checks: components["schemas"]["TriedCheckShape"][];
+            /** Files */
+            files: string[];
+            /** Group */
+            group: string;
+            /** Is Kept */
+            is_kept: boolean;
+            /** Ms */
+            ms: number;
+            /** Note */
+            note: string;
+            /** Purpose */
+            purpose: string;
+            /** Reasons */
+            reasons: string[];
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "passed" | "failed" | "refused" | "lost";
+            /** Variables */
+            variables: components["schemas"]["TriedVariableShape"][];
+            /** Way */
+            way: string;
+        };
+        /**
+         * Branches
+         * @description Every branch a run told of, oldest first.
+         */
+        Branches: {
+            /** Branches */
+            branches: components["schemas"]["BranchShape"][];
         };
         /**
          * CellChangeShape
@@ -1134,6 +1224,51 @@ export interface components {
             test: string;
         };
         /**
+         * ComparedWay
+         * @description One of several ways that were tried side by side, and how it did.
+         */
+        ComparedWay: {
+            /**
+             * Checks
+             * @default
+             */
+            checks: string;
+            /**
+             * Is Kept
+             * @default false
+             */
+            is_kept: boolean;
+            /**
+             * Ms
+             * @default 0
+             */
+            ms: number;
+            /** Name */
+            name: string;
+            /**
+             * Shows
+             * @default
+             */
+            shows: string;
+            /** Status */
+            status: string;
+            /**
+             * Way
+             * @default
+             */
+            way: string;
+        };
+        /**
+         * Comparison
+         * @description Alternatives of one task, best first.
+         */
+        Comparison: {
+            /** Task */
+            task: string;
+            /** Ways */
+            ways: components["schemas"]["ComparedWay"][];
+        };
+        /**
          * CreatedToken
          * @description A new token, this once.
          */
@@ -1226,6 +1361,11 @@ export interface components {
              * @default []
              */
             checks: components["schemas"]["DeliveredCheck"][];
+            /**
+             * Comparisons
+             * @default []
+             */
+            comparisons: components["schemas"]["Comparison"][];
             /** Goal */
             goal: string;
             /**
@@ -1993,6 +2133,8 @@ export interface components {
          * @description Which task is done again.
          */
         RetryBody: {
+            /** Budget Usd */
+            budget_usd?: string | null;
             /** Task */
             task: string;
         };
@@ -2377,6 +2519,11 @@ export interface components {
              */
             after: string[];
             /**
+             * Alternatives
+             * @default []
+             */
+            alternatives: components["schemas"]["Alternative-Input"][];
+            /**
              * Checks
              * @default []
              */
@@ -2417,6 +2564,11 @@ export interface components {
              * @default []
              */
             after: string[];
+            /**
+             * Alternatives
+             * @default []
+             */
+            alternatives: components["schemas"]["Alternative-Output"][];
             /**
              * Checks
              * @default []
@@ -2490,6 +2642,46 @@ export interface components {
         TokenList: {
             /** Tokens */
             tokens: components["schemas"]["TokenLine"][];
+        };
+        /**
+         * TriedCellShape
+         * @description A cell that ran in the branch.
+         */
+        TriedCellShape: {
+            /** Cell */
+            cell: string;
+            /** Error */
+            error: string;
+            /** Name */
+            name: string;
+            /** Status */
+            status: string;
+        };
+        /**
+         * TriedCheckShape
+         * @description Something that had to hold.
+         */
+        TriedCheckShape: {
+            /** Check */
+            check: string;
+            /** Detail */
+            detail: string;
+            /** Has Passed */
+            has_passed: boolean;
+        };
+        /**
+         * TriedVariableShape
+         * @description A variable that is another one in the branch than in the notebook.
+         */
+        TriedVariableShape: {
+            /** After */
+            after: string;
+            /** Before */
+            before: string;
+            /** Name */
+            name: string;
+            /** Type */
+            type: string;
         };
         /**
          * UndoBody
@@ -3750,8 +3942,8 @@ export interface operations {
             query?: {
                 /** @description In the goal, the names of run and notebook, the person. */
                 search?: string;
-                /** @description `done`, `failed`, `waiting`, `build` …; empty: any. */
-                status?: string;
+                /** @description Empty: any. A word that `status` may be (`done`, `partial`, `paused`, `build` …) gives the runs of exactly this status. `running`, `cancelled` and `dead`, which it never is, give those of this `standing`. */
+                status?: "" | "done" | "partial" | "refused" | "stopped" | "failed" | "waiting" | "paused" | "queued" | "brief" | "agree" | "build" | "check" | "deliver" | "over" | "running" | "cancelled" | "dead";
                 limit?: number;
                 /** @description `next` of the page before. */
                 before?: string | null;
@@ -3941,6 +4133,47 @@ export interface operations {
                     "application/json": string;
                     "text/html": string;
                     "text/x-python": string;
+                };
+            };
+            /** @description Something this needs is not there now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+            /** @description 400, 404, 409, 413, 422: it cannot be done as it is asked. 401, 403: not with this token, or a rule is against it. 408, 429: too slow, too often */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+        };
+    };
+    list_branches: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A run's name. */
+                run: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Branches"];
                 };
             };
             /** @description Something this needs is not there now */

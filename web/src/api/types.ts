@@ -1,260 +1,59 @@
-/** What the API says and takes, as the page uses it. Names are the API's own (snake_case). */
+/** What the API says and takes: its own document (`schema.ts`, generated) under the names the page uses. Only what the
+ * document leaves open is said here: the words of a status, and the events of a journal. */
 
-export type Scope = "read" | "steer" | "approve" | "admin";
+import type { components } from "./schema";
 
-export interface Health {
-  status: string;
-  version: string;
-  api: string;
-  page_built: boolean;
-  editor_problem: string;
-}
+type Schemas = components["schemas"];
+type Narrowed<Shape, Open extends Partial<Record<keyof Shape, unknown>>> = Omit<Shape, keyof Open> & Open;
 
-export interface Session {
-  token_id: string;
-  person: string;
-  scope: Scope;
-  expires_ms: number | null;
-}
-
-export interface NewSession extends Session {
-  token: string;
-}
-
-export interface Token {
-  id: string;
-  name: string;
-  person: string;
-  scope: Scope;
-  created_ms: number;
-  expires_ms: number | null;
-  last_used_ms: number | null;
-  /** Whether this very tab bears it. */
-  is_own: boolean;
-}
-
-/** A new token, this once. */
-export interface NewToken {
-  id: string;
-  token: string;
-  scope: Scope;
-  expires_ms: number | null;
-}
+export type Health = Schemas["Health"];
+export type Session = Schemas["Session"];
+export type NewSession = Schemas["NewSession"];
+export type Scope = Session["scope"];
+export type Token = Schemas["TokenLine"];
+export type NewToken = Schemas["CreatedToken"];
+export type Problem = Schemas["Problem"];
 
 // ── runs ──
 
-export type Stage = "queued" | "brief" | "agree" | "build" | "check" | "deliver" | "over";
-export type DeliveryStatus = "done" | "partial" | "refused" | "stopped" | "failed";
+export type Stage = Schemas["RunLine"]["stage"];
+export type DeliveryStatus = Schemas["Delivery"]["status"];
 export type RunStatus = Stage | DeliveryStatus | "waiting" | "paused";
-export type TaskStatus = "planned" | "running" | "done" | "failed" | "dropped";
-export type Approve = "ask" | "envelope" | "never";
+export type TaskStatus = Task["status"];
+export type Approve = Schemas["NewRun"]["approve"];
 
-export interface RunLine {
-  run: string;
-  status: RunStatus;
-  standing: string;
-  stage: Stage;
-  goal: string;
-  notebook: string;
-  person: string;
-  microdollars: number;
-  unpriced_tokens: number;
-  began_ms: number;
-  seconds: number;
-  /** How many wait for an answer. */
-  questions: number;
-}
-
-export interface RunPage {
-  runs: RunLine[];
-  next: string | null;
-}
-
-export interface NewRun {
-  goal: string;
-  data: string[];
-  models: string[];
-  budget_usd: string | null;
-  approve: Approve;
-  is_private: boolean;
-  notebook: string | null;
-  priority: number;
-}
-
-export interface Check {
-  test: string;
-  says: string;
-}
-
-export interface Task {
-  id: string;
-  title: string;
-  todo: string;
-  after: string[];
-  checks: Check[];
-  role: string;
-  status: TaskStatus;
-  note: string;
-}
-
-export interface Plan {
-  title: string;
-  deliverable: string;
-  tasks: Task[];
-  assumptions: string[];
-  hosts: string[];
-  packages: string[];
-}
-
+export type RunLine = Narrowed<Schemas["RunLine"], { status: RunStatus }>;
+export type RunPage = Narrowed<Schemas["RunLines"], { runs: RunLine[] }>;
+export type RunDetail = Narrowed<Schemas["RunDetail"], { status: RunStatus }>;
+export type NewRun = Required<Schemas["NewRun"]>;
+export type Goal = Schemas["Goal"];
+export type Plan = Schemas["Plan"];
+export type Task = Plan["tasks"][number];
+export type Check = Task["checks"][number];
+/** Words that are left out stay as they are. */
 export type PlanEdit =
-  | { op: "add"; task: Task }
-  | { op: "change"; task: string; title?: string; todo?: string }
-  | { op: "drop"; task: string }
-  | { op: "retry"; task: string };
-
-export interface Goal {
-  words: string;
-  notebook: string;
-  project: string;
-  person: string;
-  data: string[];
-  models: string[];
-  budget_usd: string | null;
-  approve: Approve;
-  is_private: boolean;
-  priority: number;
-  continues: string;
-}
-
-export interface DeliveredCheck {
-  name: string;
-  says: string;
-  has_passed: boolean;
-  detail: string;
-}
-
-export interface Delivery {
-  status: DeliveryStatus;
-  goal: string;
-  title: string;
-  answer: string;
-  summary: string;
-  why: string;
-  assumptions: string[];
-  caveats: string[];
-  tasks: { id: string; title: string; status: TaskStatus; note: string }[];
-  checks: DeliveredCheck[];
-  problems: string[];
-  notebook: string;
-  report: string;
-  proof: string;
-  microdollars: number;
-  tokens: number;
-  seconds: number;
-  is_price_known: boolean;
-}
-
-export interface Question {
-  id: string;
-  run: string;
-  topic: string;
-  /** Exactly what will happen. */
-  what: string;
-  /** `once`, `run`, `always`, `raise`, `price`, `uncounted`, `no`, `resume`, or the choices of a plain question. */
-  offers: string[];
-  /** Names exactly what is asked about; goes back with the answer. "": none is needed. */
-  fingerprint?: string;
-  asked_ms?: number;
-  answer_with: string;
-}
-
-export interface Answer {
-  answer: string;
-  reach: "once" | "run" | "always" | null;
-  fingerprint: string;
-  feedback: string;
-}
-
-export interface Answered {
-  id: string;
-  says: string;
-}
-
-export interface RunDetail extends Omit<RunLine, "goal" | "questions"> {
-  goal: Goal | null;
-  note: string;
-  plan: Plan | null;
-  cell: string;
-  waits: string;
-  tokens: number;
-  questions: Question[];
-  steps: number;
-  agents: string[];
-  /** In words, unknown prices included. */
-  cost: string;
-  delivery: Delivery | null;
-  proof?: Proof | null;
-  notebook_is_live: boolean;
-}
-
-export interface Proof {
-  path: string;
-  is_valid: boolean;
-  says: string;
-}
-
-export interface Noted {
-  run: string;
-  note: string;
-}
-
-export type CellChangeKind = "created" | "edited" | "deleted" | "moved";
-export type Review = "open" | "accepted" | "rejected";
-
-export interface CellChange {
-  cell: string;
-  name: string;
-  kind: CellChangeKind;
-  before: string | null;
-  after: string | null;
-  review: Review;
-  comment: string;
-}
-
-export interface Change {
-  number: number;
-  agent: string;
-  is_undone: boolean;
-  at_ms: number | null;
-  cells: CellChange[];
-}
-
-export interface Artifact {
-  name: string;
-  kind: "notebook" | "report" | "proof";
-  bytes: number;
-}
-
-export interface Undone {
-  run: string;
-  turns: number[];
-  cells: string[];
-  kept: string[];
-  why: string;
-}
-
+  | Schemas["AddTaskBody"]
+  | (Pick<Schemas["ChangeTaskBody"], "op" | "task"> & Partial<Schemas["ChangeTaskBody"]>)
+  | Schemas["DropTaskBody"]
+  | Schemas["RetryTaskBody"];
+export type Delivery = Schemas["Delivery"];
+export type DeliveredCheck = Schemas["DeliveredCheck"];
+export type Question = Schemas["AskedQuestion"];
+export type Answer = Required<Schemas["AnswerBody"]>;
+export type Answered = Schemas["AnswerTaken"];
+export type Proof = Schemas["ProofShape"];
+export type Noted = Schemas["RunNote"];
+export type Change = Schemas["ChangeShape"];
+export type CellChange = Schemas["CellChangeShape"];
+export type CellChangeKind = CellChange["kind"];
+export type Review = CellChange["review"];
+/** What was tried in a branch. */
+export type Branch = Schemas["BranchShape"];
+export type TriedVariable = Schemas["TriedVariableShape"];
+export type Artifact = Schemas["Artifact"];
+export type Undone = Schemas["UndoneShape"];
 /** A yes that lasts. */
-export interface Grant {
-  id: string;
-  covers: string;
-  project: string;
-  reach: "once" | "run" | "always";
-  run: string;
-  by: string;
-  door: string;
-  at_ms: number;
-  expires_ms: number | null;
-}
+export type Grant = Schemas["GrantShape"];
 
 // ── events ──
 
@@ -314,101 +113,32 @@ export type Recorded = {
   };
 }[EventKind];
 
-export interface Timeline {
-  events: Recorded[];
-  last: number;
-}
+export type Timeline = Narrowed<Schemas["Timeline"], { events: Recorded[] }>;
 
 // ── notebooks, models, the house ──
 
-export interface Kernel {
-  run: string | null;
-  notebook: string;
-  pid: number;
-  memory_mb: number;
-  cpu_seconds: number;
-  state: string;
-}
+export type Notebook = Schemas["NotebookDetail"];
+export type NotebookCell = Schemas["CellShape"];
+export type Kernel = Schemas["KernelLine"];
+export type Kernels = Schemas["Kernels"];
+export type Latency = Schemas["Latency"];
+export type Usage = Schemas["Usage"];
+/** One sum; calls whose price nobody knows are counted apart, never as 0. */
+export type Spent = Omit<Schemas["SpentOnDay"], "day">;
+export type FileEntry = Schemas["FileEntry"];
+export type Onboarding = Schemas["Onboarding"];
 
-export interface NotebookLine {
-  id: string;
-  path: string;
-  run: string | null;
-  is_live: boolean;
-  cells: number;
-  kernel: Pick<Kernel, "pid" | "memory_mb" | "cpu_seconds" | "state"> | null;
-}
+// ── how the house is set up ──
 
-export interface NotebookCell {
-  id: string;
-  name: string;
-  code: string;
-  version: number;
-  status: string;
-  ms: number | null;
-  error: string | null;
-  error_line: number | null;
-  traceback: string;
-  output: { mimetype: string; text: string } | null;
-  console: string;
-  is_stale: boolean;
-  defines: string[];
-  refers: string[];
-}
-
-export interface Notebook {
-  id: string;
-  path: string;
-  run: string | null;
-  is_live: boolean;
-  version: number;
-  cells: NotebookCell[];
-}
-
-export interface Kernels {
-  kernels: Kernel[];
-  queue: { waiting: number; at_work: number };
-  questions_waiting: number;
-}
-
-export interface Latency {
-  model: string;
-  p50_ms: number;
-  p95_ms: number;
-  calls: number;
-  failures: number;
-}
-
-export interface Spent {
-  microdollars: number;
-  input_tokens: number;
-  output_tokens: number;
-  calls: number;
-}
-
-export interface Usage {
-  by_day: (Spent & { day: string })[];
-  by_model: (Spent & { model: string })[];
-  by_run: (Spent & { run: string; goal: string })[];
-  latency: Latency[];
-}
-
-export interface FileEntry {
-  name: string;
-  path: string;
-  is_folder: boolean;
-  bytes: number;
-  changed_ms: number;
-}
-
-export interface Onboarding {
-  is_first: boolean;
-  datasets: { id: string; title: string; files: string[]; question: string }[];
-  tutorial: string;
-}
-
-export interface Problem {
-  kind: string;
-  message: string;
-  hint: string;
-}
+export type Models = Schemas["ModelsList"];
+export type Model = Schemas["ModelShape"];
+export type Provider = Schemas["ProviderShape"];
+export type Role = Schemas["RoleShape"];
+export type Skill = Schemas["SkillShape"];
+export type Rules = Schemas["RulesShape"];
+export type Saying = Rules["rules"][number]["says"];
+export type Why = Schemas["Why"];
+export type Findings = Schemas["Findings"];
+export type Finding = Schemas["Finding"];
+export type Tier = Findings["tier"];
+export type HouseSettings = Schemas["SettingsShape"];

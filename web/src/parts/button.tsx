@@ -1,4 +1,5 @@
 import type { ButtonHTMLAttributes, ReactNode, Ref } from "react";
+import { Link } from "wouter";
 
 import { Spinner } from "./spinner";
 import css from "./parts.module.css";
@@ -19,5 +20,14 @@ export function Button({ look = "plain", size = "medium", isBusy = false, classN
       {isBusy && <Spinner />}
       {children}
     </button>
+  );
+}
+
+/** Goes somewhere, and looks as important as the button that it stands for. */
+export function ButtonLink({ href, children }: { href: string; children: ReactNode }) {
+  return (
+    <Link href={href} className={`${css.button} ${css.primary}`}>
+      {children}
+    </Link>
   );
 }

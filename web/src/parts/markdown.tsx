@@ -15,7 +15,7 @@ export function Markdown({ text }: { text: string }) {
   if (text.length > LONGEST) return <div className={css.plain}>{text.slice(0, LONGEST)}…</div>;
   if (!NEEDS_MORE.test(text.replaceAll(CODE_SPAN, ""))) return <Words text={text} />;
   return (
-    <Suspense fallback={<div className={css.plain}>{text}</div>}>
+    <Suspense fallback={<Words text={text} />}>
       <MarkdownText text={text} />
     </Suspense>
   );

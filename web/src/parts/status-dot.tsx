@@ -1,3 +1,4 @@
+import type { RunLine } from "../api/types";
 import css from "./parts.module.css";
 
 export type Tone = "idle" | "work" | "good" | "warn" | "bad";
@@ -42,6 +43,13 @@ export function toneOf(status: string): Tone {
 /** A status in a person's word. */
 export function statusWord(status: string): string {
   return WORDS[status] ?? status;
+}
+
+const OVER = new Set(["done", "failed", "cancelled", "dead"]);
+
+/** Whether nobody works on it any more. A cancelled run may have stopped in any stage. */
+export function isOver(run: Pick<RunLine, "standing">): boolean {
+  return OVER.has(run.standing);
 }
 
 /** A status as dot and word: never colour alone. */

@@ -1,4 +1,4 @@
-import { type KeyboardEvent, type ReactNode, useRef } from "react";
+import { type KeyboardEvent, type ReactNode, useEffect, useRef } from "react";
 
 import css from "./parts.module.css";
 
@@ -22,6 +22,9 @@ export interface TabsProps<Id extends string> {
 /** A row of tabs, arrows included. The panel is yours: spread `panelProps` on it. */
 export function Tabs<Id extends string>({ label, tabs, selected, onSelect, idBase }: TabsProps<Id>) {
   const row = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    row.current?.querySelector("[aria-selected=true]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }, [selected]);
   const onKeyDown = (event: KeyboardEvent) => {
     const at = tabs.findIndex((tab) => tab.id === selected);
     const move = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: tabs.length - 1 }[event.key];

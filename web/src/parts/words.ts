@@ -6,6 +6,20 @@ export function dollars(microdollars: number): string {
   return amount >= 1 || amount === 0 ? `$${amount.toFixed(2)}` : `$${amount.toFixed(4)}`;
 }
 
+/** The amounts of an axis: as many digits as say every one exactly, and cents as cents. */
+export function amounts(splits: readonly number[]): string[] {
+  const isExact = (digits: number) => splits.every((amount) => Math.abs(amount - Number(amount.toFixed(digits))) < 1e-9);
+  const digits = [0, 2, 3, 4, 5].find(isExact) ?? 6;
+  const format = new Intl.NumberFormat("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  return splits.map((amount) => `$${format.format(amount)}`);
+}
+
+/** What a run cost. A price nobody knows is said to be unknown, never 0. */
+export function cost(microdollars: number, unpricedTokens: number): string {
+  if (unpricedTokens === 0) return dollars(microdollars);
+  return microdollars === 0 ? "unknown" : `${dollars(microdollars)} +`;
+}
+
 export function elapsed(seconds: number): string {
   const whole = Math.max(0, Math.floor(seconds));
   const hours = Math.floor(whole / 3600);

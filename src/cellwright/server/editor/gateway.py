@@ -20,7 +20,7 @@ from cellwright.kernel.lifetimes import plain_errors
 from cellwright.server.editor import allowed
 from cellwright.server.editor.gate import Gate
 from cellwright.server.editor.passes import Passes
-from cellwright.server.serving import QuietServer, run_server
+from cellwright.server.serving import PromptHeads, QuietServer, run_server
 from cellwright.server.web.addresses import Addresses, WebWish
 
 if TYPE_CHECKING:
@@ -157,6 +157,7 @@ async def _serving(app: ASGIApp, listener: socket.socket, tls: tuple[str, str] |
     server = QuietServer(
         uvicorn.Config(
             app,
+            http=PromptHeads,
             log_config=None,
             access_log=False,
             lifespan="off",

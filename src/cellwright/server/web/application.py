@@ -14,6 +14,7 @@ from cellwright.server.web.page import page_routes
 from cellwright.server.web.presence import Presence
 from cellwright.server.web.problems import RESPONSES, answer_problems
 from cellwright.server.web.routes.artifacts import artifacts_routes
+from cellwright.server.web.routes.branches import branches_routes
 from cellwright.server.web.routes.changes import changes_routes
 from cellwright.server.web.routes.doctor import doctor_routes
 from cellwright.server.web.routes.events import events_routes
@@ -34,6 +35,7 @@ _ROUTES: Final[tuple[Callable[[House], APIRouter], ...]] = (
     health_routes,
     runs_routes,
     changes_routes,
+    branches_routes,
     events_routes,
     artifacts_routes,
     questions_routes,

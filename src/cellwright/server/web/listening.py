@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import secrets
 import socket
-import ssl
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
@@ -23,11 +22,12 @@ from cellwright.errors import Unavailable, UserError
 from cellwright.policy import Masker
 from cellwright.server.door import Live
 from cellwright.server.editor import Editor, open_editor
-from cellwright.server.serving import QuietServer, run_server
+from cellwright.server.serving import HEAD_SECONDS, QuietServer, prompt_heads, run_server
 from cellwright.server.web.addresses import FIRST_PORT, Addresses, WebWish, check_wish
 from cellwright.server.web.application import web_application
 from cellwright.server.web.house import House
 from cellwright.server.web.presence import Presence
+from cellwright.server.web.tls_files import tls_files
 from cellwright.server.web.tokens import Tokens
 from cellwright.settings import Settings
 
@@ -63,7 +63,7 @@ async def open_web_door(live: Live, settings: Settings, wish: WebWish) -> AsyncG
     Raises `UserError` for a wish that cannot be granted: a port that is taken, a folder that is none, TLS files.
     """
     check_wish(wish)
-    folder, tls = Path(wish.folder), await anyio.to_thread.run_sync(_tls, wish)
+    folder, tls = Path(wish.folder), await anyio.to_thread.run_sync(tls_files, wish)
     if not await anyio.to_thread.run_sync(folder.is_dir):
         raise UserError(f"{wish.folder!r} is not a folder.", hint="Name one: `cellwright serve FOLDER`.")
     tokens, presence = Tokens(settings.ready_home()), Presence()
@@ -153,9 +153,10 @@ async def serving(
     *,
     tls: tuple[str, str] | None = None,
     is_proxied: bool = False,
+    head_seconds: float = HEAD_SECONDS,
 ) -> AsyncGenerator[None]:
-    """Answer whoever connects, until the block ends."""
-    server = QuietServer(_config(app, tls, is_proxied))
+    """Answer whoever connects and says within `head_seconds` what they want, until the block ends."""
+    server = QuietServer(_config(app, tls, is_proxied, head_seconds))
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(run_server, server, listener)
         try:
@@ -168,10 +169,11 @@ async def serving(
             tasks.cancel_scope.cancel()
 
 
-def _config(app: FastAPI, tls: tuple[str, str] | None, is_proxied: bool) -> uvicorn.Config:
+def _config(app: FastAPI, tls: tuple[str, str] | None, is_proxied: bool, head_seconds: float) -> uvicorn.Config:
     certificate, key = tls or (None, None)
     return uvicorn.Config(
         app,
+        http=prompt_heads(head_seconds),
         log_config=None,
         access_log=False,
         lifespan="off",
@@ -219,17 +221,3 @@ def _put_down(tokens: Tokens) -> None:
         tokens.write_use()
     except (UserError, OSError) as problem:
         logger.warning("when tokens were used is not put down: %s", problem)
-
-
-def _tls(wish: WebWish) -> tuple[str, str] | None:
-    """The two files, which go together. Raises `UserError`."""
-    if not wish.certificate:
-        return None
-    try:
-        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(wish.certificate, wish.key, password="")
-    except (OSError, ssl.SSLError) as problem:
-        raise UserError(
-            f"The TLS files cannot be used: {type(problem).__name__}.",
-            hint="--tls-cert is the certificate as PEM with those it rests on, --tls-key its key without a password.",
-        ) from problem
-    return wish.certificate, wish.key

@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 
 from cellwright.errors import CellwrightError, Defect, RefusedByPolicy, Unavailable, UserError
 from cellwright.policy import Masker
+from cellwright.server.web.page_words import in_the_page
 from cellwright.server.web.refusals import Conflict, NotAdmitted, NotFound, TooLarge, TooMany, TooSlow
 
 logger = logging.getLogger(__name__)
@@ -104,7 +105,7 @@ def answer_problems(app: FastAPI, masker: Masker) -> None:
 
 def error_answer(error: CellwrightError, mask: Mask) -> JSONResponse:
     """An error of ours as an answer."""
-    message, hint = mask(error.message), mask(error.hint)
+    message, hint = mask(in_the_page(error.message)), mask(in_the_page(error.hint))
     for cls, status, kind in _KINDS:
         if isinstance(error, cls):
             return _answer(status, kind, message, hint, _headers(error))

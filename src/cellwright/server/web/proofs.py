@@ -2,20 +2,58 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from pathlib import Path
+from typing import Final
 
 from cellwright.errors import UserError
 from cellwright.notebook import read
 from cellwright.runs.verify import Signer, parse
+from cellwright.runs.verify.signing import KEY_FILE
 from cellwright.runs.verify.standing import code_changes, trust_in
 from cellwright.server.web.shapes.runs import ProofShape
 from cellwright.settings import Settings
 
+_MOST: Final = 200
+_Seen = tuple[int, ...]
+"""A file as it was; empty: it was not there."""
 
-def proof_of(proof: str, notebook: str, settings: Settings) -> ProofShape | None:
-    """None: the run was not proven. Blocking."""
-    if not proof:
-        return None
+
+class Proofs:
+    """Reads proofs, each once for as long as nothing it rests on has changed. From several threads."""
+
+    def __init__(self, settings: Settings, most: int = _MOST) -> None:
+        self._settings = settings
+        self._most = most
+        self._known: OrderedDict[tuple[str, str], tuple[tuple[_Seen, ...], ProofShape]] = OrderedDict()
+        self.read = 0
+        """How often one was really read."""
+
+    def of(self, proof: str, notebook: str) -> ProofShape | None:
+        """None: the run was not proven. Blocking."""
+        if not proof:
+            return None
+        # Looked at before it is read: what changes in between is read again the next time.
+        seen = tuple(_seen(path) for path in (Path(proof), Path(notebook), self._settings.home / KEY_FILE))
+        known = self._known.get((proof, notebook))
+        if known is None or known[0] != seen:
+            self.read += 1
+            known = self._known[proof, notebook] = seen, _read_proof(proof, notebook, self._settings)
+            while len(self._known) > self._most:
+                self._known.popitem(last=False)
+        return known[1]
+
+
+def _seen(path: Path) -> _Seen:
+    try:
+        found = path.stat()
+    except OSError:
+        return ()
+    # Whoever may write a file may also set its mtime back; its ctime nobody can.
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def _read_proof(proof: str, notebook: str, settings: Settings) -> ProofShape:
     try:
         problem = _problem(Path(proof), Path(notebook), settings)
     except FileNotFoundError:

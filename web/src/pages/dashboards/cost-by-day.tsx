@@ -1,11 +1,11 @@
 import { useMemo, useState } from "react";
 import uPlot from "uplot";
 
-import { dollars } from "../../parts";
+import type { Usage } from "../../api/types";
+import { amounts, dollars } from "../../parts";
 import type { Sheet, Value } from "./csv";
 import { Panel } from "./panel";
 import { type Palette, Plot, axis } from "./plot";
-import type { UsageSums } from "./shapes";
 import css from "./dashboards.module.css";
 
 const DAY_MS = 86_400_000;
@@ -21,10 +21,10 @@ interface Spending {
 }
 
 /** What each day cost, days without a call included. */
-export function CostByDay({ usage, days }: { usage: UsageSums; days: number }) {
+export function CostByDay({ usage, days }: { usage: Usage; days: number }) {
   const all = useMemo(() => everyDay(usage, days), [usage, days]);
   const data = useMemo<uPlot.AlignedData>(
-    () => [all.map((_, at) => at), all.map((each) => each.microdollars / 1e6)],
+    () => [all.map((_, at) => at), all.map((each) => (each.microdollars === 0 ? null : each.microdollars / 1e6))],
     [all],
   );
   const dearest = all.reduce((most, each) => (each.microdollars > most.microdollars ? each : most), all[0] ?? NOTHING);
@@ -50,7 +50,7 @@ export function CostByDay({ usage, days }: { usage: UsageSums; days: number }) {
 
 const NOTHING: Spending = { day: "", microdollars: 0, calls: 0, input_tokens: 0, output_tokens: 0, unpriced_calls: 0 };
 
-function everyDay(usage: UsageSums, days: number): Spending[] {
+function everyDay(usage: Usage, days: number): Spending[] {
   const known = new Map(usage.by_day.map((each) => [each.day, each]));
   const today = Math.floor(Date.now() / DAY_MS) * DAY_MS;
   return Array.from({ length: days }, (_, at) => {
@@ -63,10 +63,10 @@ function options(palette: Palette, all: readonly Spending[]): Omit<uPlot.Options
   const bars = uPlot.paths.bars?.({ size: [0.7, 44], radius: 0.12 });
   return {
     cursor: { y: false, points: { show: false } },
-    scales: { x: { time: false, range: () => [-0.6, all.length - 0.4] }, y: { range: (_, __, most) => [0, Math.max(0.01, most * 1.1)] } },
+    scales: { x: { time: false, range: () => [-0.6, all.length - 0.4] }, y: { range: (_, __, most) => [0, most > 0 ? most * 1.1 : 0.01] } },
     axes: [
-      axis(palette, { grid: { show: false }, values: (_, splits) => splits.map((at) => dayAt(all, at)), space: 60, incrs: [1, 2, 5, 7, 14, 30] }),
-      axis(palette, { size: 60, values: (_, splits) => splits.map((amount) => `$${amount.toFixed(digitsFor(splits))}`) }),
+      axis(palette, { grid: { show: false }, values: (_, splits) => splits.map((at) => dayAt(all, at)), space: 60, gap: 8, size: 34, incrs: [1, 2, 5, 7, 14, 30] }),
+      axis(palette, { size: 68, values: (_, splits) => amounts(splits) }),
     ],
     series: [
       {},
@@ -78,12 +78,6 @@ function options(palette: Palette, all: readonly Spending[]): Omit<uPlot.Options
       },
     ],
   };
-}
-
-/** As many as tell two neighbours on the axis apart. */
-function digitsFor(splits: readonly number[]): number {
-  const step = Math.abs((splits[1] ?? 1) - (splits[0] ?? 0));
-  return step >= 1 || step === 0 ? 0 : Math.min(6, Math.ceil(-Math.log10(step) - 1e-9));
 }
 
 function dayAt(all: readonly Spending[], at: number): string {

@@ -1,14 +1,14 @@
 import { Link } from "wouter";
 
+import type { Spent, Usage } from "../../api/types";
 import { dollars, thousands } from "../../parts";
 import { showCost } from "./cost-by-day";
 import { Panel } from "./panel";
 import { Ranked } from "./ranked";
-import type { Sum, UsageSums } from "./shapes";
 
 const MOST = 8;
 
-export function CostByModel({ usage }: { usage: UsageSums }) {
+export function CostByModel({ usage }: { usage: Usage }) {
   const rows = usage.by_model.toSorted(dearest);
   const most = rows[0]?.microdollars ?? 0;
   return (
@@ -32,7 +32,7 @@ export function CostByModel({ usage }: { usage: UsageSums }) {
   );
 }
 
-export function CostByRun({ usage }: { usage: UsageSums }) {
+export function CostByRun({ usage }: { usage: Usage }) {
   const rows = usage.by_run.toSorted(dearest);
   const most = rows[0]?.microdollars ?? 0;
   return (
@@ -58,12 +58,12 @@ export function CostByRun({ usage }: { usage: UsageSums }) {
 
 const HEADS = ["usd", "calls", "input_tokens", "output_tokens", "calls_without_a_price"];
 
-function values(sum: Sum): number[] {
+function values(sum: Spent): number[] {
   return [sum.microdollars / 1e6, sum.calls, sum.input_tokens, sum.output_tokens, sum.unpriced_calls];
 }
 
 /** A price nobody knows is said to be unknown, never 0. */
-function cost(sum: Sum): string {
+function cost(sum: Spent): string {
   if (sum.unpriced_calls === 0) return dollars(sum.microdollars);
   return sum.microdollars === 0 ? "price unknown" : `${dollars(sum.microdollars)} + unknown`;
 }
@@ -72,6 +72,6 @@ function share(amount: number, most: number): number {
   return most === 0 ? 0 : amount / most;
 }
 
-function dearest(one: Sum, other: Sum): number {
+function dearest(one: Spent, other: Spent): number {
   return other.microdollars - one.microdollars || other.calls - one.calls;
 }

@@ -1,18 +1,18 @@
 import { useState } from "react";
 import { Link } from "wouter";
 
+import type { Kernels, Usage } from "../../api/types";
 import { download } from "../../api/client";
-import { Button, Card, Empty, Loading, ProblemBanner, tellProblem, useFetched } from "../../parts";
+import { Button, Card, Choices, Empty, Loading, ProblemBanner, tellProblem, useFetched } from "../../parts";
 import { CostByDay } from "./cost-by-day";
 import { CostByModel, CostByRun } from "./cost-by-name";
 import { KernelPanels } from "./kernels";
 import { FailuresPanel, LatencyPanel } from "./latency";
-import type { KernelsNow, UsageSums } from "./shapes";
 import { Tiles } from "./tiles";
 import { usePageTitle } from "../runs/page-title";
 import css from "./dashboards.module.css";
 
-const RANGES = [7, 30, 90] as const;
+const RANGES = [7, 30, 90].map((id) => ({ id, title: `${id} days` }));
 const USAGE_MS = 15_000;
 const KERNELS_MS = 2_000;
 
@@ -20,20 +20,14 @@ const KERNELS_MS = 2_000;
 export default function DashboardsPage() {
   usePageTitle("Dashboards");
   const [days, setDays] = useState<number>(30);
-  const usage = useFetched<UsageSums>(`/usage?days=${days}`, USAGE_MS);
-  const kernels = useFetched<KernelsNow>("/kernels", KERNELS_MS);
+  const usage = useFetched<Usage>(`/usage?days=${days}`, USAGE_MS);
+  const kernels = useFetched<Kernels>("/kernels", KERNELS_MS);
   return (
     <div className={css.page}>
       <header className={css.head}>
         <h1>Dashboards</h1>
         <div className={css.tools}>
-          <div className={css.segments} role="group" aria-label="How many days">
-            {RANGES.map((range) => (
-              <button key={range} type="button" aria-pressed={range === days} onClick={() => setDays(range)}>
-                {range} days
-              </button>
-            ))}
-          </div>
+          <Choices label="How many days" options={RANGES} selected={days} onSelect={setDays} />
           <Button onClick={() => void download(`/usage.csv?days=${days}`, `cellwright-usage-${days}-days.csv`).catch(tellProblem)}>All sums as CSV</Button>
         </div>
       </header>
@@ -48,7 +42,7 @@ export default function DashboardsPage() {
   );
 }
 
-function UsagePanels({ usage, days }: { usage: UsageSums; days: number }) {
+function UsagePanels({ usage, days }: { usage: Usage; days: number }) {
   if (usage.by_model.length === 0 && usage.latency.length === 0) return <NoModelYet days={days} />;
   return (
     <>

@@ -1,6 +1,6 @@
 /** What kernels have used in the last minutes, as this page saw it. Pure. */
 
-import type { KernelsNow } from "./shapes";
+import type { Kernels } from "../../api/types";
 
 export const WINDOW_SECONDS = 300;
 
@@ -21,7 +21,7 @@ export interface History {
 export const NO_HISTORY: History = { at: [], kernels: new Map() };
 
 /** One look more. What is older than the window is dropped, and so are kernels that are only in there. */
-export function look(before: History, now: KernelsNow, atSeconds: number): History {
+export function look(before: History, now: Kernels, atSeconds: number): History {
   const drop = before.at.findIndex((at) => at >= atSeconds - WINDOW_SECONDS);
   const kept = drop === -1 ? before.at.length : drop;
   const at = [...before.at.slice(kept), atSeconds];

@@ -2,11 +2,11 @@ import { useEffect, useMemo, useState } from "react";
 import { Link } from "wouter";
 import type uPlot from "uplot";
 
+import type { Kernel, Kernels } from "../../api/types";
 import { Card, Empty, StatusDot, Table, bytes, clock, elapsed } from "../../parts";
 import { type History, NO_HISTORY, type Sample, WINDOW_SECONDS, look, titleOf } from "./kernel-history";
 import { Panel } from "./panel";
 import { DASHES, type Palette, Plot, axis } from "./plot";
-import type { KernelUse, KernelsNow } from "./shapes";
 import css from "./dashboards.module.css";
 
 /** What the pictures show at least, so that the first seconds do not look like hours. */
@@ -15,7 +15,7 @@ const LEAST_SECONDS = 60;
 let seen: History = NO_HISTORY;
 
 /** What kernels use now and in the last minutes. */
-export function KernelPanels({ now }: { now: KernelsNow }) {
+export function KernelPanels({ now }: { now: Kernels }) {
   const [history, setHistory] = useState(seen);
   useEffect(() => {
     seen = look(seen, now, Date.now() / 1000);
@@ -123,7 +123,7 @@ function options(palette: Palette, count: number, write: (value: number) => stri
 
 const STATES: Record<string, string> = { busy: "running", running: "running", idle: "idle", starting: "queued", stopped: "stopped" };
 
-function KernelTable({ kernels }: { kernels: readonly KernelUse[] }) {
+function KernelTable({ kernels }: { kernels: readonly Kernel[] }) {
   return (
     <Card title="Kernels" isFlush>
       {kernels.length === 0 ? (

@@ -23,7 +23,7 @@ export function Ranked({ ranks, series = 1 }: { ranks: readonly Rank[]; series?:
             {rank.note !== undefined && <span className={css.note}> {rank.note}</span>}
           </span>
           <span className={css.track} aria-hidden="true">
-            <span className={css.fill} style={{ width: `${Math.max(rank.share * 100, 0.6)}%`, background: `var(--series-${series})` }} />
+            <span className={css.fill} style={{ width: rank.share === 0 ? 0 : `${Math.max(rank.share * 100, 0.6)}%`, background: `var(--series-${series})` }} />
           </span>
         </li>
       ))}

@@ -1,14 +1,14 @@
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 
+import type { Kernels, Usage } from "../../api/types";
 import { bytes, dollars, thousands } from "../../parts";
 import { useRunList } from "../runs/list-state";
 import { percent } from "./latency";
-import type { KernelsNow, UsageSums } from "./shapes";
 import css from "./dashboards.module.css";
 
 /** The few numbers one looks at first. */
-export function Tiles({ usage, now, days }: { usage: UsageSums | null; now: KernelsNow | null; days: number }) {
+export function Tiles({ usage, now, days }: { usage: Usage | null; now: Kernels | null; days: number }) {
   return (
     <dl className={css.tiles}>
       {usageTiles(usage, days)}
@@ -17,8 +17,8 @@ export function Tiles({ usage, now, days }: { usage: UsageSums | null; now: Kern
   );
 }
 
-function usageTiles(usage: UsageSums | null, days: number): ReactNode {
-  const sum = (pick: (row: UsageSums["by_model"][number]) => number) => (usage?.by_model ?? []).reduce((total, row) => total + pick(row), 0);
+function usageTiles(usage: Usage | null, days: number): ReactNode {
+  const sum = (pick: (row: Usage["by_model"][number]) => number) => (usage?.by_model ?? []).reduce((total, row) => total + pick(row), 0);
   const calls = (usage?.latency ?? []).reduce((total, row) => total + row.calls, 0);
   const failures = (usage?.latency ?? []).reduce((total, row) => total + row.failures, 0);
   const unpriced = sum((row) => row.unpriced_calls);
@@ -37,7 +37,7 @@ function usageTiles(usage: UsageSums | null, days: number): ReactNode {
   );
 }
 
-function nowTiles(now: KernelsNow | null): ReactNode {
+function nowTiles(now: Kernels | null): ReactNode {
   const kernels = now?.kernels ?? [];
   const memory = kernels.reduce((total, kernel) => total + kernel.memory_mb, 0);
   const waiting = now?.questions_waiting ?? 0;

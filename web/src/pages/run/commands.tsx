@@ -22,24 +22,21 @@ export interface RunCommands {
 }
 
 export function useCommands(followed: FollowedRun, standing: Standing): RunCommands {
-  const { run, refresh } = followed;
+  const { run, refresh, story } = followed;
   const [isBusy, setIsBusy] = useState(false);
-  const [isPausing, setIsPausing] = useState(false);
-  const [isStopping, setIsStopping] = useState(false);
+  const [sent, setSent] = useState<"" | "pause" | "stop">("");
   const [asks, setAsks] = useState<"" | "cancel" | "undo">("");
   const path = `/runs/${encodeURIComponent(run)}`;
-  useEffect(() => {
-    if (standing.isPaused || standing.isOver) setIsPausing(false);
-    if (standing.isOver) setIsStopping(false);
-  }, [standing.isPaused, standing.isOver]);
+  // Until the run's own story says it: that is what a reload, or another browser, sees too.
+  useEffect(() => setSent(""), [story.wanted, standing.isPaused, standing.isOver]);
+  const wanted = sent === "" ? story.wanted : sent;
 
   const act = async <T,>(work: () => Promise<T>, said: (answer: T) => string) => {
     setIsBusy(true);
     try {
       tell(said(await work()));
     } catch (error) {
-      setIsPausing(false);
-      setIsStopping(false);
+      setSent("");
       tellProblem(error);
     } finally {
       setIsBusy(false);
@@ -57,19 +54,19 @@ export function useCommands(followed: FollowedRun, standing: Standing): RunComma
   };
   return {
     pause: () => {
-      setIsPausing(true);
+      setSent("pause");
       void send("pause", {}, "It pauses before its next step.");
     },
     resume: () => void send("resume", {}, "It goes on."),
     stop: () => {
-      setIsStopping(true);
+      setSent("stop");
       void send("stop", { reason: "" }, "It stops; everything it made is kept.");
     },
     askCancel: () => setAsks("cancel"),
     askUndo: () => setAsks("undo"),
     isBusy,
-    isPausing,
-    isStopping,
+    isPausing: wanted === "pause",
+    isStopping: wanted === "stop",
     dialog:
       asks === "cancel" ? (
         <CancelDialog

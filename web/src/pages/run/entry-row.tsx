@@ -181,7 +181,13 @@ function Thought({ thought }: { thought: Extract<EntryBody, { kind: "thought" }>
   ].filter((figure) => figure !== "");
   if (thought.says === "")
     return (
-      <p className={css.soft}>{thought.milliseconds === null ? "thinks…" : ["thought", ...figures].join(" · ")}</p>
+      <p className={css.soft}>
+        {thought.milliseconds !== null
+          ? ["thought", ...figures].join(" · ")
+          : thought.isCut
+            ? "thought, and was cut off"
+            : "thinks…"}
+      </p>
     );
   return (
     <>

@@ -91,12 +91,12 @@ export function GoalFiles({ files }: { files: ReturnType<typeof useGoalFiles> })
         ))}
       </ul>
       <p className={css.fileHint}>
-        {files.isOver ? "Let go to add" : "Drop data files here, "}
-        <Button look="quiet" size="small" onClick={() => input.current?.click()}>
-          choose
+        <span>{files.isOver ? "Let go to add them." : "Drop data files here."}</span>
+        <Button size="small" onClick={() => input.current?.click()}>
+          Upload…
         </Button>
-        <Button look="quiet" size="small" onClick={() => setIsPicking(true)}>
-          from the folder…
+        <Button size="small" onClick={() => setIsPicking(true)}>
+          From the folder…
         </Button>
       </p>
       <input

@@ -2,20 +2,16 @@ import { type FormEvent, type KeyboardEvent, useState } from "react";
 import { useLocation } from "wouter";
 
 import { post } from "../../api/client";
-import type { Approve, NewRun } from "../../api/types";
+import type { Approve, Models, NewRun } from "../../api/types";
 import { Banner, Button, ProblemBanner, useFetched } from "../../parts";
 import { GoalFiles, useGoalFiles } from "./goal-files";
 import { RecentRuns } from "./recent-runs";
 import css from "./goal.module.css";
 
-interface ModelsList {
-  models: { name: string; is_ready: boolean }[];
-}
-
 const MODES: { id: Approve; title: string; means: string }[] = [
-  { id: "ask", title: "Ask me", means: "Whatever the rules leave open is asked." },
-  { id: "envelope", title: "Agree once", means: "You agree to the plan as a whole; what lies outside it is refused." },
-  { id: "never", title: "Never ask", means: "Nobody is asked; what would be asked is refused." },
+  { id: "ask", title: "Ask me", means: "You are asked about whatever the rules leave open." },
+  { id: "envelope", title: "Agree once", means: "You agree to the plan as a whole; anything beyond it is refused." },
+  { id: "never", title: "Never ask", means: "You are not asked; what would need a yes is refused." },
 ];
 
 /** The box for a new goal, and what ran lately. */
@@ -30,7 +26,7 @@ export function NewGoal() {
   const [isBusy, setIsBusy] = useState(false);
   const [error, setError] = useState<unknown>(null);
   const files = useGoalFiles();
-  const models = useFetched<ModelsList>("/models");
+  const models = useFetched<Models>("/models");
   const ready = (models.value?.models ?? []).filter((each) => each.is_ready);
   const canStart = words.trim() !== "" && !files.isSending && !isBusy;
 
@@ -93,14 +89,14 @@ export function NewGoal() {
             <label>
               <span>Model</span>
               <select value={model} onChange={(event) => setModel(event.target.value)}>
-                <option value="">{ready.length > 0 || models.value === null ? "As configured" : "Built-in analyst"}</option>
+                <option value="">Automatic</option>
                 {ready.map((each) => (
                   <option key={each.name}>{each.name}</option>
                 ))}
               </select>
             </label>
             <label>
-              <span>Hard cap</span>
+              <span>Spend at most</span>
               <span className={css.money}>
                 $
                 <input

@@ -2,7 +2,7 @@ import { useCallback, useEffect, useState } from "react";
 
 import { post } from "../../api/client";
 import { useHouse } from "../../house";
-import { Banner, Button, Empty, Loading, ProblemBanner, useKeys } from "../../parts";
+import { Banner, Button, Choices, Empty, Loading, ProblemBanner, useKeys } from "../../parts";
 import { useTheme } from "../../theme";
 import { CellList } from "./cell-list";
 import type { FollowedRun } from "./follow-run";
@@ -14,6 +14,15 @@ export interface NotebookPaneProps {
   onSelect: (cell: string | null) => void;
 }
 
+const LOOKS = [
+  { id: "editor", title: "Editor" },
+  { id: "cells", title: "Cells" },
+] as const;
+/** Of one that nothing runs in: to open it starts a kernel. */
+const LOOKS_OF_CLOSED = [
+  { id: "editor", title: "Open live" },
+  { id: "cells", title: "Code" },
+] as const;
 const SANDBOX = "allow-scripts allow-same-origin allow-forms allow-popups allow-downloads allow-modals";
 
 /** The notebook the agents work in: marimo's own editor, from another origin, or a plain list of its cells. */
@@ -42,12 +51,8 @@ export function NotebookPane({ followed, selected, onSelect }: NotebookPaneProps
           {isLive ? "live" : shown === "editor" ? "open" : "closed"}
         </span>
         {problem === "" && (
-          <div className={css.switch} role="group" aria-label="Shown as">
-            {(["editor", "cells"] as const).map((each) => (
-              <button key={each} type="button" aria-pressed={shown === each} onClick={() => setLook(each)}>
-                {each === "editor" ? "Editor" : "Cells"}
-              </button>
-            ))}
+          <div className={css.look}>
+            <Choices label="Shown as" options={isLive ? LOOKS : LOOKS_OF_CLOSED} selected={shown} onSelect={setLook} size="small" />
           </div>
         )}
       </header>

@@ -2,12 +2,17 @@ import { useState } from "react";
 
 import { post } from "../../api/client";
 import type { Noted, Plan, PlanEdit, Task } from "../../api/types";
-import { Button, Dialog, Empty, tell, tellProblem } from "../../parts";
+import { Button, Choices, Dialog, Empty, tell, tellProblem } from "../../parts";
 import type { FollowedRun } from "./follow-run";
 import { PlanGraph } from "./plan-graph";
 import { PlanTree } from "./plan-tree";
 import { TaskDialog } from "./task-dialog";
 import css from "./plan.module.css";
+
+const LOOKS = [
+  { id: "tree", title: "Tree" },
+  { id: "graph", title: "Graph" },
+] as const;
 
 /** The plan as a tree or as a graph; a person may change it while it is carried out. */
 export function PlanPanel({ followed, isOver }: { followed: FollowedRun; isOver: boolean }) {
@@ -46,13 +51,7 @@ export function PlanPanel({ followed, isOver }: { followed: FollowedRun; isOver:
   return (
     <div className={css.panel}>
       <div className={css.tools}>
-        <div className={css.switch} role="group" aria-label="Shown as">
-          {(["tree", "graph"] as const).map((each) => (
-            <button key={each} type="button" aria-pressed={look === each} onClick={() => setLook(each)}>
-              {each === "tree" ? "Tree" : "Graph"}
-            </button>
-          ))}
-        </div>
+        <Choices label="Shown as" options={LOOKS} selected={look} onSelect={setLook} size="small" />
         <span className={css.pending} aria-live="polite">
           {planned !== null && "Taken up between two tasks…"}
         </span>

@@ -2,7 +2,7 @@ import { type FormEvent, type Ref, useId, useState } from "react";
 
 import type { Answer, Question } from "../../api/types";
 import { Button, Kbd } from "../../parts";
-import { type Choice, answerOf, isEnvelope } from "./question-choices";
+import { type Choice, answerOf, isEnvelope, unitOf } from "./question-choices";
 import { QuestionBody } from "./question-body";
 import css from "./questions.module.css";
 
@@ -55,8 +55,9 @@ export function QuestionCard({
       }}
     >
       <header className={css.head}>
-        <h2 id={id}>{isEnvelope(question) ? "Agree to the plan?" : (TITLES[question.topic] ?? "A question")}</h2>
-        <code className={css.id}>{question.id}</code>
+        <h2 id={id} title={`Question ${question.id}`}>
+          {isEnvelope(question) ? "Agree to the plan?" : (TITLES[question.topic] ?? "A question")}
+        </h2>
         {onNext !== null && (
           <Button look="quiet" size="small" onClick={onNext}>
             {place} · next <Kbd>q</Kbd>
@@ -115,12 +116,14 @@ function Confirm({ question, choice, isBusy, onDisarm, onSend }: ConfirmProps) {
       </p>
       {choice.needs !== "nothing" && (
         <label className={css.words}>
-          <span className="visually-hidden">{isAmount ? "Dollars" : "What the agent should know"}</span>
+          <span className="visually-hidden">
+            {isAmount ? `Amount in ${unitOf(question)}` : "What the agent should know"}
+          </span>
           <input
             value={words}
             onChange={(event) => setWords(event.target.value)}
             inputMode={isAmount ? "decimal" : "text"}
-            placeholder={isAmount ? "Dollars, e.g. 2.50" : "What should the agent know? (optional)"}
+            placeholder={isAmount ? `Amount in ${unitOf(question)}` : "What should the agent know? (optional)"}
             autoFocus
           />
         </label>

@@ -34,14 +34,14 @@ const KNOWN: Record<string, Omit<Choice, "id">> = {
     key: "y",
     look: "primary",
     needs: "amount",
-    means: "By so many dollars; the run goes on.",
+    means: "By so much more; the run goes on.",
   },
   price: {
     title: "Count it as",
     key: "",
     look: "plain",
     needs: "amount",
-    means: "A price in dollars, put on what has none.",
+    means: "A price, put on what has none.",
   },
   uncounted: {
     title: "Go on uncounted",
@@ -85,6 +85,11 @@ function knownOf(question: Question, offer: string): Omit<Choice, "id"> | undefi
       means: "All of this, until the run ends.",
     };
   return KNOWN[offer];
+}
+
+/** In what an amount is counted, as the question says it. */
+export function unitOf(question: Question): string {
+  return /^A (?:raise|price) is an amount in (\S+?)(?:,| for )/m.exec(question.what)?.[1] ?? "USD";
 }
 
 export function answerOf(question: Question, choice: Choice, words: string): Answer {

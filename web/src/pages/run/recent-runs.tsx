@@ -2,7 +2,7 @@ import { Link } from "wouter";
 
 import type { RunPage } from "../../api/types";
 import { useHouse } from "../../house";
-import { StatusDot, dateTime, dollars, elapsed, useFetched } from "../../parts";
+import { StatusDot, cost, dateTime, elapsed, useFetched } from "../../parts";
 import css from "./goal.module.css";
 
 const MOST = 6;
@@ -32,7 +32,7 @@ export function RecentRuns() {
                 <span className={css.runMeta}>
                   <StatusDot status={run.status} />
                   <span className="numeric">
-                    {dateTime(run.began_ms)} · {elapsed(run.seconds)} · {dollars(run.microdollars)}
+                    {dateTime(run.began_ms)} · {elapsed(run.seconds)} · {cost(run.microdollars, run.unpriced_tokens)}
                   </span>
                 </span>
               </Link>
@@ -40,9 +40,11 @@ export function RecentRuns() {
           ))}
         </ul>
       )}
-      <Link href="/runs" className={css.all}>
-        All runs
-      </Link>
+      {runs.length > 0 && (
+        <Link href="/runs" className={css.all}>
+          All runs
+        </Link>
+      )}
     </aside>
   );
 }

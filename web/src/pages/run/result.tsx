@@ -1,17 +1,23 @@
 import { download } from "../../api/client";
 import type { Artifact } from "../../api/types";
-import { Banner, Button, Empty, Markdown, bytes, tellProblem, useFetched } from "../../parts";
+import { Banner, Button, Delivered, Empty, bytes, tellProblem } from "../../parts";
 import type { FollowedRun } from "./follow-run";
 import { STAGE_WORDS, type Standing } from "./standing";
 import css from "./result.module.css";
 
+export interface ResultProps {
+  followed: FollowedRun;
+  standing: Standing;
+  artifacts: readonly Artifact[];
+  isAnswerBeside: boolean;
+}
+
 /** What came of it: the answer first, then how far to trust it. */
-export function Result({ followed, standing }: { followed: FollowedRun; standing: Standing }) {
+export function Result({ followed, standing, artifacts, isAnswerBeside }: ResultProps) {
   const { run, story, detail } = followed;
-  const { delivery } = story;
+  // Of a long run, the API tells it before the stream comes to it.
+  const delivery = story.delivery ?? detail?.delivery ?? null;
   const path = `/runs/${encodeURIComponent(run)}/artifacts`;
-  // The last stage is told before the files are there; the end is told after.
-  const artifacts = useFetched<{ artifacts: Artifact[] }>(story.ended === "" ? null : path);
   if (delivery === null)
     return (
       <Empty title={standing.isOver ? "It ended without a result" : "Not there yet"}>
@@ -22,43 +28,18 @@ export function Result({ followed, standing }: { followed: FollowedRun; standing
     );
   return (
     <div className={css.result}>
-      {delivery.status !== "done" && <Banner tone="warn">{delivery.why || `It is ${delivery.status}.`}</Banner>}
-      {delivery.title !== "" && <h2>{delivery.title}</h2>}
-      {delivery.answer !== "" && (
-        <div className={css.answer}>
-          <Markdown text={delivery.answer} />
-        </div>
-      )}
-      {delivery.summary !== "" && delivery.summary !== delivery.answer && <Markdown text={delivery.summary} />}
-      {detail?.proof != null && (
-        <Banner tone={detail.proof.is_valid ? "good" : "bad"}>
-          <strong>{detail.proof.is_valid ? "Proven." : "The proof does not hold."}</strong> {detail.proof.says}
-        </Banner>
-      )}
-      {delivery.checks.length > 0 && (
-        <section>
-          <h3>Checks</h3>
-          <ul className={css.checks}>
-            {delivery.checks.map((check) => (
-              <li key={check.name} data-passed={check.has_passed}>
-                <span aria-hidden="true">{check.has_passed ? "✓" : "✗"}</span>
-                <span>
-                  <span className="visually-hidden">{check.has_passed ? "held: " : "did not hold: "}</span>
-                  {check.says || check.name}
-                  {check.detail !== "" && <span className={css.soft}> {check.detail}</span>}
-                </span>
-              </li>
-            ))}
-          </ul>
-        </section>
-      )}
-      <Lines title="Left wrong" lines={delivery.problems} />
-      <Lines title="Caveats" lines={delivery.caveats} />
-      <Lines title="Assumptions" lines={delivery.assumptions} />
+      {delivery.title !== "" && delivery.title !== story.goal?.words && <h2>{delivery.title}</h2>}
+      <Delivered delivery={delivery} isAnswerBeside={isAnswerBeside}>
+        {detail?.proof != null && (
+          <Banner tone={detail.proof.is_valid ? "good" : "bad"}>
+            <strong>{detail.proof.is_valid ? "Proven." : "The proof does not hold."}</strong> {detail.proof.says}
+          </Banner>
+        )}
+      </Delivered>
       <section>
-        <h3>Files</h3>
+        <h2>Files</h2>
         <ul className={css.files}>
-          {(artifacts.value?.artifacts ?? []).map((file) => (
+          {artifacts.map((file) => (
             <li key={file.name}>
               <Button
                 size="small"
@@ -77,21 +58,5 @@ export function Result({ followed, standing }: { followed: FollowedRun; standing
         </p>
       </section>
     </div>
-  );
-}
-
-function Lines({ title, lines }: { title: string; lines: readonly string[] }) {
-  if (lines.length === 0) return null;
-  return (
-    <section>
-      <h3>{title}</h3>
-      <ul className={css.lines}>
-        {lines.map((line) => (
-          <li key={line}>
-            <Markdown text={line} />
-          </li>
-        ))}
-      </ul>
-    </section>
   );
 }

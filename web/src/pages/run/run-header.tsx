@@ -1,6 +1,6 @@
 import { useEffect, useState } from "react";
 
-import { Button, StatusDot, dollars, elapsed, statusWord, thousands } from "../../parts";
+import { Button, StatusDot, cost, dollars, elapsed, statusWord, thousands } from "../../parts";
 import type { FollowedRun } from "./follow-run";
 import type { RunCommands } from "./commands";
 import { RAIL, type Standing } from "./standing";
@@ -21,7 +21,7 @@ export function RunHeader({ followed, standing, commands }: RunHeaderProps) {
     <header className={css.header}>
       <div className={css.titleRow}>
         <h1 className={isWhole ? css.goalWhole : css.goal} title={isWhole ? undefined : words}>
-          {words.length > 90 ? (
+          {words.length > 110 ? (
             <button
               type="button"
               className={css.goalButton}
@@ -69,15 +69,15 @@ function StageRail({ followed, standing }: { followed: FollowedRun; standing: St
 
 function Figures({ followed, standing }: { followed: FollowedRun; standing: Standing }) {
   const { story, detail } = followed;
-  const capUsd = Number(story.goal?.budget_usd ?? Number.NaN);
-  const share = Number.isFinite(capUsd) && capUsd > 0 ? story.microdollars / 1e6 / capUsd : null;
+  const capUsd = story.capUsd ?? 0;
+  const share = capUsd > 0 ? story.microdollars / 1e6 / capUsd : null;
   return (
     <dl className={css.figures}>
       <div>
         <dt>Cost</dt>
         <dd title={detail?.cost}>
-          {story.microdollars === 0 && story.unpricedTokens > 0 ? "unpriced" : dollars(story.microdollars)}
-          {share !== null && <span className={css.of}> of ${capUsd.toFixed(2)}</span>}
+          {cost(story.microdollars, story.unpricedTokens)}
+          {share !== null && <span className={css.of}> of {dollars(capUsd * 1e6)}</span>}
           {share !== null && (
             <meter
               className={css.meter}

@@ -1,21 +1,23 @@
 import { type ReactNode, useEffect, useMemo, useState, useSyncExternalStore } from "react";
 
-import { Loading, ProblemBanner, type Tab, Tabs, panelProps, useKeys } from "../../parts";
+import type { Artifact } from "../../api/types";
+import { Loading, ProblemBanner, ReportFrame, type Tab, Tabs, isOver, panelProps, useFetched, useKeys } from "../../parts";
 import { Activity } from "./activity";
+import { Branches } from "./branches";
 import { isToReview, nameOf } from "./change-rows";
 import { Changes } from "./changes";
 import { Chat } from "./chat";
 import { useCommands } from "./commands";
 import { type FollowedRun, useRun } from "./follow-run";
 import { NotebookPane } from "./notebook-pane";
+import { PLACES, type Place, TITLES, type WorkPlace, layoutOf } from "./places";
 import { PlanPanel } from "./plan-panel";
 import { Questions } from "./questions";
 import { Result } from "./result";
 import { RunHeader } from "./run-header";
 import { spokenStanding, standingOf } from "./standing";
+import { WorkPane } from "./work-pane";
 import css from "./run.module.css";
-
-type Place = "activity" | "plan" | "changes" | "result" | "notebook";
 
 const wide = matchMedia("(min-width: 900px)");
 
@@ -50,9 +52,22 @@ function Followed({ followed }: { followed: FollowedRun }) {
   const isWide = useIsWide();
   const standing = standingOf(followed);
   const commands = useCommands(followed, standing);
-  const [place, setPlace] = useState<Place>("activity");
+  const report = useReport(followed);
+  const [isRead, setIsRead] = useState<boolean | null>(null);
+  if (isRead === null && followed.detail !== null)
+    setIsRead(followed.detail.delivery !== null && isOver(followed.detail));
+  const [left, setLeft] = useState<Place | null>(null);
+  const [right, setRight] = useState<WorkPlace | null>(null);
   const [cell, setCell] = useState<string | null>(null);
-  const shown = isWide && place === "notebook" ? "activity" : place;
+  const layout = layoutOf({
+    isWide,
+    hasReport: report.isThere,
+    hasBranches: story.branches > 0,
+    isRead: isRead === true && report.isOver,
+    left,
+    right,
+  });
+  const isKnown = isRead !== null || followed.error !== null;
   const toReview = useMemo(
     () =>
       changes
@@ -68,13 +83,13 @@ function Followed({ followed }: { followed: FollowedRun }) {
   const tasksLeft = (story.plan?.tasks ?? []).filter(
     (task) => task.status === "planned" || task.status === "running",
   ).length;
-  const tabs: Tab<Place>[] = [
-    { id: "activity", title: "Activity" },
-    { id: "plan", title: "Plan", count: tasksLeft },
-    { id: "changes", title: "Changes", count: toReview },
-    { id: "result", title: "Result" },
-  ];
-  if (!isWide) tabs.push({ id: "notebook", title: "Notebook" });
+  const counts: Partial<Record<Place, number>> = { plan: tasksLeft, changes: toReview };
+  const tabOf = <Id extends Place>(id: Id): Tab<Id> => ({ id, title: TITLES[id], count: counts[id] });
+  const show = (place: Place) => {
+    const beside = layout.right.find((each) => each === place);
+    if (beside === undefined) setLeft(place);
+    else setRight(beside);
+  };
   useEffect(() => {
     document.title = `${standing.asks > 0 ? "● " : ""}${story.goal?.words.slice(0, 60) ?? "Run"} · Cellwright`;
     return () => {
@@ -82,7 +97,11 @@ function Followed({ followed }: { followed: FollowedRun }) {
     };
   }, [standing.asks, story.goal]);
   useKeys("This run", [
-    ...tabs.map((tab, at) => ({ keys: String(at + 1), does: String(tab.title), act: () => setPlace(tab.id) })),
+    ...PLACES.flatMap((place, at) =>
+      layout.left.includes(place) || (layout.right.length > 1 && layout.right.some((each) => each === place))
+        ? [{ keys: String(at + 1), does: TITLES[place], act: () => show(place) }]
+        : [],
+    ),
     {
       keys: "p",
       does: standing.isPaused ? "Resume" : "Pause",
@@ -92,12 +111,24 @@ function Followed({ followed }: { followed: FollowedRun }) {
     { keys: "u", does: "Undo…", act: commands.askUndo },
   ]);
   const panels: Record<Place, () => ReactNode> = {
-    activity: () => (
-      <Activity story={story} cellNames={cellNames} onCell={setCell} onPlace={setPlace} />
-    ),
+    activity: () => <Activity story={story} cellNames={cellNames} onCell={setCell} onPlace={show} />,
     plan: () => <PlanPanel followed={followed} isOver={standing.isOver} />,
     changes: () => <Changes followed={followed} selected={cell} onSelect={setCell} />,
-    result: () => <Result followed={followed} standing={standing} />,
+    result: () => (
+      <Result
+        followed={followed}
+        standing={standing}
+        artifacts={report.artifacts}
+        isAnswerBeside={isWide && isRead === true && layout.shownRight === "report"}
+      />
+    ),
+    report: () =>
+      report.name === null ? (
+        <Loading what="Reading the report…" />
+      ) : (
+        <ReportFrame run={followed.run} name={report.name} />
+      ),
+    branches: () => <Branches followed={followed} />,
     notebook: () => <NotebookPane followed={followed} selected={cell} onSelect={setCell} />,
   };
   return (
@@ -105,18 +136,24 @@ function Followed({ followed }: { followed: FollowedRun }) {
       <div className={css.left}>
         <RunHeader followed={followed} standing={standing} commands={commands} />
         <div className={css.tabRow}>
-          <Tabs label="Views of this run" tabs={tabs} selected={shown} onSelect={setPlace} idBase="run" />
+          <Tabs
+            label="Views of this run"
+            tabs={layout.left.map(tabOf)}
+            selected={layout.shownLeft}
+            onSelect={setLeft}
+            idBase="run"
+          />
         </div>
-        <div key={shown} className={css.panel} {...panelProps("run", shown)}>
-          {panels[shown]()}
+        <div key={layout.shownLeft} className={css.panel} {...panelProps("run", layout.shownLeft)}>
+          {isKnown && panels[layout.shownLeft]()}
         </div>
         <Questions followed={followed} />
         <Chat followed={followed} isOver={standing.isOver} cell={cell} onCell={setCell} />
       </div>
       {isWide && (
-        <div className={css.right}>
-          <NotebookPane followed={followed} selected={cell} onSelect={setCell} />
-        </div>
+        <WorkPane tabs={layout.right.map(tabOf)} shown={layout.shownRight} onSelect={setRight}>
+          {panels[layout.shownRight]()}
+        </WorkPane>
       )}
       <div className="visually-hidden" role="status" aria-live="polite">
         {spokenStanding(followed, standing)}
@@ -124,4 +161,29 @@ function Followed({ followed }: { followed: FollowedRun }) {
       {commands.dialog}
     </div>
   );
+}
+
+interface Report {
+  isOver: boolean;
+  /** There is one to read. */
+  isThere: boolean;
+  /** `null`: not known yet. */
+  name: string | null;
+  artifacts: readonly Artifact[];
+}
+
+function useReport({ run, story, detail }: FollowedRun): Report {
+  // Of a long run, the API tells the end before the stream does. The last stage is told before the files are there.
+  const hasEnded = story.ended !== "" || (detail !== null && isOver(detail));
+  const delivery = story.delivery ?? detail?.delivery ?? null;
+  const found = useFetched<{ artifacts: Artifact[] }>(hasEnded ? `/runs/${encodeURIComponent(run)}/artifacts` : null);
+  const artifacts = found.value?.artifacts ?? null;
+  const name = artifacts?.find((each) => each.kind === "report")?.name ?? null;
+  const isToCome = artifacts === null && found.error === null;
+  return {
+    isOver: hasEnded,
+    isThere: hasEnded && delivery !== null && delivery.report !== "" && (isToCome || name !== null),
+    name,
+    artifacts: artifacts ?? [],
+  };
 }

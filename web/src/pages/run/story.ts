@@ -1,6 +1,7 @@
 /** A run as its journal tells it: one pure fold over the events, and what of it is worth a line. */
 
 import type { Delivery, EventBodies, Goal, Plan, Recorded, Stage, TaskStatus } from "../../api/types";
+import { answerWords, replyOf } from "../../parts/answer-words";
 
 export interface CellRan {
   name: string;
@@ -13,7 +14,16 @@ export type EntryBody =
   | { kind: "stage"; stage: Stage; note: string }
   | { kind: "plan"; title: string; tasks: number }
   | { kind: "task"; task: string; title: string; state: TaskStatus; note: string }
-  | { kind: "thought"; says: string; model: string; milliseconds: number | null; tokens: number; microdollars: number }
+  | {
+      kind: "thought";
+      says: string;
+      model: string;
+      milliseconds: number | null;
+      tokens: number;
+      microdollars: number;
+      /** The run or the agent ended in the middle of it. */
+      isCut: boolean;
+    }
   | { kind: "action"; audit: EventBodies["audit-recorded"] }
   | { kind: "cells"; cells: CellRan[] }
   | { kind: "step"; name: string; milliseconds: number | null }
@@ -43,6 +53,10 @@ export interface Story {
   note: string;
   plan: Plan | null;
   waits: string;
+  /** What a person wants of it and it has not come to yet. */
+  wanted: "" | "pause" | "stop";
+  /** The hard cap as it stands after raises; null: none. */
+  capUsd: number | null;
   microdollars: number;
   tokens: number;
   unpricedTokens: number;
@@ -59,6 +73,8 @@ export interface Story {
   changes: number;
   /** Goes up with every cell that ran. */
   ran: number;
+  /** Goes up with every branch that was tried. */
+  branches: number;
 }
 
 export function emptyStory(run: string): Story {
@@ -73,6 +89,8 @@ export function emptyStory(run: string): Story {
     note: "",
     plan: null,
     waits: "",
+    wanted: "",
+    capUsd: null,
     microdollars: 0,
     tokens: 0,
     unpricedTokens: 0,
@@ -84,6 +102,7 @@ export function emptyStory(run: string): Story {
     openQuestions: [],
     changes: 0,
     ran: 0,
+    branches: 0,
   };
 }
 
@@ -185,6 +204,7 @@ function tellFact(draft: Draft, fact: EventBodies["fact"], recorded: Recorded): 
       const isNew = draft.goal !== null;
       draft.goal = JSON.parse(fact.text) as Goal;
       draft.waits = "";
+      if (!isNew) draft.capUsd = draft.goal.budget_usd === null ? null : Number(draft.goal.budget_usd);
       return add(draft, recorded, draft.run, { kind: "goal", words: draft.goal.words, isNew });
     }
     case "stage": {
@@ -209,6 +229,22 @@ function tellFact(draft: Draft, fact: EventBodies["fact"], recorded: Recorded): 
       return tellThought(draft, fact.subject, recorded, (thought) => ({ ...thought, says: fact.text }));
     case "agent-say":
       return add(draft, recorded, draft.run, { kind: "said", by: fact.subject, text: fact.text, cell: null });
+    case "agent-pause":
+      if (draft.wanted === "") draft.wanted = "pause";
+      return tellWish(draft, recorded, `${fact.subject} wants it to pause before its next step.`);
+    case "agent-stop":
+      draft.wanted = "stop";
+      return tellWish(
+        draft,
+        recorded,
+        `${fact.subject} wants it to stop and to keep everything${fact.text === "" ? "." : `: ${fact.text}`}`,
+      );
+    case "agent-go-on":
+      draft.wanted = "";
+      return;
+    case "branch-tried":
+      draft.branches += 1;
+      return;
     case "review":
       return tellReview(draft, fact, recorded);
     case "delivery": {
@@ -219,6 +255,10 @@ function tellFact(draft: Draft, fact: EventBodies["fact"], recorded: Recorded): 
     default:
       return;
   }
+}
+
+function tellWish(draft: Draft, recorded: Recorded, text: string): void {
+  add(draft, recorded, draft.run, { kind: "note", text, isTrouble: false });
 }
 
 function tellReview(draft: Draft, fact: EventBodies["fact"], recorded: Recorded): void {
@@ -279,14 +319,32 @@ function tellStep(draft: Draft, recorded: StepRecorded): void {
   grow(draft, `step ${workflow}#${step}`, recorded, workflow, { kind: "step", name: stepWords(name), milliseconds });
 }
 
-const FRESH_THOUGHT = { kind: "thought", says: "", model: "", milliseconds: null, tokens: 0, microdollars: 0 } as const;
+const FRESH_THOUGHT = {
+  kind: "thought",
+  says: "",
+  model: "",
+  milliseconds: null,
+  tokens: 0,
+  microdollars: 0,
+  isCut: false,
+} as const;
 
 function tellThinking(draft: Draft, recorded: StepRecorded, milliseconds: number | null): void {
   const { workflow, step } = recorded.event;
   const id = `thought ${workflow}#${step}`;
   const known = find(draft, id);
   const body = known?.body.kind === "thought" ? known.body : FRESH_THOUGHT;
-  grow(draft, id, recorded, workflow, { ...body, milliseconds });
+  grow(draft, id, recorded, workflow, { ...body, milliseconds, isCut: false });
+}
+
+/** Whoever ended does not think any more. */
+function cutThoughts(draft: Draft, workflow: string): void {
+  for (let at = draft.entries.length - 1; at >= Math.max(0, draft.entries.length - REACH); at -= 1) {
+    const entry = draft.entries[at];
+    if (entry?.body.kind !== "thought" || entry.body.milliseconds !== null) continue;
+    if (entry.who === workflow || workflow === draft.run)
+      draft.entries[at] = { ...entry, body: { ...entry.body, isCut: true } };
+  }
 }
 
 type Thought = Extract<EntryBody, { kind: "thought" }>;
@@ -354,11 +412,21 @@ function tellQuestion(draft: Draft, recorded: QuestionRecorded): void {
   draft.openQuestions = draft.openQuestions.filter((each) => each !== recorded.event.question);
   const asked = find(draft, id);
   if (asked?.body.kind !== "question") return;
+  if (recorded.kind === "question-answered" && asked.body.topic === "budget")
+    draft.capUsd = raisedCap(draft.capUsd, asked.body.text, recorded.event.answer);
   const said =
     recorded.kind === "question-answered"
-      ? { answer: recorded.event.answer, by: recorded.event.by }
+      ? { answer: answerWords(recorded.event.answer), by: recorded.event.by }
       : { answer: `no longer asked: ${recorded.event.reason}`, by: "" };
   replace(draft, { ...asked, body: { ...asked.body, ...said, isOpen: false } });
+}
+
+/** A raise says by how much, its question of which limit: the run's own is the one that stands as high as the cap. */
+function raisedCap(capUsd: number | null, asked: string, answer: string): number | null {
+  const limit = /^Use more than ([\d.]+) USD per run \(/.exec(asked)?.[1];
+  if (capUsd === null || limit === undefined || Number(limit) !== capUsd) return capUsd;
+  const reply = replyOf(answer);
+  return reply?.["says"] === "raise" ? Number((capUsd + Number(reply["more"])).toFixed(6)) : capUsd;
 }
 
 type CourseRecorded = Extract<Recorded, { kind: "run-ended" | "run-recovered" | "run-resumed" | "run-forked" }>;
@@ -368,7 +436,9 @@ function tellCourse(draft: Draft, recorded: CourseRecorded): void {
   const isRun = workflow === draft.run;
   if (recorded.kind === "run-ended") {
     delete draft.busy[workflow];
+    cutThoughts(draft, workflow);
     if (isRun) {
+      draft.wanted = "";
       draft.ended = recorded.event.outcome;
       draft.endedMs = recorded.at_ms;
     }
@@ -379,6 +449,8 @@ function tellCourse(draft: Draft, recorded: CourseRecorded): void {
   if (!isRun) return;
   draft.ended = "";
   draft.endedMs = 0;
+  // What was wanted is kept through a crash; whoever lets a run go on wants it no more.
+  if (recorded.kind !== "run-recovered") draft.wanted = "";
   add(draft, recorded, workflow, { kind: "note", text: courseWords(recorded), isTrouble: false });
 }
 

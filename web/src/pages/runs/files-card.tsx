@@ -17,7 +17,7 @@ export interface FilesCardProps {
 /** What the run left behind. */
 export function FilesCard({ run, artifacts, isOver, onReport }: FilesCardProps) {
   return (
-    <Card title="Artifacts">
+    <Card title="Files">
       {artifacts === null && <p className={css.faint}>Looking…</p>}
       {artifacts?.length === 0 && <p className={css.faint}>{isOver ? "This run handed over no files." : "They come when the run delivers."}</p>}
       {artifacts !== null && artifacts.length > 0 && (
@@ -42,10 +42,10 @@ function File({ run, artifact, onReport }: { run: string; artifact: Artifact; on
   return (
     <li className={css.file}>
       <span className={css.fileName}>
-        <b>{KINDS[artifact.kind]}</b>
-        <span title={artifact.name}>
-          {artifact.name} · {bytes(artifact.bytes)}
-        </span>
+        <b>
+          {KINDS[artifact.kind]} <small>{bytes(artifact.bytes)}</small>
+        </b>
+        <span title={artifact.name}>{artifact.name}</span>
       </span>
       {artifact.kind === "report" && (
         <Button size="small" look="quiet" onClick={onReport}>

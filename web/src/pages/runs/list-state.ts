@@ -10,16 +10,16 @@ export type Filter = "all" | "working" | "waiting" | "done" | "partial" | "faile
 interface FilterShape {
   id: Filter;
   title: string;
-  /** As the API takes it: a status or a standing. */
+  /** As the API takes it: a status, or a standing that no status is called like. */
   query: string;
-  /** The API lets a run through whose standing has the name of a status; this one does not. */
+  /** The same, for a run that is told of while the list is shown. */
   takes: (run: RunLine) => boolean;
 }
 
 export const FILTERS: readonly FilterShape[] = [
   { id: "all", title: "All", query: "", takes: () => true },
   { id: "working", title: "At work", query: "running", takes: (run) => run.standing === "running" || run.standing === "queued" },
-  { id: "waiting", title: "Waiting for you", query: "waiting", takes: (run) => run.questions > 0 },
+  { id: "waiting", title: "Waiting for you", query: "waiting", takes: (run) => run.status === "waiting" },
   ...(["done", "partial", "failed", "refused", "stopped"] as const).map((status) => ({
     id: status,
     title: status === "partial" ? "Partly done" : status.charAt(0).toUpperCase() + status.slice(1),

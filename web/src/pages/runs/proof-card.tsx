@@ -1,7 +1,6 @@
 import type { RunDetail } from "../../api/types";
-import { Card } from "../../parts";
+import { Card, isOver } from "../../parts";
 import { fileName } from "./run-row";
-import { isOver } from "./standing";
 import css from "./detail.module.css";
 
 /** Whether the notebook was shown to give the same again, and what that means. */

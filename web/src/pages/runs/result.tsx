@@ -1,8 +1,7 @@
 import { Link } from "wouter";
 
-import type { Delivery, RunDetail } from "../../api/types";
-import { Banner, Empty, Markdown, StatusDot } from "../../parts";
-import { isOver } from "./standing";
+import type { RunDetail } from "../../api/types";
+import { Banner, Delivered, Empty, StatusDot, isOver } from "../../parts";
 import css from "./detail.module.css";
 
 const STAGES = [
@@ -53,63 +52,6 @@ function Progress({ detail }: { detail: RunDetail }) {
       )}
       {detail.plan === null && !isOver(detail) && <Empty title="No plan yet">The agent is still reading the data.</Empty>}
       {isOver(detail) && <Empty title="Nothing was handed over">The timeline tells what happened.</Empty>}
-    </section>
-  );
-}
-
-function Delivered({ delivery }: { delivery: Delivery }) {
-  return (
-    <>
-      {delivery.why !== "" && <Banner tone={delivery.status === "failed" || delivery.status === "refused" ? "bad" : "warn"}><Markdown text={delivery.why} /></Banner>}
-      {(delivery.answer || delivery.summary) !== "" && (
-        <section className={css.answer} aria-label="The answer">
-          {delivery.answer !== "" && <Markdown text={delivery.answer} />}
-          {delivery.summary !== "" && <Markdown text={delivery.summary} />}
-        </section>
-      )}
-      <Points title="What is wrong with it" points={delivery.problems} />
-      <Points title="Read this before you rely on it" points={delivery.caveats} />
-      <Points title="What was assumed" points={delivery.assumptions} />
-      {delivery.checks.length > 0 && <Checks delivery={delivery} />}
-    </>
-  );
-}
-
-function Points({ title, points }: { title: string; points: readonly string[] }) {
-  if (points.length === 0) return null;
-  return (
-    <section>
-      <h2 className={css.section}>{title}</h2>
-      <ul className={css.points}>
-        {points.map((point) => (
-          <li key={point}>{point}</li>
-        ))}
-      </ul>
-    </section>
-  );
-}
-
-function Checks({ delivery }: { delivery: Delivery }) {
-  const held = delivery.checks.filter((check) => check.has_passed).length;
-  return (
-    <section>
-      <h2 className={css.section}>
-        Checks <span className={css.faint}>{`${held} of ${delivery.checks.length} hold`}</span>
-      </h2>
-      <ul className={css.checks}>
-        {delivery.checks.map((check) => (
-          <li key={check.name} data-held={check.has_passed}>
-            <span className={css.mark} aria-hidden="true">
-              {check.has_passed ? "✓" : "✗"}
-            </span>
-            <span>
-              <span className="visually-hidden">{check.has_passed ? "Holds: " : "Does not hold: "}</span>
-              {check.says || check.name}
-              {check.detail !== "" && <span className={css.checkDetail}>{check.detail}</span>}
-            </span>
-          </li>
-        ))}
-      </ul>
     </section>
   );
 }

@@ -1,11 +1,10 @@
 import { type ReactNode, useState } from "react";
-import { Link, useLocation } from "wouter";
+import { useLocation } from "wouter";
 
 import { post } from "../../api/client";
 import type { Noted, RunDetail } from "../../api/types";
-import { Button, Dialog, tell, tellProblem } from "../../parts";
+import { Button, ButtonLink, Dialog, isOver, tell, tellProblem } from "../../parts";
 import { UndoDialog } from "./undo-dialog";
-import { isOver } from "./standing";
 import css from "./detail.module.css";
 
 type Open = "none" | "retry" | "fork" | "undo";
@@ -32,9 +31,7 @@ export function RunActions({ detail, onChanged }: { detail: RunDetail; onChanged
   const close = () => setOpen("none");
   return (
     <div className={css.actions}>
-      <Link href={`/runs/${detail.run}`} className={css.open}>
-        Open notebook
-      </Link>
+      <ButtonLink href={`/runs/${detail.run}`}>{isOver(detail) ? "Open the run" : "Watch it"}</ButtonLink>
       {canResume(detail) && (
         <Button isBusy={isBusy && open === "none"} onClick={() => void act("resume", {})}>
           Resume
@@ -43,7 +40,7 @@ export function RunActions({ detail, onChanged }: { detail: RunDetail; onChanged
       {(detail.plan?.tasks.length ?? 0) > 0 && <Button onClick={() => setOpen("retry")}>Retry…</Button>}
       <Button onClick={() => setOpen("fork")}>Fork…</Button>
       <Button onClick={() => setOpen("undo")}>Undo…</Button>
-      {open === "retry" && <RetryDialog detail={detail} isBusy={isBusy} onClose={close} onGo={(task) => void act("retry", { task })} />}
+      {open === "retry" && <RetryDialog detail={detail} isBusy={isBusy} onClose={close} onGo={(again) => void act("retry", again)} />}
       {open === "fork" && <ForkDialog detail={detail} isBusy={isBusy} onClose={close} onGo={(step) => void act("fork", { from_step: step })} />}
       {open === "undo" && <UndoDialog run={detail.run} onClose={close} onChanged={onChanged} />}
     </div>
@@ -61,15 +58,24 @@ interface DialogProps<Choice> {
   onGo: (choice: Choice) => void;
 }
 
-function RetryDialog({ detail, isBusy, onClose, onGo }: DialogProps<string>) {
+interface Again {
+  task: string;
+  /** null: as it was. */
+  budget_usd: string | null;
+}
+
+function RetryDialog({ detail, isBusy, onClose, onGo }: DialogProps<Again>) {
   const tasks = detail.plan?.tasks ?? [];
   const [task, setTask] = useState(tasks.find((each) => each.status === "failed")?.id ?? tasks[0]?.id ?? "");
   const isEnded = isOver(detail);
+  const before = detail.goal?.budget_usd ?? null;
+  const [cap, setCap] = useState(before ?? "");
+  const budget = cap.trim() === "" || cap.trim() === before ? null : cap.trim();
   return (
     <Dialog
       title="Do a task again"
       onClose={onClose}
-      actions={<Actions isBusy={isBusy} onClose={onClose} word="Do it again" onGo={() => onGo(task)} />}
+      actions={<Actions isBusy={isBusy} onClose={onClose} word="Do it again" onGo={() => onGo({ task, budget_usd: budget })} />}
     >
       <p className={css.lead}>
         {isEnded
@@ -86,6 +92,13 @@ function RetryDialog({ detail, isBusy, onClose, onGo }: DialogProps<string>) {
           </label>
         ))}
       </fieldset>
+      {isEnded && before !== null && (
+        <label className={css.field}>
+          <span>Spend at most (USD)</span>
+          <input inputMode="decimal" value={cap} onChange={(event) => setCap(event.target.value)} />
+          <span className={css.faint}>The new run’s own cap; what was spent before does not count.</span>
+        </label>
+      )}
     </Dialog>
   );
 }

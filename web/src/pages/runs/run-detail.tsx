@@ -3,19 +3,16 @@ import { Link, useLocation } from "wouter";
 
 import type { Artifact, RunDetail } from "../../api/types";
 import { useHouse } from "../../house";
-import { Button, Loading, ProblemBanner, StatusDot, Tabs, dateTime, elapsed, panelProps, thousands, useFetched, useKeys } from "../../parts";
+import { Button, Loading, ProblemBanner, ReportFrame, StatusDot, Tabs, cost, dateTime, elapsed, isOver, panelProps, thousands, useFetched, useKeys } from "../../parts";
 import { FactsCard } from "./facts-card";
 import { FilesCard } from "./files-card";
 import { useRunList } from "./list-state";
 import { usePageTitle } from "./page-title";
 import { ProofCard } from "./proof-card";
-import { ReportFrame } from "./report-frame";
 import { Result } from "./result";
-import { costOf } from "./run-row";
 import { RunActions } from "./run-actions";
 import { TimelineView } from "./timeline-view";
 import { useTimeline } from "./use-timeline";
-import { isOver } from "./standing";
 import css from "./detail.module.css";
 
 type Panel = "result" | "timeline" | "report";
@@ -82,7 +79,7 @@ function Body({ detail, artifacts, onChanged }: BodyProps) {
           <div {...panelProps("detail", panel)} className={css.panel}>
             {panel === "result" && <Result detail={detail} />}
             {panel === "timeline" && <TimelineView told={told} isLive={!isOver(detail)} />}
-            {panel === "report" && report !== undefined && <ReportFrame run={detail.run} report={report} />}
+            {panel === "report" && report !== undefined && <div className={css.report}><ReportFrame run={detail.run} name={report.name} /></div>}
           </div>
         </div>
         {panel === "result" && (
@@ -120,7 +117,7 @@ function Head({ detail, onChanged }: { detail: RunDetail; onChanged: () => void 
           <span role="status">
             <StatusDot status={detail.status} />
           </span>
-          <span>{costOf(detail)}</span>
+          <span>{cost(detail.microdollars, detail.unpriced_tokens)}</span>
           {detail.tokens > 0 && <span>{thousands(detail.tokens)} tokens</span>}
           <span>{elapsed(detail.seconds)}</span>
           <span>{dateTime(detail.began_ms)}</span>

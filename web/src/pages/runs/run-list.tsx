@@ -3,13 +3,12 @@ import { Link } from "wouter";
 import { useVirtualizer } from "@tanstack/react-virtual";
 
 import { useHouse } from "../../house";
-import { Button, Empty, Loading, ProblemBanner } from "../../parts";
+import { Button, ButtonLink, Empty, Loading, ProblemBanner, isOver } from "../../parts";
 import { choose, loadMore, mergeTold, reload, useRunList } from "./list-state";
 import { usePageTitle } from "./page-title";
 import { useFromTheTop, useIsNarrow, useNow, useRowKeys } from "./row-movement";
 import { RunRow } from "./run-row";
 import { RunSearch } from "./run-search";
-import { isOver } from "./standing";
 import css from "./runs.module.css";
 
 const ROW_PX = 64;
@@ -30,9 +29,7 @@ export function RunList() {
     <div className={css.page}>
       <header className={css.head}>
         <h1>Runs</h1>
-        <Link href="/" className={css.newGoal}>
-          New goal
-        </Link>
+        <ButtonLink href="/">New goal</ButtonLink>
       </header>
       <RunSearch />
       {list.error !== null && <ProblemBanner error={list.error} actions={<Button size="small" onClick={reload}>Try again</Button>} />}
@@ -48,9 +45,7 @@ function Nothing() {
       <Empty title="No runs yet">
         <p>State a goal, and an agent turns it into a notebook you can trust.</p>
         <p className={css.emptyLinks}>
-          <Link href="/" className={css.newGoal}>
-            New goal
-          </Link>
+          <ButtonLink href="/">New goal</ButtonLink>
           <Link href="/welcome">Or try it on our data</Link>
         </p>
       </Empty>

@@ -2,9 +2,8 @@ import { memo } from "react";
 import { Link } from "wouter";
 
 import type { RunLine } from "../../api/types";
-import { StatusDot, dateTime, dollars, elapsed } from "../../parts";
+import { StatusDot, cost, dateTime, elapsed, isOver } from "../../parts";
 import { useRunList } from "./list-state";
-import { isOver } from "./standing";
 import css from "./runs.module.css";
 
 export interface RunRowProps {
@@ -39,13 +38,15 @@ export const RunRow = memo(function RunRow({ run, nowMs, at, count, top, height 
         <span className={css.goal}>
           <span className={css.words}>{run.goal || "No goal was told"}</span>
           <span className={css.notebook}>
-            {fileName(run.notebook)}
-            {run.questions > 0 && run.status === "waiting" && <b className={css.asks}>{asks(run.questions)}</b>}
+            <span>{fileName(run.notebook)}</span>
+            {run.questions > 1 && run.status === "waiting" && (
+              <b className={css.asks}>{run.questions.toLocaleString("en")} questions</b>
+            )}
           </span>
         </span>
         <span className={css.number}>
           <span className="visually-hidden">Cost </span>
-          {costOf(run)}
+          {cost(run.microdollars, run.unpriced_tokens)}
         </span>
         <span className={css.number}>
           <span className="visually-hidden">Time </span>
@@ -59,16 +60,6 @@ export const RunRow = memo(function RunRow({ run, nowMs, at, count, top, height 
     </li>
   );
 });
-
-function asks(count: number): string {
-  return count === 1 ? "asks you something" : `asks you ${count} things`;
-}
-
-/** A price nobody knows is said to be unknown, never 0. */
-export function costOf(run: Pick<RunLine, "microdollars" | "unpriced_tokens">): string {
-  if (run.microdollars === 0) return run.unpriced_tokens > 0 ? "unknown" : "free";
-  return dollars(run.microdollars) + (run.unpriced_tokens > 0 ? " +" : "");
-}
 
 export function fileName(path: string): string {
   return path.slice(path.lastIndexOf("/") + 1);

@@ -1,6 +1,6 @@
 import { type KeyboardEvent, useEffect, useRef, useState } from "react";
 
-import { Kbd, useKeys } from "../../parts";
+import { Choices, Kbd, useKeys } from "../../parts";
 import { FILTERS, choose, useRunList } from "./list-state";
 import css from "./runs.module.css";
 
@@ -39,13 +39,13 @@ export function RunSearch() {
           <Kbd>/</Kbd>
         </span>
       </div>
-      <div className={css.filters} role="group" aria-label="Filter by status">
-        {FILTERS.map(({ id, title }) => (
-          <button key={id} type="button" className={css.filter} aria-pressed={filter === id} onClick={() => choose({ filter: id })}>
-            {title}
-          </button>
-        ))}
-      </div>
+      <Choices
+        label="Filter by status"
+        look="pills"
+        options={FILTERS}
+        selected={filter}
+        onSelect={(id) => choose({ filter: id })}
+      />
     </div>
   );
 }

@@ -1,7 +1,7 @@
 import { useLayoutEffect, useMemo, useRef, useState } from "react";
 import { useVirtualizer } from "@tanstack/react-virtual";
 
-import { Button, Empty, Loading, ProblemBanner, dollars, thousands } from "../../parts";
+import { Button, Choices, Empty, Loading, ProblemBanner, dollars, thousands } from "../../parts";
 import { type Family, type Line, type Timeline, agentName } from "./timeline";
 import { TimelineLine } from "./timeline-line";
 import type { Told } from "./use-timeline";
@@ -26,17 +26,16 @@ export function TimelineView({ told, isLive }: { told: Told; isLive: boolean }) 
   const { timeline } = told;
   const lines = useMemo(() => timeline.lines.filter((line) => isShown(line, show)), [timeline, show]);
   const counts = useMemo(() => timeline.lines.filter((line) => line.family === "trouble").length, [timeline]);
+  const shows = SHOWS.map(({ id, title }) => ({
+    id,
+    title: id === "trouble" && counts > 0 ? <>{title}<span className={css.count}>{counts}</span></> : title,
+  }));
   return (
     <div>
       {told.error !== null && <ProblemBanner error={told.error} />}
       <Models timeline={timeline} />
-      <div className={css.shows} role="group" aria-label="Which events">
-        {SHOWS.map(({ id, title }) => (
-          <button key={id} type="button" className={css.show} aria-pressed={show === id} onClick={() => setShow(id)}>
-            {title}
-            {id === "trouble" && counts > 0 && <span className={css.count}>{counts}</span>}
-          </button>
-        ))}
+      <div className={css.shows}>
+        <Choices label="Which events" look="pills" options={shows} selected={show} onSelect={setShow} />
         <span className={css.total}>{told.isWhole ? `${timeline.last.toLocaleString("en")} events` : "Reading…"}</span>
       </div>
       {lines.length === 0 && (told.isWhole ? <Empty title={nothing(show)} /> : told.error === null && <Loading what="Reading the journal…" />)}

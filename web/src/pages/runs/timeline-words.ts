@@ -1,6 +1,6 @@
 // How a run's journal is put into words. Pure.
 
-export type Fields = Readonly<Record<string, unknown>>;
+import { isFields } from "../../parts/answer-words";
 
 const TOOLS: Readonly<Record<string, string>> = {
   apply: "Edits cells",
@@ -68,23 +68,6 @@ export function reviewWords(cell: string, said: string): { what: string; detail:
   } catch {
     return { what: `Review of ${cell}`, detail: said };
   }
-}
-
-/** Answers are kept as JSON where they say more than a word. */
-export function answerWords(answer: string): string {
-  try {
-    const told: unknown = JSON.parse(answer);
-    if (typeof told === "string") return told;
-    const reply = isFields(told) ? (isFields(told["reply"]) ? told["reply"] : told) : {};
-    const words = ["says", "reach", "feedback", "more", "amount"].map((name) => reply[name]).filter((each) => typeof each === "string" && each !== "");
-    return words.length > 0 ? words.join(", ") : answer;
-  } catch {
-    return answer;
-  }
-}
-
-export function isFields(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 export function capital(words: string): string {

@@ -1,6 +1,7 @@
 // What a run's stream adds up to as lines a person reads: what, when, who, which model, what it cost. Pure.
 import type { Recorded } from "../../api/types";
-import { type Fields, PERSON_FACTS, STAGES, answerWords, capital, isFields, reviewWords, stepWords } from "./timeline-words";
+import { type Fields, answerWords, isFields } from "../../parts/answer-words";
+import { PERSON_FACTS, STAGES, capital, reviewWords, stepWords } from "./timeline-words";
 
 export type Family = "milestone" | "agent" | "cell" | "person" | "trouble" | "detail";
 export type Tone = "plain" | "good" | "bad" | "ask" | "person" | "busy";
@@ -164,6 +165,16 @@ function finish(draft: Draft, recorded: Recorded): void {
   };
 }
 
+/** Whoever ended is busy with nothing any more. */
+function cutSteps(draft: Draft, workflow: string): void {
+  for (const [key, at] of [...draft.open]) {
+    const begun = draft.lines[at];
+    if (begun === undefined || (begun.workflow !== workflow && workflow !== draft.run)) continue;
+    draft.lines[at] = { ...begun, tone: "plain", detail: begun.detail || "cut off" };
+    draft.open.delete(key);
+  }
+}
+
 function stepKey(event: Fields): string {
   return `${text(event, "workflow")}#${amount(event, "step")}`;
 }
@@ -237,7 +248,9 @@ function fact(draft: Draft, recorded: Recorded): void {
 
 function otherFact(recorded: Recorded, topic: string, subject: string, said: string): Line {
   const verb = PERSON_FACTS[topic];
-  if (verb !== undefined) return line(recorded, "person", "person", `${subject} ${verb}`, { detail: said });
+  // That it goes on is also told by the answer to its question, or by the run itself.
+  const family = topic === "agent-go-on" ? "detail" : "person";
+  if (verb !== undefined) return line(recorded, family, "person", `${subject} ${verb}`, { detail: said });
   if (topic === "visited") return line(recorded, "detail", "plain", `Connected to ${subject}`, { detail: said });
   return line(recorded, "detail", "plain", capital(topic.replaceAll("-", " ")), { detail: [subject, said].filter(Boolean).join(": ") });
 }
@@ -320,6 +333,7 @@ function plainLine(draft: Draft, recorded: Recorded): Line | null {
         ? line(recorded, "milestone", "plain", "Began")
         : line(recorded, "agent", "plain", "An agent begins");
     case "run-ended":
+      cutSteps(draft, workflow);
       return endLine(draft, recorded);
     case "run-recovered":
       return line(recorded, "trouble", "ask", "Taken up again after a crash", { detail: `Attempt ${amount(event, "attempt")}; nothing that was finished is done twice.` });

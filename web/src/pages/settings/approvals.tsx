@@ -1,13 +1,13 @@
 import { useState } from "react";
 
 import { remove } from "../../api/client";
+import type { Grant } from "../../api/types";
 import { Button, Card, Empty, dateTime, tell, tellProblem, useFetched } from "../../parts";
 import { Awaited, NeedsScope, Section, useMay } from "./section";
-import type { LastingYes } from "./shapes";
 import css from "./settings.module.css";
 
 export function ApprovalsSection() {
-  const found = useFetched<{ grants: LastingYes[] }>("/grants");
+  const found = useFetched<{ grants: Grant[] }>("/grants");
   const mayChange = useMay("approve");
   return (
     <Section title="Standing approvals" lead="What you said yes to for longer than once. Take one back and it asks again, at once, also in runs that are at work.">
@@ -33,7 +33,7 @@ export function ApprovalsSection() {
   );
 }
 
-function GrantRow({ grant, onRevoked }: { grant: LastingYes; onRevoked: () => void }) {
+function GrantRow({ grant, onRevoked }: { grant: Grant; onRevoked: () => void }) {
   const [isBusy, setBusy] = useState(false);
   const revoke = async () => {
     setBusy(true);
@@ -63,7 +63,7 @@ function GrantRow({ grant, onRevoked }: { grant: LastingYes; onRevoked: () => vo
   );
 }
 
-function reach(grant: LastingYes): string {
+function reach(grant: Grant): string {
   if (grant.reach === "run") return "until its run ends";
   return grant.expires_ms === null ? `always, in ${grant.project}` : `until ${dateTime(grant.expires_ms)}, in ${grant.project}`;
 }

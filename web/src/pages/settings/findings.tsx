@@ -1,4 +1,4 @@
-import type { Finding, Tier } from "./shapes";
+import type { Finding, Tier } from "../../api/types";
 import css from "./settings.module.css";
 
 const TIERS: Record<Tier, { title: string; says: string }> = {

@@ -1,7 +1,7 @@
+import type { Findings, HouseSettings } from "../../api/types";
 import { Button, Card, useFetched } from "../../parts";
 import { FindingList, TierBadge, groupsOf } from "./findings";
 import { Awaited, Section } from "./section";
-import type { Findings, HouseSettings } from "./shapes";
 import css from "./settings.module.css";
 
 export function MachineSection() {

@@ -1,7 +1,7 @@
+import type { Model, Models } from "../../api/types";
 import { Card, Table, thousands, useFetched } from "../../parts";
 import { ProviderRow } from "./provider-row";
 import { Awaited, NeedsScope, Section, useMay } from "./section";
-import type { Model, Models } from "./shapes";
 import css from "./settings.module.css";
 
 const TIERS: Record<string, string> = { fast: "Quick and cheap", smart: "Hard thinking", code: "Writing cells", embed: "Finding similar text" };

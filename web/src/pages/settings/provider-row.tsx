@@ -1,8 +1,8 @@
 import { type FormEvent, useState } from "react";
 
 import { put, remove } from "../../api/client";
+import type { Provider } from "../../api/types";
 import { Button, tell, tellProblem } from "../../parts";
-import type { Provider } from "./shapes";
 import css from "./settings.module.css";
 
 export interface ProviderRowProps {

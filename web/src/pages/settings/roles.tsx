@@ -1,6 +1,6 @@
+import type { Role, Skill } from "../../api/types";
 import { Card, Empty, Markdown, thousands, useFetched } from "../../parts";
 import { Awaited, Section } from "./section";
-import type { Role, Skill } from "./shapes";
 import css from "./settings.module.css";
 
 export function RolesSection() {

@@ -1,6 +1,6 @@
+import type { Rules } from "../../api/types";
 import { Card, Empty, Table, useFetched } from "../../parts";
 import { Awaited, Section } from "./section";
-import type { Rules } from "./shapes";
 import { WhyForm } from "./why-form";
 import { SAYINGS } from "./wanted";
 import css from "./settings.module.css";

@@ -1,6 +1,6 @@
 /** What an agent may want to do, as a form asks for it. Pure. */
 
-import type { Saying } from "./shapes";
+import type { Saying } from "../../api/types";
 
 export const SAYINGS: Record<Saying, string> = { allow: "Allowed", ask: "Asks you", deny: "Never" };
 

@@ -1,8 +1,8 @@
 import { type FormEvent, useState } from "react";
 
 import { post } from "../../api/client";
+import type { Why } from "../../api/types";
 import { Button, Card, ProblemBanner } from "../../parts";
-import type { Why } from "./shapes";
 import { FIRST_WANTED, type Field, SAYINGS, WANTED, type Wanted, actionOf } from "./wanted";
 import css from "./settings.module.css";
 

@@ -1,10 +1,10 @@
 import { useState } from "react";
 import { Link } from "wouter";
 
+import type { Models, Provider } from "../../api/types";
 import { Card, Loading, ProblemBanner, useFetched } from "../../parts";
 import { KeyForm } from "../settings/provider-row";
 import { useMay } from "../settings/section";
-import type { Models, Provider } from "../settings/shapes";
 import css from "./welcome.module.css";
 
 /** One key, and agents can work on any goal. */

@@ -1,8 +1,8 @@
 import { Link } from "wouter";
 
+import type { Findings } from "../../api/types";
 import { Card, Loading, ProblemBanner, useFetched } from "../../parts";
 import { FindingList, TierBadge, groupsOf } from "../settings/findings";
-import type { Findings } from "../settings/shapes";
 import css from "./welcome.module.css";
 
 /** What this machine protects, as it was found a moment ago. */

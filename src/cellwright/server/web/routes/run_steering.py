@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from decimal import Decimal
 from typing import Annotated
 
 from fastapi import APIRouter, Body
 
 from cellwright.agents import steering
+from cellwright.errors import UserError
+from cellwright.journal import RunId
 from cellwright.runs import orders
-from cellwright.runs.plan import parse_edit
+from cellwright.runs.goal_reading import read_budget
+from cellwright.runs.plan import RetryTask, edited, parse_edit
+from cellwright.runs.telling import read_view
 from cellwright.server.web.house import House
 from cellwright.server.web.problems import Conflict, NotFound
 from cellwright.server.web.run_finding import RunName, Steerer, going_run, status_of
@@ -70,8 +76,13 @@ def _add_ending(router: APIRouter, house: House) -> None:
 def _add_again(router: APIRouter, house: House) -> None:
     @router.post("/runs/{run}/retry", operation_id="retry_run", summary="Do a task again")
     async def retry_run(caller: Steerer, run: RunName, said: RetryBody) -> RunNote:
-        await status_of(house.live.records, run)
-        again = await house.live.retry(run, said.task, person=caller.person)
+        status = await status_of(house.live.records, run)
+        if said.budget_usd is None:
+            again = await house.live.retry(run, said.task, person=caller.person)
+        elif status.is_going:
+            raise Conflict(f"The run {run!r} is at work.", hint="Raise its cap when it asks.")
+        else:
+            again = await _continued(house, run, said.task, read_budget(said.budget_usd))
         note = f"It does {said.task} again." if again == run else f"A new run continues it with {said.task}."
         return RunNote(run=again, note=note)
 
@@ -84,6 +95,15 @@ def _add_again(router: APIRouter, house: House) -> None:
             raise NotFound(f"The run has no step {from_step}.", hint=f"It has the steps 1 to {last}.")
         forked = await house.live.fork(run, from_step=from_step)
         return RunNote(run=forked, note=f"It goes on from {run}.")
+
+
+async def _continued(house: House, run: str, task: str, cap: Decimal) -> RunId:
+    """A new run that goes on from where an ended one stood, under another cap. Raises `UserError`."""
+    seen = await read_view(house.live.records.log.read_all, run)
+    if seen.goal is None or seen.plan is None:
+        raise UserError(f"The run {run!r} has no plan to go on with.", hint="Start it again with its goal.")
+    plan = edited(seen.plan, RetryTask(task=task))
+    return await house.live.start(replace(seen.goal, plan=plan, continues=run, budget_usd=cap))
 
 
 def _add_words(router: APIRouter, house: House) -> None:

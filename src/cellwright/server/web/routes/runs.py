@@ -16,7 +16,7 @@ from cellwright.runs.views import run_line, view_of
 from cellwright.server.web.folding import Folded
 from cellwright.server.web.house import House
 from cellwright.server.web.problems import NotFound
-from cellwright.server.web.proofs import proof_of
+from cellwright.server.web.proofs import Proofs
 from cellwright.server.web.routes.questions import asked_now
 from cellwright.server.web.routes.run_steering import add_steering
 from cellwright.server.web.run_finding import Reader, RunName, Steerer, status_of
@@ -25,7 +25,13 @@ from cellwright.server.web.starting import Starts
 
 _TAGS: Final = ["runs"]
 Search = Annotated[str, Query(max_length=200, description="In the goal, the names of run and notebook, the person.")]
-Status = Annotated[str, Query(max_length=40, description="`done`, `failed`, `waiting`, `build` …; empty: any.")]
+Status = Annotated[
+    shapes.StatusFilter,
+    Query(
+        description="Empty: any. A word that `status` may be (`done`, `partial`, `paused`, `build` …) gives the runs "
+        "of exactly this status. `running`, `cancelled` and `dead`, which it never is, give those of this `standing`.",
+    ),
+]
 Limit = Annotated[int, Query(ge=1, le=200)]
 Before = Annotated[str | None, Query(max_length=100, description="`next` of the page before.")]
 
@@ -35,7 +41,7 @@ def runs_routes(house: House) -> APIRouter:
     router = APIRouter(tags=[*_TAGS])
     pictures = Folded(house.live.records.log, begin=lambda run: Picture(run=run), add=see)
     _add_list(router, house, pictures)
-    _add_show(router, house, pictures)
+    _add_show(router, house, pictures, Proofs(house.settings))
     _add_start(router, house)
     add_steering(router, house)
     return router
@@ -70,13 +76,20 @@ async def line_of_run(status: RunStatus, pictures: Folded[Picture]) -> shapes.Ru
     return shapes.RunLine.model_validate(run_line(status, await pictures.of(status.run)))
 
 
-def _is_meant(line: shapes.RunLine, search: str, status: str) -> bool:
+def _is_meant(line: shapes.RunLine, search: str, status: shapes.StatusFilter) -> bool:
     words = search.casefold().split()
     text = f"{line.run} {line.goal} {line.notebook.rpartition('/')[2]} {line.person}".casefold()
-    return status in {"", line.status, line.standing} and all(word in text for word in words)
+    return _has(line, status) and all(word in text for word in words)
 
 
-def _add_show(router: APIRouter, house: House, pictures: Folded[Picture]) -> None:
+def _has(line: shapes.RunLine, status: shapes.StatusFilter) -> bool:
+    """`done` and `failed` are a status and a standing: a run that is done with a partial result is not `done`."""
+    if not status:
+        return True
+    return status == (line.status if status in shapes.STATUSES else line.standing)
+
+
+def _add_show(router: APIRouter, house: House, pictures: Folded[Picture], proofs: Proofs) -> None:
     @router.get("/runs/{run}", operation_id="show_run", summary="Everything about one run")
     async def show_run(_: Reader, run: RunName) -> shapes.RunDetail:
         records = house.live.records
@@ -85,7 +98,7 @@ def _add_show(router: APIRouter, house: House, pictures: Folded[Picture]) -> Non
         view = await view_of(records, house.masker, status, picture)
         proof = None
         if delivery is not None:
-            proof = await anyio.to_thread.run_sync(proof_of, delivery.proof, delivery.notebook, house.settings)
+            proof = await anyio.to_thread.run_sync(proofs.of, delivery.proof, delivery.notebook)
         known = {
             "questions": await asked_now(house, status.questions),
             "proof": proof,

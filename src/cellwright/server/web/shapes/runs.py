@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal, get_args
 
 from pydantic import Field, StringConstraints
 
 from cellwright.journal import Standing
+from cellwright.journal.engine_tables import RunState
 from cellwright.runs.delivery import Delivery
+from cellwright.runs.delivery import Status as DeliveryStatus
 from cellwright.runs.goal import Approve, Goal
 from cellwright.runs.goal_reading import LONGEST
 from cellwright.runs.plan import Plan, Task
@@ -17,6 +19,10 @@ from cellwright.server.web.shapes.shape import Body, Shape
 
 PathText = Annotated[str, StringConstraints(min_length=1, max_length=1_000, pattern=r"^[^\x00]+$")]
 ReasonText = Annotated[str, StringConstraints(max_length=1_000)]
+Status = Literal[DeliveryStatus, "waiting", "paused", Stage]
+StatusFilter = Literal["", Status, RunState]
+STATUSES: Final[frozenset[str]] = frozenset(get_args(Status))
+"""What a run's `status` may be."""
 
 
 class RunCommon(Shape):
@@ -125,6 +131,8 @@ class RetryBody(Body):
     """Which task is done again."""
 
     task: Annotated[str, StringConstraints(min_length=1, max_length=100)]
+    budget_usd: Annotated[str, StringConstraints(max_length=40)] | None = None
+    """The cap of the run that continues one that is over; null: as it was."""
 
 
 class ForkBody(Body):

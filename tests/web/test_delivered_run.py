@@ -1,0 +1,141 @@
+"""A delivered run in the control room: its report is read first, and a report that means harm does nothing."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.async_api import Browser, Page, Response, expect
+
+from cellwright.testing import Fault
+from tests.runs.factory import apply, create, finish, plan, task
+from tests.web.a_control_room import ControlRoom, editor, report, see_run, show
+
+pytestmark = pytest.mark.slow
+"""All in a real browser, which `make test-all` sees to."""
+
+CREATED = apply(create("total = 40 + 2\ntotal", "total"))
+ANSWER = finish("It is **42**.")
+LOST = "Links of a report open only in the downloaded file."
+
+
+async def delivered(room: ControlRoom, notebook: str) -> str:
+    """A run that is over, with a report beside its notebook."""
+    room.provider.script(plan(task(), title="The sum"), CREATED, finish("42"), ANSWER)
+    run = await room.start(notebook=notebook)
+    seen = await room.until(run, lambda seen: seen["standing"] == "done")
+    assert seen["status"] == "done", seen["delivery"]
+    return run
+
+
+async def tabs(page: Page, label: str) -> list[str]:
+    return await page.get_by_role("tablist", name=label).get_by_role("tab").all_inner_texts()
+
+
+async def test_a_delivered_run_opens_with_its_report_then_its_notebook_and_its_changes(
+    room: ControlRoom, chromium: Browser
+) -> None:
+    run = await delivered(room, "read.py")
+    async with room.person(chromium) as page:
+        await see_run(page, run)
+        await expect(report(page).get_by_text("It is 42.").first).to_be_visible()
+        await expect(page.get_by_role("tab", name="Result")).to_have_attribute("aria-selected", "true")
+        assert [each.split("\n")[0] for each in await tabs(page, "What it made")] == ["Report", "Notebook", "Changes"]
+        await show(page, "Changes")
+        await expect(page.get_by_role("region", name="created total")).to_be_visible()
+        await show(page, "Notebook")
+        await expect(page.get_by_role("region", name="Cells").get_by_text("total = 40 + 2")).to_be_visible()
+        await expect(page.locator("iframe")).to_have_count(0)
+        await page.get_by_role("button", name="Open live").click()
+        await expect(editor(page).locator(".cm-content").filter(has_text="total = 40 + 2")).to_be_visible()
+        await page.keyboard.press("Escape")
+        await show(page, "Report")
+        await expect(report(page).get_by_text("It is 42.").first).to_be_visible()
+
+
+async def test_a_run_that_is_delivered_before_ones_eyes_gains_a_report_and_nothing_else_moves(
+    room: ControlRoom, chromium: Browser
+) -> None:
+    room.provider.script(plan(task()), CREATED, Fault("slow-first-byte", answer=finish("42")), ANSWER)
+    run = await room.start(notebook="watched.py")
+    async with room.person(chromium) as page:
+        await see_run(page, run)
+        await expect(editor(page).locator(".cm-content").filter(has_text="total = 40 + 2")).to_be_visible()
+        await room.until_silent()
+        await expect(page.get_by_role("tablist", name="What it made")).to_have_count(0)
+        room.provider.release()
+        await expect(report(page).get_by_text("It is 42.").first).to_be_visible()
+        await expect(page.get_by_role("log").get_by_text("total = 40 + 2")).to_be_visible()
+        names = [each.split("\n")[0] for each in await tabs(page, "Views of this run")]
+        assert names == ["Activity", "Plan", "Changes", "Result"]
+
+
+async def test_on_a_phone_the_report_is_what_one_sees_first(room: ControlRoom, chromium: Browser) -> None:
+    run = await delivered(room, "phone.py")
+    async with room.person(chromium, width=390, height=844) as page:
+        await see_run(page, run)
+        await expect(report(page).get_by_text("It is 42.").first).to_be_visible()
+        await expect(page.get_by_role("tab", name="Report")).to_have_attribute("aria-selected", "true")
+        assert await page.evaluate("document.documentElement.scrollWidth") <= 390
+        await show(page, "Plan")
+        await expect(page.get_by_role("tab", name="Plan")).to_be_in_viewport(ratio=0.9)
+
+
+async def test_a_run_whose_report_was_taken_away_shows_its_notebook(room: ControlRoom, chromium: Browser) -> None:
+    run = await delivered(room, "bare.py")
+    (room.folder / "bare.report.html").unlink()
+    async with room.person(chromium) as page:
+        await see_run(page, run)
+        await expect(page.get_by_role("region", name="Cells").get_by_text("total = 40 + 2")).to_be_visible()
+        await expect(page.get_by_role("tab", name="Report")).to_have_count(0)
+
+
+HOSTILE = """<!doctype html><html><head>
+<meta http-equiv="refresh" content="0;url=/steal-refresh">
+<base href="/steal-base/" target="_top">
+<link rel="stylesheet" href="/steal-style.css"><link rel="icon" href="/steal-icon">
+<style>@import url(/steal-import.css); body { background: url(/steal-background.png) }
+  @font-face { font-family: x; src: url(/steal-font) } h1 { font-family: x }</style>
+<script>top.pwned = 1; document.title = "pwned"; fetch("/steal-fetch")</script>
+</head><body onload="top.pwned = 1; document.title = 'pwned'">
+<h1>Quarterly figures</h1>
+<img src="/steal-image.png" onerror="top.pwned = 1; document.title = 'pwned'">
+<iframe src="/steal-frame"></iframe><object data="/steal-object"></object><embed src="/steal-embed">
+<video src="/steal-video" autoplay></video><svg onload="top.pwned = 1"></svg>
+<p><a href="#/settings" target="_top">Leave</a></p>
+<p><a href="/steal-popup" target="_blank">Open</a></p>
+<p><a href="javascript:document.title='pwned';top.pwned=1" target="_self">Press</a></p>
+<form action="/api/v1/tokens" method="post" target="_top"><input name="name" value="mine"><button>Send</button></form>
+<p><a href="/steal-link" target="_self">Follow</a></p>
+</body></html>"""
+
+
+async def test_a_report_full_of_hostile_markup_runs_loads_sends_and_moves_nothing(
+    room: ControlRoom, chromium: Browser
+) -> None:
+    run = await delivered(room, "hostile.py")
+    (room.folder / "hostile.report.html").write_text(HOSTILE)
+    answered: list[str] = []
+
+    def note(response: Response) -> None:
+        if "steal" in response.url or response.request.method == "POST":
+            answered.append(response.url)
+
+    async with room.person(chromium) as page:
+        page.on("response", note)
+        await see_run(page, run)
+        shown = report(page)
+        await expect(shown.get_by_role("heading", name="Quarterly figures")).to_be_visible()
+        address = page.url
+        # What one does by accident, and what is done to one. Each is over when the next one is answered.
+        for name in ("Leave", "Open", "Press"):
+            await shown.get_by_role("link", name=name).click()
+        await shown.get_by_role("button", name="Send").click()
+        await expect(shown.get_by_role("heading", name="Quarterly figures")).to_be_visible()
+        assert (page.url, len(page.context.pages), answered) == (address, 1, [])
+        assert await page.evaluate("window.pwned === undefined && !document.title.includes('pwned')")
+        await shown.get_by_role("link", name="Follow").click()
+        await expect(page.get_by_text(LOST)).to_be_visible()
+        await expect(shown.get_by_role("heading", name="Quarterly figures")).to_be_visible()
+        assert (page.url, len(page.context.pages)) == (address, 1)
+        await show(page, "Notebook")
+        await expect(page.get_by_role("region", name="Cells")).to_be_visible()
+    assert "mine" not in {token["name"] for token in (await room.get("tokens"))["tokens"]}

@@ -1,0 +1,101 @@
+"""A notebook of 2,000 cells in the control room: in marimo's editor and in our list, to the last cell."""
+
+from __future__ import annotations
+
+import anyio
+import pytest
+from playwright.async_api import Browser, Frame, Page, expect
+
+from cellwright.testing import CallTool
+from tests.conftest import notebook_source
+from tests.runs.factory import plan, task
+from tests.web.a_control_room import LONG_SECONDS, ControlRoom, see_run, show
+
+pytestmark = pytest.mark.slow
+"""All in a real browser, which `make test-all` sees to."""
+
+CELLS = 2_000
+LAST = f"x_{CELLS - 1} = {CELLS - 1}"
+MOST_SHOWN = 100
+"""Of our own list, as elements: a screen or two."""
+MILLISECONDS = 480_000
+"""marimo itself makes some 90 elements for each cell."""
+ASKS = CallTool("read_web_page", {"url": "http://data.example.org/"})
+
+
+async def large_run(room: ControlRoom) -> str:
+    """A run that waits for an answer with the large notebook open."""
+    source = notebook_source(*(f"x_{number} = {number}" for number in range(CELLS)))
+    (room.folder / "large.py").write_text(source)
+    room.provider.script(plan(task()), ASKS)
+    run = await room.start(notebook="large.py")
+    await room.until(run, lambda seen: seen["status"] == "waiting")
+    return run
+
+
+async def answers_clicks(page: Page) -> None:
+    for tab in ("Plan", "Changes", "Activity"):
+        await show(page, tab)
+        await expect(page.get_by_role("tab", name=tab)).to_have_attribute("aria-selected", "true")
+
+
+async def until_last(room: ControlRoom, run: str, code: str) -> None:
+    """Until our own document has this as its last cell."""
+    with anyio.fail_after(LONG_SECONDS):
+        # It is another process: there is no event to wait for.
+        while (await room.get(f"notebooks/{run}"))["cells"][-1]["code"] != code:  # noqa: ASYNC110
+            await anyio.sleep(0.2)
+
+
+async def test_two_thousand_cells_open_scroll_and_are_edited_in_the_editor_while_the_page_answers(
+    room: ControlRoom, chromium: Browser
+) -> None:
+    run = await large_run(room)
+    async with room.person(chromium) as page:
+        await see_run(page, run)
+        frame = await editor_frame(page)
+        async with anyio.create_task_group() as both:
+            both.start_soon(until_all_are_there, frame)
+            # While the editor is being built, which takes marimo a while.
+            await answers_clicks(page)
+        last = frame.locator("[data-cell-id]").nth(CELLS - 1)
+        await last.evaluate("cell => cell.scrollIntoView()", timeout=MILLISECONDS)
+        code = last.locator(".cm-content")
+        await expect(code).to_have_text(LAST, timeout=MILLISECONDS)
+        await expect(code).to_be_in_viewport(timeout=MILLISECONDS)
+        await code.click(timeout=MILLISECONDS)
+        await page.keyboard.press("End")
+        await page.keyboard.type("  # typed")
+        await until_last(room, run, f"{LAST}  # typed")
+        await answers_clicks(page)
+
+
+async def editor_frame(page: Page) -> Frame:
+    element = await page.locator('iframe[title="marimo editor"]').element_handle()
+    frame = await element.content_frame()
+    assert frame is not None
+    return frame
+
+
+async def until_all_are_there(frame: Frame) -> None:
+    are_there = f"document.querySelectorAll('[data-cell-id]').length === {CELLS}"
+    await frame.wait_for_function(are_there, polling=1_000, timeout=MILLISECONDS)
+
+
+async def test_our_own_list_of_two_thousand_cells_keeps_a_screenful_of_elements(
+    room: ControlRoom, chromium: Browser
+) -> None:
+    run = await large_run(room)
+    async with room.person(chromium) as page:
+        await see_run(page, run)
+        await page.get_by_role("button", name="Cells").click()
+        shown = page.get_by_role("region", name="Cells")
+        await expect(shown.get_by_text("x_0 = 0", exact=True)).to_be_visible()
+        assert 0 < await shown.locator("article").count() < MOST_SHOWN
+        assert await shown.locator("*").count() < MOST_SHOWN * 30
+        await shown.focus()
+        await page.keyboard.press("End")
+        await expect(shown.get_by_text(LAST, exact=True)).to_be_visible()
+        await expect(shown.get_by_text("x_0 = 0", exact=True)).to_have_count(0)
+        assert 0 < await shown.locator("article").count() < MOST_SHOWN
+        await answers_clicks(page)

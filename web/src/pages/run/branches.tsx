@@ -1,0 +1,88 @@
+import { useMemo } from "react";
+
+import type { Branch } from "../../api/types";
+import { Empty, Loading, ProblemBanner, StatusDot, clock } from "../../parts";
+import { BranchVariables } from "./branch-variables";
+import { type FollowedRun, LARGE_SOON_MS, useKeptFresh } from "./follow-run";
+import { groupsOf, wayWords } from "./lanes";
+import { agentName } from "./story";
+import css from "./branches.module.css";
+
+/** What agents tried before they changed the notebook: one lane each, those tried side by side next to each other. */
+export function Branches({ followed }: { followed: FollowedRun }) {
+  const { run, story } = followed;
+  const path = `/runs/${encodeURIComponent(run)}/branches`;
+  const { value, error } = useKeptFresh<{ branches: Branch[] }>(path, String(story.branches), LARGE_SOON_MS);
+  const groups = useMemo(() => groupsOf(value?.branches ?? []), [value]);
+  if (value === null) return error === null ? <Loading what="Reading the branches…" /> : <ProblemBanner error={error} />;
+  if (groups.length === 0)
+    return <Empty title="Nothing tried yet">What an agent tries before it changes the notebook appears here.</Empty>;
+  return (
+    <div className={css.scroll} tabIndex={0} role="region" aria-label="What was tried in branches">
+      {groups.map(({ key, lanes }) => (
+        <div key={key} className={css.lanes} data-many={lanes.length > 1}>
+          {lanes.length > 1 && <p className={css.beside}>{lanes.length} tried side by side</p>}
+          {lanes.map((branch) => (
+            <Lane key={branch.branch} branch={branch} by={agentName(story, branch.agent)} />
+          ))}
+        </div>
+      ))}
+    </div>
+  );
+}
+
+function Lane({ branch, by }: { branch: Branch; by: string }) {
+  const name = branch.purpose || branch.branch;
+  // Two branches may be for the same purpose.
+  const label = `${name} (${branch.branch})`;
+  return (
+    <section className={css.lane} data-kept={branch.is_kept} data-status={branch.status} aria-label={`Branch ${label}`}>
+      <header className={css.head}>
+        <h2>{name}</h2>
+        <StatusDot status={branch.status === "passed" ? "done" : "failed"} word={branch.status} />
+        <span className={css.fate}>{branch.is_kept ? "✓ kept" : "dropped"}</span>
+      </header>
+      <p className={css.facts}>
+        by {by}, in {wayWords(branch.way)}, <span className="numeric">{Math.round(branch.ms).toLocaleString("en")} ms</span>,{" "}
+        <time className="numeric">{clock(branch.at_ms)}</time>
+      </p>
+      {branch.reasons.length > 0 && <p className={css.facts}>No fork: {branch.reasons.join("; ")}.</p>}
+      {branch.note !== "" && <p className={css.note}>{branch.note}</p>}
+      <Ran branch={branch} />
+      {branch.variables.length > 0 && <BranchVariables label={`What differs in ${label}`} variables={branch.variables} />}
+      {branch.files.length > 0 && (
+        <>
+          <h3>Files</h3>
+          <ul className={css.files}>
+            {branch.files.map((file) => (
+              <li key={file}>{file}</li>
+            ))}
+          </ul>
+        </>
+      )}
+    </section>
+  );
+}
+
+const MARKS: Record<string, string> = { ok: "✓", failed: "✗", lost: "✗", interrupted: "✗" };
+
+function Ran({ branch }: { branch: Branch }) {
+  return (
+    <ul className={css.ran}>
+      {branch.cells.map((cell) => (
+        <li key={`cell ${cell.cell}`} data-failed={cell.error !== "" || MARKS[cell.status] === "✗"}>
+          <span aria-hidden="true">{MARKS[cell.status] ?? "·"}</span> <code>{cell.name || cell.cell}</code>{" "}
+          <span className={css.word}>{cell.status}</span>
+          {cell.error !== "" && <pre className={css.error}>{cell.error}</pre>}
+        </li>
+      ))}
+      {branch.checks.map((check, at) => (
+        <li key={`check ${at}`} data-failed={!check.has_passed}>
+          <span aria-hidden="true">{check.has_passed ? "✓" : "✗"}</span> check <code>{check.check}</code>{" "}
+          <span className={css.word}>{check.has_passed ? "holds" : "does not hold"}</span>
+          {check.detail !== "" && <pre className={css.error}>{check.detail}</pre>}
+        </li>
+      ))}
+    </ul>
+  );
+}

@@ -1,0 +1,53 @@
+/** What was tried in branches, arranged for the eye. Pure. */
+
+import type { Branch } from "../../api/types";
+
+export interface LaneGroup {
+  key: string;
+  /** Tried side by side, in the order in which they came to an end; most stand alone. */
+  lanes: Branch[];
+}
+
+/** The newest first. */
+export function groupsOf(branches: readonly Branch[]): LaneGroup[] {
+  const groups = new Map<string, LaneGroup>();
+  for (const branch of branches) {
+    const key = branch.group === "" ? `alone ${branch.branch}` : `group ${branch.group}`;
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, { key, lanes: [branch] });
+    else group.lanes.push(branch);
+  }
+  return [...groups.values()].reverse();
+}
+
+export interface Sides {
+  /** Which column or key; "": the variable itself. */
+  of: string;
+  before: string;
+  after: string;
+}
+
+/** Two texts whose lines belong together, line by line; else as they are. */
+export function sidesOf({ before, after }: { before: string; after: string }): Sides[] {
+  const [old, now] = [before.split("\n"), after.split("\n")];
+  if (before === "" || after === "" || old.length !== now.length) return [{ of: "", before, after }];
+  return old.map((line, at) => sided(line, now[at] ?? ""));
+}
+
+function sided(before: string, after: string): Sides {
+  const colon = before.indexOf(": ");
+  const of = colon < 0 ? "" : before.slice(0, colon);
+  if (of === "" || !after.startsWith(`${of}: `)) return { of: "", before, after };
+  return { of, before: before.slice(colon + 2), after: after.slice(colon + 2) };
+}
+
+const WAYS: Record<string, string> = {
+  fork: "a fork of the kernel",
+  carried: "a fresh kernel, given the variables it needs",
+  replayed: "a fresh kernel that ran the cells it needs",
+  "": "never made",
+};
+
+export function wayWords(way: string): string {
+  return WAYS[way] ?? way;
+}
