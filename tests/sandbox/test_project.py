@@ -108,3 +108,11 @@ def test_the_home_directory_and_the_root_are_never_a_project(tmp_path: Path, mon
         project_of(home / "nb.py")
     with pytest.raises(UserError, match="not a project"):
         project_of(Path("/nb.py"))
+
+
+def test_a_user_nobody_has_written_down_has_projects_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HOME", raising=False)
+    monkeypatch.setattr(os, "getuid", lambda: 60_123)
+    notebook = tmp_path / "notebook.py"
+    notebook.touch()
+    assert project_of(notebook) == tmp_path.resolve()

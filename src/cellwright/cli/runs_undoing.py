@@ -52,13 +52,14 @@ def _turn_line(turn: dict[str, Any]) -> str:
 def _tell(run: str, notebook: str, outcome: UndoOutcome, *, as_json: bool) -> None:
     """Exit 3 if it was refused; nothing left to undo is no failure."""
     from cellwright.runs.undo import NothingToUndo, Undone, UndoRefused
+    from cellwright.tools.going_back import WORDS
 
     said: dict[str, Any] = {"run": run, "notebook": notebook}
     match outcome:
         case Undone():
             said |= dataclasses.asdict(outcome)
             lines = [*outcome.cells, *(f"kept {each}" for each in outcome.kept)]
-            note = f"Undone in {notebook}."
+            note = f"Undone in {notebook}. {WORDS[outcome.by]}"
         case NothingToUndo(why=why):
             said |= {"turns": [], "cells": [], "kept": [], "why": why}
             lines, note = [], why

@@ -63,7 +63,13 @@ def project_of(notebook: Path) -> Path:
 
 
 def _homes() -> set[Path]:
-    return {Path("~").expanduser().resolve(), Path(pwd.getpwuid(os.getuid()).pw_dir).resolve()}
+    places = [os.path.expanduser("~")]  # noqa: PTH111  leaves it as it is where nobody knows
+    try:
+        places.append(pwd.getpwuid(os.getuid()).pw_dir)
+    except KeyError:
+        # A container may run as a user nobody has written down.
+        pass
+    return {Path(place).resolve() for place in places if place.startswith("/")}
 
 
 def hidden_in(project: Path, reveal: Collection[str] = ()) -> tuple[str, ...]:
