@@ -22,9 +22,11 @@ export interface TabsProps<Id extends string> {
 /** A row of tabs, arrows included. The panel is yours: spread `panelProps` on it. */
 export function Tabs<Id extends string>({ label, tabs, selected, onSelect, idBase }: TabsProps<Id>) {
   const row = useRef<HTMLDivElement>(null);
+  // A tab or a number that comes later pushes the others aside.
+  const shape = tabs.map((tab) => `${tab.id} ${tab.count ?? ""}`).join();
   useEffect(() => {
     row.current?.querySelector("[aria-selected=true]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
-  }, [selected]);
+  }, [selected, shape]);
   const onKeyDown = (event: KeyboardEvent) => {
     const at = tabs.findIndex((tab) => tab.id === selected);
     const move = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: tabs.length - 1 }[event.key];
