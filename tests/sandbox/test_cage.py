@@ -63,8 +63,16 @@ async def test_the_root_is_small_and_read_only(bench: Bench) -> None:
     seen = set((await bench.run("import os\nprint(*os.listdir('/'))")).split())
     assert seen - top <= {
         "bin", "branches", "dev", "etc", "home", "lib", "lib32", "lib64", "libx32",
-        "proc", "project", "sbin", "tmp", "usr", ".mask",
+        "proc", "project", "sbin", "tmp", "usr", ".mask", ".stage",
     }  # fmt: skip
+    for program in (
+        "os.listdir('/.stage')",
+        "os.chdir('/.stage')",
+        "os.chmod('/.stage', 0o700)",
+        "os.listdir('/branches')",
+    ):
+        result = await _result(bench, f"import os\n{program}")
+        assert "Error" in str(result["error"]), program
     for place in ("/x", "/usr/x", "/etc/x", "/branches/../x", f"{bench.spec.software[0]}/x"):
         result = await _result(bench, f"open({place!r}, 'w')")
         assert "Error" in str(result["error"]), place
