@@ -55,7 +55,8 @@ async def test_a_caller_killed_anywhere_gets_the_whole_answer_when_it_asks_again
         outcome = await models.ask(a_call(TEXT, id="run/step/1", stream=True))
         assert said(outcome) == TEXT
         assert isinstance(outcome, Answered)
-        assert outcome.source == ("record" if until == "answered" else "provider")
+        # What was let go may have come to its end before it is asked for again: then it is on record.
+        assert outcome.source in (("record",) if until == "answered" else ("provider", "record"))
         assert len(house.provider.charged) == 1
         assert await paid(models) == (*charged(house), 0)
 
