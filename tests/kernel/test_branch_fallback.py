@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 
+import pytest
+
 from cellwright.ids import CellId
 from cellwright.kernel import Observation, OpenNotebook
 from cellwright.kernel.committing import CommitRefused, Committed
@@ -121,6 +123,7 @@ async def test_a_fork_that_dies_is_made_good_by_a_kernel_that_is_none(opened: Op
         assert values(tried) == {"more": "2"}
 
 
+@pytest.mark.slow
 async def test_a_fork_that_hangs_is_told_from_a_slow_one_and_the_next_branch_is_none(opened: Opener) -> None:
     async with opened("import os, threading, time\nnumber = 1") as notebook:
         await notebook.run("all")
