@@ -46,7 +46,7 @@ class Inbox:
     async def frame(self) -> tuple[int, bytes] | None:
         """The next whole frame; None when woken, or when the host is gone."""
         while True:
-            frame = self._take()
+            frame = wire.take_frame(self._buffer)
             if frame is not None:
                 return frame
             if not await self._readable():
@@ -57,19 +57,6 @@ class Inbox:
                 self.is_closed = True
                 return None
             self._buffer += chunk
-
-    def _take(self) -> tuple[int, bytes] | None:
-        if len(self._buffer) < wire.HEADER.size:
-            return None
-        length, lane = wire.HEADER.unpack_from(self._buffer)
-        if length > wire.MAX_FRAME_BYTES:
-            raise ValueError(f"frame of {length} bytes from the host")
-        end = wire.HEADER.size + length
-        if len(self._buffer) < end:
-            return None
-        body = bytes(self._buffer[wire.HEADER.size : end])
-        del self._buffer[:end]
-        return lane, body
 
     async def _readable(self) -> bool:
         self._waiter = self._loop.create_future()

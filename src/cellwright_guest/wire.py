@@ -407,6 +407,21 @@ FromGuest = (
 _encoder = msgspec.msgpack.Encoder()
 
 
+def take_frame(buffer: bytearray) -> tuple[int, bytes] | None:
+    """The next whole frame, its lane and body, out of what was received; `ValueError` for one over the cap."""
+    if len(buffer) < HEADER.size:
+        return None
+    length, lane = HEADER.unpack_from(buffer)
+    if length > MAX_FRAME_BYTES:
+        raise ValueError(f"a frame of {length:,} bytes")
+    end = HEADER.size + length
+    if len(buffer) < end:
+        return None
+    body = bytes(buffer[HEADER.size : end])
+    del buffer[:end]
+    return lane, body
+
+
 def encode(message: FromHost | FromGuest) -> bytes:
     """A whole frame on the typed lane."""
     body = _encoder.encode(message)

@@ -11,6 +11,7 @@ from cellwright.ids import CellId
 from cellwright.kernel import Observation, OpenNotebook
 from cellwright.kernel.committing import CommitRefused, Committed
 from cellwright.notebook import CreateCell, EditCell
+from cellwright.sandbox import Limits
 
 Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]
 
@@ -93,6 +94,18 @@ async def test_a_branch_that_is_no_fork_can_be_committed_and_not_promoted(opened
             assert isinstance(promoted, CommitRefused)
             assert isinstance(await branch.commit(), Committed)
         assert [variable.text for variable in await notebook.look(["rows"])] == ["5"]
+
+
+async def test_what_is_carried_is_never_the_end_of_a_parent_with_little_memory_left(opened: Opener) -> None:
+    async with opened(THREAD, IMPORTS, "big = np.ones(40_000_000)", limits=Limits(memory_mb=640)) as notebook:
+        await notebook.run("all")
+        kernel = notebook.kernel
+        async with notebook.branch() as branch:
+            tried = await branch.apply(new("total = float(big.sum())"))
+        assert values(tried) == {"total": "40000000.0"}
+        assert tried.way is not None and tried.way.kind == "replayed", tried.way
+        assert notebook.kernel is kernel
+        assert (await notebook.apply(new("still = len(big)"))).is_ok
 
 
 async def test_an_edited_cell_and_what_depends_on_it_run_in_the_branch(opened: Opener) -> None:

@@ -210,6 +210,18 @@ async def test_what_a_promoted_branch_changed_is_kept_at_the_end(project: Path, 
     assert not (project / "lines.txt").exists()
 
 
+async def test_what_a_branch_may_use_holds_no_longer_once_it_is_the_notebooks_kernel(
+    project: Path, opened: Opener
+) -> None:
+    async with opened(STATE) as notebook:
+        await notebook.run("all")
+        async with notebook.branch(BranchLimits(memory_mb=64, live_seconds=5)) as branch:
+            await branch.apply(new("small = 1"))
+            assert isinstance(await branch.promote(), Promoted)
+        grown = await notebook.apply(new("import time\nmuch = np.ones(40_000_000)\ntime.sleep(6)", "grown"))
+        assert grown.is_ok, grown
+
+
 async def test_cells_variables_and_files_go_back_and_forth_together(project: Path, opened: Opener) -> None:
     async with opened(STATE) as notebook:
         await notebook.run("all")

@@ -5,14 +5,19 @@ from __future__ import annotations
 import os
 import socket
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 
-from cellwright.errors import KernelLost, Unavailable
+import anyio
+
+from cellwright.errors import Unavailable
 from cellwright.kernel.asides import Asides
 from cellwright.kernel.branch_kernel import BranchKernel, BranchLimits
 from cellwright.kernel.hazards import SafeAfter, Unsafe, judge
 from cellwright.kernel.kernel import Kernel
+from cellwright.kernel.link import LinkClosed
 from cellwright.kernel.live_kernel import LiveKernel
+from cellwright.sandbox import CageControl
 from cellwright.sandbox.spec import BRANCH_SLOTS
 from cellwright_guest import wire
 from cellwright_guest.hazard_facts import HazardFacts
@@ -45,8 +50,8 @@ class Forks:
     def __init__(self, live: LiveKernel, asides: Asides) -> None:
         self._live = live
         self._asides = asides
-        self.remembered: dict[object, tuple[str, ...]] = {}
-        """Why kernels of a cage are not forked any more: a branch of theirs hung or died as no rerun does."""
+        self._distrusted: tuple[CageControl, str] | None = None
+        """A cage whose kernels are not forked any more, and why: a branch hung or died as no rerun does."""
 
     async def fork(self, limits: BranchLimits) -> Fork | NoFork:
         """A branch of the kernel as it is now. Takes a turn: no cell runs meanwhile."""
@@ -64,13 +69,13 @@ class Forks:
     def distrust(self, reason: str) -> None:
         """The present kernel is not forked again."""
         if self._live.kernel is not None:
-            self.remembered[self._live.kernel.control] = (reason,)
+            self._distrusted = (self._live.kernel.control, reason)
 
     async def _fork(self, parent: Kernel, limits: BranchLimits) -> Fork | NoFork:
         if parent.spec.tier not in ("A", "B"):
             return NoFork(reasons=(f"there is no place for branches in a cage of tier {parent.spec.tier}",))
-        if (known := self.remembered.get(parent.control)) is not None:
-            return NoFork(reasons=known)
+        if self._distrusted is not None and self._distrusted[0] is parent.control:
+            return NoFork(reasons=(self._distrusted[1],))
         facts = await self._survey(parent)
         if facts is None:
             return NoFork(reasons=("the kernel did not say what stands in the way",))
@@ -109,13 +114,12 @@ class Forks:
             return await BranchKernel.enter(parent, ours, seat, limits, began)
         except BaseException:
             ours.close()
-            await parent.control.command("unbranch", branch=seat.number)
+            with anyio.CancelScope(shield=True), suppress(Unavailable):
+                await parent.control.command("unbranch", branch=seat.number)
             raise
 
 
 async def _say_farewell(parent: Kernel, kernel: BranchKernel) -> None:
     """The parent takes the process off its list of children."""
-    try:
+    with suppress(LinkClosed):
         await parent.link.send(wire.Farewell(pid=kernel.pid_inside))
-    except (KernelLost, OSError):
-        return

@@ -10,11 +10,12 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 from cellwright.errors import Unavailable
 from cellwright.kernel.branch_kernel import BranchLimits
 from cellwright.kernel.branching import NoFork
+from cellwright.kernel.kernel import own_memory_kb
 from cellwright.kernel.stands import ForkStand
 
 if TYPE_CHECKING:
@@ -144,13 +145,7 @@ class Checkpoints:
         kernel = checkpoint.stand.notebook.kernel
         if kernel is None or kernel.is_over:
             return 0
-        try:
-            answer = await kernel.control.command("measure", branch=kernel.seat.number)
-        except Unavailable:
-            return 0
-        meters = cast("dict[str, Any]", answer["meters"]) if isinstance(answer.get("meters"), dict) else {}
-        told = meters.get("own_memory_kb")
-        return told if isinstance(told, int) else 0
+        return await own_memory_kb(kernel)
 
     async def _drop(self, checkpoints: list[Checkpoint]) -> None:
         while checkpoints:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from cellwright.ids import CellId
 from cellwright.kernel.carrying import CarryPlan, plan, replay_plan
-from cellwright.kernel.kernel import Kernel
+from cellwright.kernel.kernel import Kernel, own_memory_kb
 from cellwright.kernel.observation import Observation, Way
 from cellwright.kernel.orders import changed_code
 from cellwright.kernel.seeding import Baseline, seed
@@ -111,9 +111,10 @@ class FreshStand:
         """Do what a plan says; returns what it needed and could not be carried, with the reasons."""
         makers = {name: cell for cell, node in graph(edited).nodes.items() for name in node.defs}
         carry = [name for name in wanted.carry if makers.get(name) not in self._present]
-        with _memory_file(self._most_bytes()) as file:
+        most_bytes = await self._room_for_values()
+        with _memory_file(most_bytes) as file:
             if carry:
-                exported = await self._export(carry, file)
+                exported = await self._export(carry, file, most_bytes)
                 if missing := {name: why for name, why in exported.left.items() if name in wanted.needed}:
                     return missing
                 carry = [name for name in exported.carried if name in carry]
@@ -129,11 +130,10 @@ class FreshStand:
         self._note(wanted, carry)
         return {}
 
-    async def _export(self, names: list[str], file: int) -> carry_wire.Exported:
-        most = self._most_bytes()
+    async def _export(self, names: list[str], file: int, most_bytes: int) -> carry_wire.Exported:
         answer = await self._ask(
             self._parent,
-            lambda number: carry_wire.ExportValues(request=number, names=names, most_bytes=most),
+            lambda number: carry_wire.ExportValues(request=number, names=names, most_bytes=most_bytes),
             _CARRY_SECONDS,
             (file,),
         )
@@ -161,9 +161,12 @@ class FreshStand:
         if cells:
             await self.notebook.run_quietly(cells)
 
-    def _most_bytes(self) -> int:
-        """A part of what the parent may use: the file counts as its memory."""
-        return max(_LEAST_BYTES, self._parent.limits.memory_mb * _MEGABYTE // 4)
+    async def _room_for_values(self) -> int:
+        """A part of what the parent has left: the file counts as its memory, and must not be the end of it."""
+        limit = self._parent.limits.memory_mb * _MEGABYTE
+        kernel = self._parent.kernel
+        used_kb = await own_memory_kb(kernel) if kernel is not None else 0
+        return max(_LEAST_BYTES, min(limit // 4, (limit - used_kb * 1024) // 2))
 
     def _note(self, wanted: CarryPlan, carried: list[str]) -> None:
         names = self.notebook.name_of

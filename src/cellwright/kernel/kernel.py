@@ -10,6 +10,7 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import anyio
 
@@ -223,3 +224,14 @@ async def _to_nobody(message: wire.FromGuest | MarimoNotification) -> None:
 
 def _not_heard(end: KernelEnd) -> None:
     """Nobody waits for its end."""
+
+
+async def own_memory_kb(kernel: Kernel) -> int:
+    """What a kernel and all it started hold and share with nobody; 0 where its cage cannot say."""
+    try:
+        answer = await kernel.control.command("measure", branch=kernel.seat.number)
+    except Unavailable:
+        return 0
+    meters = cast("dict[str, object]", answer["meters"]) if isinstance(answer.get("meters"), dict) else {}
+    told = meters.get("own_memory_kb")
+    return max(0, told) if isinstance(told, int) else 0

@@ -125,17 +125,10 @@ class Link:
             raise LinkClosed from error
 
     def _take(self) -> tuple[int, bytes] | None:
-        if len(self._buffer) < wire.HEADER.size:
-            return None
-        length, lane = wire.HEADER.unpack_from(self._buffer)
-        if length > wire.MAX_FRAME_BYTES:
-            raise LinkBroken(f"a frame of {length:,} bytes")
-        end = wire.HEADER.size + length
-        if len(self._buffer) < end:
-            return None
-        body = bytes(self._buffer[wire.HEADER.size : end])
-        del self._buffer[:end]
-        return lane, body
+        try:
+            return wire.take_frame(self._buffer)
+        except ValueError as error:
+            raise LinkBroken(str(error)) from error
 
     def _decode(self, lane: int, body: bytes) -> wire.FromGuest | MarimoNotification:
         now = time.monotonic()

@@ -236,7 +236,7 @@ class Branches:
                 self._forget(int(message["branch"]))
                 self.places.remove(int(message["branch"]))
             case "succeed":
-                self.successor = int(message["branch"])
+                self._succeed(int(message["branch"]))
             case "measure":
                 return {"meters": self._measure(int(message["branch"]))}
             case "carry":
@@ -276,6 +276,12 @@ class Branches:
         )
         self._poll.register(self._leaders[number].pidfd, select.POLLIN)
         _set_mark(pid, number)
+
+    def _succeed(self, number: int) -> None:
+        """It is the notebook's kernel from now on: what held for a branch, beside its parent, holds no longer."""
+        self.successor = number
+        if number in self._leaders:
+            self._leaders[number].memory_kb = self._leaders[number].cpu_seconds = None
 
     def _forget(self, number: int) -> None:
         leader = self._leaders.pop(number, None)

@@ -81,6 +81,7 @@ async def test_branches_told_while_somebody_looks_are_added_and_those_told_again
 
 
 async def test_a_reader_may_look_and_a_stranger_may_not(served: Served) -> None:
-    await served.get("/runs/r/branches", headers=served.bearing("read"))
-    await served.get("/runs/r/branches", headers={"authorization": "Bearer nobody"}, status=401)
-    await served.get("/runs/other/branches", status=404)
+    assert await served.get("/runs/r/branches", headers=served.bearing("read")) == {"branches": []}
+    stranger = await served.get("/runs/r/branches", headers={"authorization": "Bearer nobody"}, status=401)
+    unknown = await served.get("/runs/other/branches", status=404)
+    assert stranger.keys() == unknown.keys() == {"error"}

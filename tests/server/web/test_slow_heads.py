@@ -109,6 +109,7 @@ async def test_a_request_that_is_there_is_answered_however_long_that_takes(door:
             said = b""
             while b"at last" not in said:
                 said += await asking.receive()
+    assert said.startswith(b"HTTP/1.1 200")
 
 
 async def test_the_editors_door_hangs_up_too(monkeypatch: pytest.MonkeyPatch) -> None:
