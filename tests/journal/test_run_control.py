@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
 import anyio
+import psycopg
 import pytest
 
 from cellwright.errors import UserError
 from cellwright.journal import Flow, Question, Rate, RunEnded, stream_of
+from cellwright.journal.database import Database, Place
 from tests.journal.durable import asked, giving, standing, working
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[psycopg.Connection[Any]]:
+    """Every connection to Postgres that is opened from here on, by whomever."""
+    connections: list[psycopg.Connection[Any]] = []
+    connect = psycopg.connect
+
+    def noted(*arguments: Any, **options: Any) -> psycopg.Connection[Any]:
+        connections.append(connect(*arguments, **options))
+        return connections[-1]
+
+    monkeypatch.setattr(psycopg, "connect", noted)
+    return connections
 
 
 async def test_a_cancelled_run_stops_at_once_and_can_be_resumed(where: str) -> None:
@@ -178,6 +196,41 @@ async def test_a_run_that_gets_nowhere_is_given_up_seen_and_resumed_by_a_person(
             await journal.result(run)
         await journal.resume(run, by="me")
         assert await journal.result(run) == "well"
+
+
+async def test_a_journal_that_closes_leaves_no_connection_even_of_work_that_was_just_recorded(
+    fresh_postgres: str, opened: list[psycopg.Connection[Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thread whose task was stopped still holds its connection for a while after others see what it wrote."""
+    commit = psycopg.Connection.commit
+
+    def slow_commit(connection: psycopg.Connection[Any]) -> None:
+        commit(connection)
+        if threading.current_thread().name.startswith("dbos-executor"):
+            time.sleep(0.5)
+
+    monkeypatch.setattr(psycopg.Connection, "commit", slow_commit)
+
+    async def top(flow: Flow, _: Any) -> None:
+        for number in range(100):
+            await flow.step(f"step-{number}", giving(number))
+
+    async with working(fresh_postgres, top) as journal:
+        run = await journal.run("top")
+        await standing(journal, run, "running")
+        while not any("step-0" in str(told.event) for told in await journal.log.read(stream_of(run))):
+            await journal.log.growth.next().wait()
+    assert opened
+    assert [connection for connection in opened if not connection.closed] == []
+
+
+def test_a_thread_that_comes_after_the_closing_leaves_no_connection(
+    fresh_postgres: str, opened: list[psycopg.Connection[Any]]
+) -> None:
+    database = Database(Place.of(fresh_postgres))
+    database.close()
+    assert database.read_now(lambda cursor: cursor.execute("SELECT 1").one()) == (1,)
+    assert [connection.closed for connection in opened] == [True]
 
 
 async def test_jobs_of_a_queue_start_no_faster_than_its_rate(where: str) -> None:

@@ -13,12 +13,15 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeVar
 
 import anyio
 import anyio.to_thread
 
 from cellwright.errors import Unavailable, UserError
+
+if TYPE_CHECKING:
+    import psycopg
 
 Dialect = Literal["sqlite", "postgres"]
 Synchronous = Literal["normal", "full"]
@@ -183,8 +186,9 @@ class PostgresConnection:
             self._raw = psycopg.connect(url, connect_timeout=10)
             # A frozen worker must not hold a stream's head, or its own runs, against those who take over.
             patience = (str(IDLE_TRANSACTION_SECONDS * 1000),)
-            self._raw.execute("SELECT set_config('idle_in_transaction_session_timeout', %s, false)", patience)
-            self._raw.commit()
+            with closed_if_it_fails(self._raw):
+                self._raw.execute("SELECT set_config('idle_in_transaction_session_timeout', %s, false)", patience)
+                self._raw.commit()
         except psycopg.ProgrammingError:
             # Without the driver's words: they may quote a part of the address, and that may be its password.
             raise UserError(
@@ -211,6 +215,16 @@ class PostgresConnection:
         self._raw.close()
 
 
+@contextmanager
+def closed_if_it_fails(connection: psycopg.Connection) -> Generator[None]:
+    """What is not handed on in the end is not left open either."""
+    try:
+        yield
+    except BaseException:
+        connection.close()
+        raise
+
+
 class BrokenUnused(Unavailable):
     """A connection was found broken, and nothing can have been changed over it."""
 
@@ -221,6 +235,7 @@ class Lane:
     def __init__(self, connect: Callable[[], Connection]) -> None:
         self._connect = connect
         self._connection: Connection | None = None
+        self._is_closed = False
         self._threads = threading.Lock()
         self._tasks = anyio.Lock()
 
@@ -239,7 +254,7 @@ class Lane:
                 is_stale = kept is not None and (cursor is None or not cursor.is_used)
                 self._give_back(connection, error, is_unused=is_stale or not is_writing)
                 raise
-            self._connection = connection
+            self._keep(connection)
 
     async def run(self, work: Callable[[Cursor], T], *, is_writing: bool) -> T:
         """The same for a task: it waits in line before it takes a thread."""
@@ -257,8 +272,9 @@ class Lane:
                 return work(cursor)
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Let go of the connection; a thread whose task was stopped may still come, and leaves none behind."""
         with self._threads:
+            self._is_closed = True
             if self._connection is not None:
                 self._connection.close()
                 self._connection = None
@@ -267,11 +283,18 @@ class Lane:
         """Keep the connection if it is still good."""
         if not _broken_by(error):
             connection.rollback()
-            self._connection = connection
+            self._keep(connection)
             return
         connection.close()
         kind = BrokenUnused if is_unused else Unavailable
         raise kind(f"The journal's database failed: {error}.", hint="Try again.") from error
+
+    def _keep(self, connection: Connection) -> None:
+        """For whoever comes next, if anybody should."""
+        if self._is_closed:
+            connection.close()
+        else:
+            self._connection = connection
 
 
 def _broken_by(error: BaseException) -> bool:

@@ -148,10 +148,16 @@ class Engine:
                 for task in tasks:
                     task.cancel()
                 await asyncio.wait(tasks)
-        engine = instance._config.get("system_database_engine")
+        threads, database = instance._executor_field, instance._sys_db_field
+        pool = None if database is None else database.engine.pool
         await anyio.to_thread.run_sync(lambda: dbos.DBOS.destroy(destroy_registry=True))
-        if engine is not None:
-            engine.dispose()
+        # DBOS does not wait for the threads of stopped tasks: they give connections back to what it has just emptied.
+        if threads is not None:
+            with anyio.move_on_after(_STOP_SECONDS):
+                await anyio.to_thread.run_sync(threads.shutdown, abandon_on_cancel=True)
+        if pool is not None and database is not None:
+            pool.dispose()
+            database.engine.dispose()
         self._instance = None
         # DBOS made its own pool the loop's default and has just shut it down.
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(thread_name_prefix="cellwright"))

@@ -9,7 +9,7 @@ import anyio
 import anyio.to_thread
 
 from cellwright.journal.append import CHANNEL
-from cellwright.journal.database import Database, Place, SqliteConnection
+from cellwright.journal.database import Database, Place, SqliteConnection, closed_if_it_fails
 
 if TYPE_CHECKING:
     import psycopg
@@ -108,7 +108,8 @@ class _PostgresWatch:
         import psycopg
 
         line = psycopg.connect(self._url, autocommit=True, connect_timeout=10)
-        line.execute(f"LISTEN {CHANNEL}")
+        with closed_if_it_fails(line):
+            line.execute(f"LISTEN {CHANNEL}")
         return line
 
     def close(self) -> None:

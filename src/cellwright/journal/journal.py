@@ -221,9 +221,8 @@ async def _working(
         await anyio.to_thread.run_sync(recovery.beat)
         await engine.launch(records.database.place, synchronous, workflows)
         await anyio.to_thread.run_sync(recovery.take_over)
-        async with beside(records.questions.watch):
-            with pulse(*parts, stop_cancelled):
-                yield
+        async with beside(records.questions.watch), pulse(*parts, stop_cancelled):
+            yield
     finally:
         with anyio.CancelScope(shield=True):
             await engine.close()

@@ -11,10 +11,13 @@ import fcntl
 import logging
 import os
 import threading
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from itertools import groupby
 from typing import Final, Protocol
+
+import anyio
+import anyio.to_thread
 
 from cellwright.errors import UserError
 from cellwright.journal import engine_tables
@@ -174,8 +177,8 @@ def only_worker(place: Place) -> Generator[None]:
         os.close(descriptor)
 
 
-@contextmanager
-def pulse(*parts: Callable[[], object]) -> Generator[None]:
+@asynccontextmanager
+async def pulse(*parts: Callable[[], object]) -> AsyncGenerator[None]:
     """Do these every half second in a thread until the block ends; one that fails is logged and tried again."""
     stop = threading.Event()
 
@@ -193,4 +196,6 @@ def pulse(*parts: Callable[[], object]) -> Generator[None]:
         yield
     finally:
         stop.set()
-        thread.join(_LAST_BEAT_SECONDS)
+        # Not on the loop's own thread: the last beat may want something of the loop.
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(thread.join, _LAST_BEAT_SECONDS)
