@@ -25,6 +25,7 @@ from marimo._plugins.ui._core.ui_element import UIElement
 from marimo._runtime.state import SetFunctor, State
 from marimo._types.ids import CellId_t
 
+from cellwright_guest.carry_descriptors import means_open_files
 from cellwright_guest.carry_file import BadFile, Frame, Index, Reading, Segment, StreamIn, StreamOut, TooMuch, Writing
 from cellwright_guest.carry_pickle import Notes, Pickler, Unpickler, shared_memory, table_kind
 
@@ -78,7 +79,8 @@ def export(
 ) -> ExportResult:
     """Write the named variables and the states of the global random generators into the file.
 
-    A number that is one of `open_files` may mean that file, which is open in this process only: it is not carried.
+    A number that is one of `open_files` may mean that file, which is open in this process only: it is not carried, nor
+    is a pair of them.
     """
     file = Writing(descriptor, most_bytes)
     exporting = _Exporting(globals_=globals_, file=file, open_files=open_files)
@@ -154,7 +156,7 @@ class _Exporting:
                 self.values[name] = Bound("state", value._value)
             case SetFunctor():
                 self.values[name] = Bound("setter")
-            case int() if value in self.open_files and not isinstance(value, bool):
+            case _ if means_open_files(value, self.open_files):
                 self.left[name] = "it is the number of an open file"
             case _:
                 self.values[name] = value

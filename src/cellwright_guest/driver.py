@@ -50,6 +50,7 @@ from cellwright_guest import (
     forking,
     functions,
     patches,
+    pausing,
     present_state,
     previews,
     programs,
@@ -111,6 +112,8 @@ class Driver:
                 virtual_file_storage=None,
             )
         )
+        self._pauses = pausing.Pauses(self._kernel, self._lane, self._answer_in_pause)
+        self._reporter.before_cell = lambda cell, ran, waiting: self._pauses.before(cell, self._inbox, ran, waiting)
         self._watch(is_watched=False)
 
     def rehearse(self) -> None:
@@ -172,10 +175,12 @@ class Driver:
                 case wire.Watch(marimo=is_watched):
                     self._watch(is_watched=is_watched)
                 case wire.Survey(request=number):
-                    facts = surveying.survey(self._loop, own=self._own_descriptors(), children=self._branches)
-                    self._lane.send(wire.Surveyed(request=number, facts=facts))
+                    self._survey(number)
                 case wire.Fork() as fork:
-                    self._fork(fork)
+                    if self._fork(fork):
+                        self._say_ready()
+                case wire.GoOn():
+                    pass
                 case wire.Farewell(pid=pid):
                     self._reap(pid)
                 case request:
@@ -202,6 +207,9 @@ class Driver:
         self._reporter.bounds = bind
         # Not tempfile.gettempdir(), which tries the directory out first.
         self._reporter.captured = DescriptorCapture(os.environ.get("TMPDIR", "/tmp"))
+        self._say_ready()
+
+    def _say_ready(self) -> None:
         self._lane.send(wire.Ready(pid=os.getpid(), python=sys.version.split()[0], threads=_thread_count()))
 
     def _reseed(self) -> None:
@@ -213,6 +221,7 @@ class Driver:
 
     def _apply(self, apply: wire.Apply) -> None:
         self._reporter.begin(apply.request)
+        self._pauses.begin(apply.request, apply.pause_after_ms)
         kernel = self._kernel
         kernel.reactive_execution_mode = "autorun" if apply.reactive else "lazy"
         before = dict(kernel.errors)
@@ -237,6 +246,7 @@ class Driver:
                 self._run(kernel._run_cells(self._with_stale_ancestors(to_run) if apply.reactive else to_run))
         finally:
             kernel.reactive_execution_mode = "autorun"
+            self._pauses.end()
         self._finish(apply.request)
 
     def _set_ui(self, change: wire.SetUi) -> None:
@@ -302,8 +312,22 @@ class Driver:
 
     # ── branches ──
 
-    def _fork(self, fork: wire.Fork) -> None:
-        """Two processes come back from this: the kernel, and its branch with a connection of its own."""
+    def _survey(self, request: int) -> None:
+        facts = surveying.survey(self._loop, own=self._own_descriptors(), children=self._branches)
+        self._lane.send(wire.Surveyed(request=request, facts=facts))
+
+    def _answer_in_pause(self, asked: wire.Survey | wire.Fork) -> bool:
+        if isinstance(asked, wire.Survey):
+            self._survey(asked.request)
+            return False
+        is_branch = self._fork(asked)
+        if is_branch:
+            # What is left of this run is the parent's to tell.
+            self._reporter.begin(0)
+        return is_branch
+
+    def _fork(self, fork: wire.Fork) -> bool:
+        """Two processes come back from this: the kernel, and its branch with a connection of its own (True)."""
         connection, place = self._inbox.descriptors.pop(0), self._inbox.descriptors.pop(0)
         self._lane.flush()
         try:
@@ -314,14 +338,15 @@ class Driver:
             os.close(connection)
             os.close(place)
             self._lane.send(wire.Forked(request=fork.request, error=f"{type(error).__name__}: {error}"[:500]))
-            return
+            return False
         if pid == 0:
             self._become_branch(place, connection, inheritance)
-            return
+            return True
         os.close(connection)
         os.close(place)
         self._branches.add(pid)
         self._lane.send(wire.Forked(request=fork.request, pid=pid))
+        return False
 
     def _become_branch(self, place: int, connection: int, inheritance: forking.Inheritance) -> None:
         try:
@@ -346,7 +371,6 @@ class Driver:
                 failure = wire.Forked(request=0, error=f"{type(error).__name__}: {error}"[:500])
                 self._connection.sendall(wire.encode(failure))
             os._exit(71)
-        self._lane.send(wire.Ready(pid=os.getpid(), python=sys.version.split()[0], threads=_thread_count()))
 
     def _carry(self, request: carry_wire.CarryRequest) -> None:
         """Variables and files on their way to a kernel that is no fork of this one, or from one."""
@@ -420,6 +444,9 @@ class Driver:
 
     def _finish(self, request: int, error: str = "") -> None:
         error, self._problem = error or self._problem, ""
+        if self._pauses.take_left():
+            self._say_ready()
+            return
         self._lane.send(wire.Finished(request=request, stale=self._stale(), error=error))
 
     def _stale(self) -> list[str]:

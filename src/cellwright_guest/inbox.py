@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import queue
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from marimo._runtime.commands import CommandMessage
 
@@ -51,12 +51,26 @@ class Inbox:
                 return frame
             if not await self._readable():
                 return None
-            chunk, descriptors, _, _ = socket.recv_fds(self._connection, _RECEIVE_BYTES, 4, socket.MSG_CMSG_CLOEXEC)
-            self.descriptors += descriptors
-            if not chunk:
-                self.is_closed = True
+            if not self._receive():
                 return None
-            self._buffer += chunk
+
+    def frame_now(self) -> tuple[int, bytes] | None:
+        """The next whole frame, while nothing else goes on; None when the host is gone."""
+        while (frame := wire.take_frame(self._buffer)) is None:
+            if not self._receive():
+                return None
+        return frame
+
+    def put_back(self, frames: Iterable[tuple[int, bytes]]) -> None:
+        """These are read next, again."""
+        self._buffer[:0] = b"".join(wire.HEADER.pack(len(body), lane) + body for lane, body in frames)
+
+    def _receive(self) -> bool:
+        chunk, descriptors, _, _ = socket.recv_fds(self._connection, _RECEIVE_BYTES, 4, socket.MSG_CMSG_CLOEXEC)
+        self.descriptors += descriptors
+        self._buffer += chunk
+        self.is_closed = not chunk
+        return bool(chunk)
 
     async def _readable(self) -> bool:
         self._waiter = self._loop.create_future()

@@ -135,7 +135,11 @@ _KERNEL: Final = (
     Symbol(module="marimo._runtime", name="kernel_lifecycle"),
     Symbol(module="marimo._runtime", name="handlers"),
     Symbol(module="marimo._runtime.handlers", name="construct_interrupt_handler", parameters=()),
-    Symbol(module="marimo._runtime.runner.scheduler", name="SequentialScheduler", attributes=("interrupted",)),
+    Symbol(
+        module="marimo._runtime.runner.scheduler",
+        name="SequentialScheduler",
+        attributes=("interrupted", "cancel_all", "requeue", "cells_to_run", "_prev_scheduler"),
+    ),
     Symbol(module="marimo._utils.signals", name="SigintHandler"),
     Symbol(module="marimo._session.model", name="SessionMode", attributes=("EDIT",)),
     Symbol(module="marimo._ast.app_config", name="_AppConfig", attributes=("from_untrusted_dict",)),

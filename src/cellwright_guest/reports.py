@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
 
 from marimo._output import formatting
@@ -37,6 +37,9 @@ logger = logging.getLogger(__name__)
 
 _PREVIEW_SECONDS = 2.0
 
+BeforeCell = Callable[[CellId_t, list[str], list[CellId_t]], None]
+"""Told of the cell that comes next, of those that ran in this request, and of those planned that have not."""
+
 
 class Reporter:
     """Tells the host what happens in one kernel, request by request."""
@@ -47,7 +50,8 @@ class Reporter:
         self._request = 0
         self._started_at = 0.0
         self._planned: dict[CellId_t, None] = {}
-        self._told: set[str] = set()
+        self._told: dict[str, None] = {}
+        self.before_cell: BeforeCell = _at_once
         self.captured: DescriptorCapture | None = None
         self.bounds = wire.Bind(filename="", threads=1)
 
@@ -84,6 +88,9 @@ class Reporter:
         self._planned.update(dict.fromkeys(context.cells_to_run))
 
     def _started(self, cell: CellImpl, context: PreExecutionHookContext) -> None:
+        self.before_cell(
+            cell.cell_id, [*self._told], [planned for planned in self._planned if planned not in self._told]
+        )
         self._console.begin(self._request, cell.cell_id)
         self._lane.send(wire.CellStarted(request=self._request, cell=cell.cell_id))
         self._started_at = time.perf_counter()
@@ -113,7 +120,9 @@ class Reporter:
     # ── reports ──
 
     def _tell(self, report: wire.CellReport) -> None:
-        self._told.add(report.cell)
+        # The last place of a cell that ran twice is its own.
+        self._told.pop(report.cell, None)
+        self._told[report.cell] = None
         # The next cell's start, or the end of the run, is right behind it.
         self._lane.hold(wire.CellFinished(request=self._request, report=report))
 
@@ -176,6 +185,10 @@ class Reporter:
         if context.graph.is_disabled(cell_id):
             return wire.CellReport(cell=cell_id, status="disabled")
         return wire.CellReport(cell=cell_id, status="stale")
+
+
+def _at_once(cell: CellId_t, ran: list[str], waiting: list[CellId_t]) -> None:
+    """Nobody wants to know before it runs."""
 
 
 def _interrupted(cell: CellImpl, ms: float) -> wire.CellReport:

@@ -139,6 +139,16 @@ class Apply(_Message, frozen=True, kw_only=True):
     """Cells to run even if unchanged; their stale ancestors and their dependents follow."""
     reactive: bool = True
     """False: dependents of what changed become stale instead of running."""
+    pause_after_ms: float | None = None
+    """Ask with `BeforeCell` before a cell, when others ran for so long since the last time; None: never."""
+
+
+class GoOn(_Message, frozen=True, kw_only=True):
+    """Answer to `BeforeCell`: run it now."""
+
+    request: int
+    asks_again: bool = True
+    """False: no more pauses in this request."""
 
 
 class SetUi(_Message, frozen=True, kw_only=True):
@@ -235,6 +245,7 @@ FromHost = (
     | Farewell
     | Bind
     | Apply
+    | GoOn
     | SetUi
     | Look
     | RunProgram
@@ -255,6 +266,17 @@ class Ready(_Message, frozen=True, kw_only=True):
     pid: int
     python: str
     threads: int
+
+
+class BeforeCell(_Message, frozen=True, kw_only=True):
+    """The next cell of a run is about to start, and waits for `GoOn`. Until then the kernel can be forked."""
+
+    request: int
+    cell: str
+    waiting: list[str] = []
+    """Cells of this run that have not run yet, this one among them."""
+    stale: list[str] = []
+    """Other cells that must run to be current."""
 
 
 class CellStarted(_Message, frozen=True, kw_only=True):
@@ -386,6 +408,7 @@ Aside = (
 """Answers to questions that run no cells."""
 FromGuest = (
     Ready
+    | BeforeCell
     | CellStarted
     | Console
     | Progress

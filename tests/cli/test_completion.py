@@ -49,7 +49,7 @@ async def completed(home: Path, line: str, **more: str) -> list[str]:
 
 async def test_commands_complete_although_they_are_loaded_late(tmp_path: Path) -> None:
     assert await completed(tmp_path, "cellwright ru") == ["run", "runs", "rules"]
-    assert await completed(tmp_path, "cellwright runs re") == ["resume", "retry"]
+    assert await completed(tmp_path, "cellwright runs re") == ["resume", "retry", "redo"]
     assert "--budget" in await completed(tmp_path, "cellwright run --b")
 
 

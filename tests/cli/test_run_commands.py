@@ -219,7 +219,7 @@ def person(tmp_path: Path) -> Generator[Person]:
                     os.kill(pid, signal.SIGKILL)
 
 
-def test_a_goal_from_stdin_becomes_a_proven_notebook_that_can_be_undone(person: Person) -> None:
+def test_a_goal_from_stdin_becomes_a_proven_notebook_that_can_be_undone_and_redone(person: Person) -> None:
     person.provider.script(*SUM)
     done = person.cellwright("run", *MODEL, "--json", typed=WORDS)
     *events, delivery = map(json.loads, done.stdout.splitlines())
@@ -238,6 +238,9 @@ def test_a_goal_from_stdin_becomes_a_proven_notebook_that_can_be_undone(person: 
     assert "removed total" in person.looks("runs", "undo", "last").stdout
     assert "total = 1 + 2 + 3" not in notebook.read_text()
     assert "undone already" in person.looks("runs", "undo", "last").stderr
+    assert "added total" in person.cellwright("runs", "redo", "last").stdout
+    assert "total = 1 + 2 + 3" in notebook.read_text()
+    assert "There is nothing to redo" in person.looks("runs", "redo", "last").stderr
     over = person.looks("runs", "cancel", "last", code=2)
     assert "is done already" in over.stderr
 
@@ -255,6 +258,59 @@ def test_a_question_that_nobody_can_be_asked_leaves_the_run_waiting_in_the_daemo
     watched = person.cellwright("runs", "watch", "last")
     assert watched.stdout.startswith("The numbers sum to 6.")
     assert "✓ Do sum: done" in watched.stderr
+
+
+@pytest.mark.slow
+def test_a_run_at_work_in_the_daemon_is_undone_and_redone_with_its_variables(person: Person) -> None:
+    asks = CallTool("ask_person", {"question": "With or without the zero?", "options": ["with", "without"]})
+    listed, more = apply(create("items = [1]", "items_cell")), apply(create("items.append(2)", "more"))
+    looks = CallTool("look", {"variables": ["items"]})
+    person.provider.script(SUM[0], listed, more, asks, looks, *SUM[1:])
+    person.cellwright("run", WORDS, *MODEL, code=4)
+    notebook = person.project / "sum-the-numbers.py"
+    undone = person.looks_json("runs", "undo", "last", "--step", "2")
+    assert (undone["turns"], undone["cells"], undone["by"]) == ([2], ["removed more"], "checkpoint")
+    assert "items.append(2)" not in notebook.read_text()
+    redone = person.looks_json("runs", "redo", "last")
+    assert (redone["cells"], redone["by"]) == (["added more"], "checkpoint")
+    assert "items.append(2)" in notebook.read_text()
+    again = person.looks("runs", "redo", "last")
+    assert "There is nothing to redo" in again.stderr
+    assert "hint:" in again.stderr
+    person.looks("runs", "undo", "last", "--step", "2")
+    notebook.write_text(notebook.read_text().replace("items = [1]", "items = [7]"))
+    refused = person.looks("runs", "redo", "last", code=3)
+    assert "Somebody changed the notebook since the undo" in refused.stderr
+    assert "items = [7]" in notebook.read_text()
+    notebook.write_text(notebook.read_text().replace("items = [7]", "items = [1]"))
+    person.looks("runs", "redo", "last")
+    [question] = person.looks_json("runs", "show", "last")["questions"]
+    person.looks("questions", "answer", question["id"], "without")
+    person.cellwright("runs", "watch", "last")
+    asked = "\n".join(str(request.body["messages"]) for request in person.provider.requests)
+    assert "I took back the last undo; this is in the notebook again: added more" in asked
+
+
+@pytest.mark.slow
+def test_a_run_at_work_is_taken_back_to_before_one_of_its_cells(person: Person) -> None:
+    asks = CallTool("ask_person", {"question": "With or without the zero?", "options": ["with", "without"]})
+    listed, more = apply(create("items = [1]", "items_cell")), apply(create("items.append(2)", "more"))
+    shown = apply(create("shown = f'items are {items}'\nshown", "shown"))
+    person.provider.script(SUM[0], listed, more, asks, shown, *SUM[1:])
+    person.cellwright("run", WORDS, *MODEL, code=4)
+    unknown = person.looks("runs", "undo", "last", "--before", "nothing", code=3)
+    assert "No state before the cell 'nothing' is kept" in unknown.stderr
+    gone = person.looks_json("runs", "undo", "last", "--before", "more")
+    assert (gone["cells"], gone["by"]) == ([], "checkpoint")
+    [question] = person.looks_json("runs", "show", "last")["questions"]
+    person.looks("questions", "answer", question["id"], "without")
+    person.cellwright("runs", "watch", "last")
+    asked = "\n".join(str(request.body["messages"]) for request in person.provider.requests)
+    assert "I took the notebook back to right before the cell 'more' ran" in asked
+    assert "items are [1]" in asked
+    assert "items are [1, 2]" not in asked
+    over = person.looks("runs", "undo", "last", "--before", "more", code=3)
+    assert "The run is not at work" in over.stderr
 
 
 def test_a_run_at_a_terminal_asks_there_and_ctrl_c_twice_stops_it(person: Person) -> None:

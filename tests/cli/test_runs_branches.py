@@ -99,6 +99,8 @@ async def test_every_branch_is_told_with_its_outcome_and_what_differs(tmp_path: 
                 "ms": 41.2,
                 "is_kept": True,
                 "note": "",
+                "state": "kept",
+                "decided_by": "",
                 "at_ms": IsInt(),
             }
         )

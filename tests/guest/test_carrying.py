@@ -341,6 +341,42 @@ def test_arrays_whose_shared_memory_cannot_be_kept_are_left() -> None:
     assert taken.keys() == {"alone"}
 
 
+class Ends:
+    """As a cell would define it."""
+
+    __module__ = "__main__"
+
+    def __init__(self, reading: int, writing: int) -> None:
+        self.reading, self.writing = reading, writing
+
+
+def test_numbers_of_open_files_are_left_alone_or_together_and_other_numbers_are_not() -> None:
+    left = {
+        "one": 14,
+        "pair": (14, 15),
+        "named": {"reading": 14, "writing": 15},
+        "nested": [("first", (14,)), ("second", {15})],
+        "held": Ends(14, 15),
+    }
+    carried = {
+        "other": 16,
+        "sizes": [8, 14, 20],
+        "floats": (14, 1.5),
+        "many": [14] * 1_000,
+        "flag": True,
+        "words": ["14", "15"],
+        "empty": (),
+    }
+    values = left | carried
+    file = memory_file()
+    try:
+        made = carrying.export(values, values, file, most_bytes=1 << 20, open_files={1, 14, 15})
+    finally:
+        os.close(file)
+    assert made.left == dict.fromkeys(left, "it is the number of an open file")
+    assert made.carried == [*carried]
+
+
 def test_a_file_that_nobody_finished_is_told() -> None:
     file = memory_file(1 << 16)
     try:

@@ -28,10 +28,12 @@ from cellwright_guest import wire
 from cellwright_guest.previews import preview, preview_all
 
 mpl.use("agg")
+UNHURRIED = 60.0
+"""What is tested here is what is seen, not how soon."""
 
 
 def seen(value: object, tokens: int = 200) -> tuple[str, str, str]:
-    shown = preview("x", value, tokens=tokens)
+    shown = preview("x", value, tokens=tokens, seconds=UNHURRIED)
     return shown.kind, shown.type, shown.text
 
 
@@ -169,7 +171,7 @@ from cellwright_guest.previews import preview
 frame = pl.DataFrame({"a": range(5000), "s": ["x"] * 5000, "l": [[1, 2]] * 5000})
 lazy = frame.lazy().map_batches(lambda f: 1 / 0)
 before = len(os.listdir("/proc/self/task"))
-texts = [preview("x", value).text for value in (frame, frame["s"], lazy)]
+texts = [preview("x", value, seconds=60).text for value in (frame, frame["s"], lazy)]
 assert len(os.listdir("/proc/self/task")) == before, texts
 assert "5,000 rows × 3 columns" in texts[0], texts
 assert "lazy" in texts[2], texts
@@ -255,7 +257,7 @@ def test_a_matplotlib_figure_gets_one_small_picture() -> None:
     axes = figure.subplots()
     axes.plot([1, 2, 3])
     axes.set_title("Sales")
-    shown = preview_all([("axes", axes), ("figure", figure)])
+    shown = preview_all([("axes", axes), ("figure", figure)], seconds=UNHURRIED, each_seconds=UNHURRIED)
     assert [variable.kind for variable in shown] == ["figure", "figure"]
     assert shown[0].picture.startswith(b"\x89PNG")
     assert len(shown[0].picture) <= 40_000
@@ -266,7 +268,7 @@ def test_a_matplotlib_figure_gets_one_small_picture() -> None:
 def test_a_figure_with_millions_of_points_is_not_drawn() -> None:
     figure = Figure()
     figure.subplots().plot(np.zeros(1_000_000))
-    shown = preview("figure", figure)
+    shown = preview("figure", figure, seconds=UNHURRIED)
     assert (shown.kind, shown.picture) == ("figure", b"")
 
 
@@ -318,7 +320,7 @@ VALUES = st.recursive(
 
 @given(VALUES, st.integers(1, 300))
 def test_a_preview_never_exceeds_its_bound_and_never_raises(value: object, tokens: int) -> None:
-    shown = preview("x", value, tokens=tokens)
+    shown = preview("x", value, tokens=tokens, seconds=UNHURRIED)
     assert len(shown.text.encode()) <= max(tokens, 8) * 3
     msgspec.msgpack.encode(shown)
 
@@ -326,7 +328,7 @@ def test_a_preview_never_exceeds_its_bound_and_never_raises(value: object, token
 @given(st.lists(st.none() | st.integers() | st.text() | st.floats(), max_size=20), st.integers(1, 300))
 def test_a_table_never_exceeds_its_bound(values: list[object], tokens: int) -> None:
     for table in (pd.DataFrame({"a": pd.Series(values, dtype=object)}), pd.Series(values, dtype=object)):
-        assert len(preview("x", table, tokens=tokens).text.encode()) <= max(tokens, 8) * 3
+        assert len(preview("x", table, tokens=tokens, seconds=UNHURRIED).text.encode()) <= max(tokens, 8) * 3
 
 
 def test_no_library_is_imported_for_a_preview() -> None:

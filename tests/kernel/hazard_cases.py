@@ -613,6 +613,13 @@ FILES = {
         look="import select\nprint(select.select([reading], [], [], 0)[0] == [reading])",
         ways=NO_FORK,
     ),
+    "a pipe kept as a pair": case(
+        "import os",
+        "ends = os.pipe()\n_ = os.write(ends[1], b'from the parent')",
+        candidate="got = os.read(ends[0], 100)\nprint(got)",
+        look="import select\nprint(select.select([ends[0]], [], [], 0)[0] == [ends[0]])",
+        ways=NO_FORK,
+    ),
     "an empty pipe": case(
         "import os",
         "reading, writing = os.pipe()\n_ = os.write(writing, b'first')\n_ = os.read(reading, 100)",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
+from textwrap import dedent
 
 import anyio
 import pytest
@@ -22,6 +23,7 @@ Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]
 STATE = """
 import os, random
 from pathlib import Path
+from textwrap import dedent
 import numpy as np
 numbers = np.arange(1_000)
 random.seed(7)
@@ -208,6 +210,30 @@ async def test_what_a_promoted_branch_changed_is_kept_at_the_end(project: Path, 
             assert isinstance(await branch.promote(), Promoted)
     assert (project / "kept.txt").read_text() == "later"
     assert not (project / "lines.txt").exists()
+
+
+async def test_a_promoted_branch_may_put_a_file_where_a_folder_was_and_a_folder_where_a_file_was(
+    project: Path, opened: Opener
+) -> None:
+    (project / "folder").mkdir()
+    (project / "folder" / "inside.txt").write_text("old")
+    (project / "file").write_text("old")
+    swap = """
+        import shutil
+        shutil.rmtree("folder")
+        os.remove("file")
+        Path("folder").write_text("now a file")
+        Path("file").mkdir()
+        Path("file/inside.txt").write_text("now in a folder")
+        done = 1
+    """
+    async with opened(STATE) as notebook:
+        await notebook.run("all")
+        async with notebook.branch() as branch:
+            assert (await branch.apply(new(dedent(swap)))).is_ok
+            assert isinstance(await branch.promote(), Promoted)
+    assert (project / "folder").read_text() == "now a file"
+    assert (project / "file" / "inside.txt").read_text() == "now in a folder"
 
 
 async def test_what_a_branch_may_use_holds_no_longer_once_it_is_the_notebooks_kernel(

@@ -48,6 +48,7 @@ _HARMLESS = {
     "polars, imported only": HazardFacts(
         native_threads=[
             _native("_polars_runtime", "jemalloc_bg_thd", 2),
+            _native("libpython3.11", "jemalloc_bg_thd", 1),
             _native("_polars_runtime", "polars-ooc-clea"),
         ]
     ),

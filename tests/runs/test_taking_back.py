@@ -15,8 +15,9 @@ from cellwright.ids import CellId
 from cellwright.kernel import OpenNotebook
 from cellwright.notebook import AtStart, CreateCell, DeleteCell, EditCell, MoveCell, RenameCell, read
 from cellwright.runs.cell_history import history_of
+from cellwright.runs.redo import NothingToRedo, Redone, redo_at_desk
 from cellwright.runs.taking_back import NotTakenBack, TakenBack, take_back_at_desk, take_back_in_file
-from cellwright.runs.undo import NothingToUndo, Redone, Undone, redo_at_desk, undo_at_desk, undo_run
+from cellwright.runs.undo import Undone, undo_at_desk, undo_run
 from cellwright.tools.desk_memory import Memory, read_memory
 from cellwright.tools.notebook_desk import NotebookDesk
 
@@ -160,11 +161,10 @@ async def test_the_newest_changes_go_back_with_variables_and_files_and_forward_a
         assert await redo_at_desk(desk) == Redone(cells=("added two", "added three"), by="checkpoint")
         assert (await notebook.values(["items"]))["items"].json == [1, 2, 3]
         assert codes(notebook.path) == ["items = [1]", "items.append(2)", "items.append(3)"]
-        assert isinstance(await redo_at_desk(desk), NothingToUndo)
+        assert isinstance(await redo_at_desk(desk), NothingToRedo)
         assert [(each.number, each.agent, each.is_undone) for each in history_of(desk.memory)] == [
-            (1, "r/agent:1", True),
-            (2, "r/agent:1", True),
-            (3, "r/agent:1", False),
+            (1, "r/agent:1", False),
+            (2, "r/agent:1", False),
         ]
 
 

@@ -127,6 +127,34 @@ open('old', 'w')
     assert (bench.project / "old").is_file()
 
 
+async def test_files_the_notebook_moved_or_linked_are_kept_under_their_new_names(bench: Bench) -> None:
+    for path in ("a.txt", "data.txt", "old/in/b", "gone/c", "same.txt"):
+        bench.write(path, path)
+    program = """
+import os
+os.rename('a.txt', 'z.txt')
+os.rename('data.txt', 'before.txt'); open('data.txt', 'w').write('new')
+os.rename('old/in/b', 'b')
+os.rename('gone/c', 'old/c'); os.rmdir('gone')
+os.link('same.txt', 'linked.txt')
+os.rename('z.txt', 'y.txt')
+"""
+    report = await keep(bench, program)
+    assert report.refused == ()
+    files = {str(path.relative_to(bench.project)): path.read_text() for path in bench.project.rglob("*.*")}
+    files |= {path: (bench.project / path).read_text() for path in ("b", "old/c")}
+    assert files == {
+        "y.txt": "a.txt",
+        "before.txt": "data.txt",
+        "data.txt": "new",
+        "b": "old/in/b",
+        "old/c": "gone/c",
+        "same.txt": "same.txt",
+        "linked.txt": "same.txt",
+    }
+    assert names(bench.project) == ["b", "before.txt", "data.txt", "linked.txt", "old", "same.txt", "y.txt"]
+
+
 async def test_a_file_a_person_changed_meanwhile_is_never_overwritten(bench: Bench) -> None:
     prepare(bench)
     program = """
@@ -135,11 +163,10 @@ open('changed.txt', 'w').write('notebook')
 open('made.txt', 'w').write('notebook')
 os.remove('gone.txt')
 os.remove('touched.txt')
-open('old/a', 'a').write('+')
 """
     between = """
 for name in ('changed.txt', 'made.txt', 'gone.txt'): (project / name).write_text('person')
-for name in ('touched.txt', 'old/a'): (project / name).unlink()
+(project / 'touched.txt').unlink()
 """
     report = await keep(bench, program, between)
     assert report == snapshot(
@@ -147,13 +174,29 @@ for name in ('touched.txt', 'old/a'): (project / name).unlink()
             kept=(),
             refused=(
                 ("changed.txt", "conflict: it was changed on the host meanwhile"),
-                ("gone.txt", "conflict: it was changed on the host meanwhile"),
                 ("made.txt", "conflict: it was changed on the host meanwhile"),
-                ("old/a", "conflict: it was deleted on the host meanwhile"),
+                ("gone.txt", "conflict: it was changed on the host meanwhile"),
             ),
         )
     )
     assert {(bench.project / name).read_text() for name in ("changed.txt", "made.txt", "gone.txt")} == {"person"}
+
+
+async def test_a_file_a_person_deleted_meanwhile_does_not_come_back(bench: Bench) -> None:
+    prepare(bench)
+    program = "open('old/a', 'a').write('+')\nopen('changed.txt', 'a').write('+')\nopen('made.txt', 'w').write('new')"
+    report = await keep(bench, program, "(project / 'old/a').unlink()")
+    assert report == KeepReport(
+        kept=("changed.txt", "made.txt"), refused=(("old/a", "conflict: it was deleted on the host meanwhile"),)
+    )
+
+
+async def test_where_a_file_may_as_well_have_been_moved_it_comes_back_rather_than_be_lost(bench: Bench) -> None:
+    prepare(bench)
+    program = "import os\nopen('old/a', 'a').write('+')\nos.remove('gone.txt')"
+    report = await keep(bench, program, "(project / 'old/a').unlink()")
+    assert report == KeepReport(kept=("old/a", "gone.txt"), refused=())
+    assert (bench.project / "old/a").read_text() == "old/a+"
 
 
 async def test_the_repository_is_readable_and_not_writable(bench: Bench) -> None:

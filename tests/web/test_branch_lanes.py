@@ -91,7 +91,7 @@ async def test_branches_appear_as_lanes_while_one_looks_with_outcome_and_what_di
         await show(page, "Branches")
         failed = page.get_by_role("region", name="Branch fill with the mean")
         await expect(failed).to_contain_text("failed")
-        await expect(failed).to_contain_text("dropped")
+        await expect(failed).to_contain_text("not kept")
         await expect(failed).to_contain_text("a fresh kernel that ran the cells it needs, 1,240 ms")
         await expect(failed).to_contain_text("No fork: a thread of the notebook runs.")
         await expect(failed).to_contain_text("KeyError: 'price'")

@@ -151,7 +151,7 @@ async def test_a_rejected_diff_is_taken_back_at_work_and_the_agent_reads_why(
 
 
 @pytest.mark.slow
-async def test_the_last_change_is_undone_in_the_editor_too(room: ControlRoom, chromium: Browser) -> None:
+async def test_the_last_change_is_undone_and_redone_in_the_editor_too(room: ControlRoom, chromium: Browser) -> None:
     room.provider.script(plan(task()), CREATED, HELD, finish("It is 42."))
     run = await room.start(notebook="undone.py")
     async with room.person(chromium) as page:
@@ -161,10 +161,17 @@ async def test_the_last_change_is_undone_in_the_editor_too(room: ControlRoom, ch
         await room.until_silent()
         await page.get_by_role("button", name="Undo…").click()
         await page.get_by_role("button", name="Undo the last change").click()
-        await expect(page.get_by_text("Taken back: removed total.")).to_be_visible()
+        await expect(page.get_by_text("Taken back: removed total. By checkpoint:")).to_be_visible()
         await expect(cell).to_have_count(0)
         await show(page, "Changes")
-        await expect(page.get_by_role("region", name="created total").get_by_text("undone")).to_be_visible()
+        undone = page.get_by_role("region", name="created total").get_by_text("undone")
+        await expect(undone).to_be_visible()
+        redo = page.get_by_role("button", name="Redo", exact=True)
+        await redo.click()
+        await expect(page.get_by_text("Redone: added total. By checkpoint:")).to_be_visible()
+        await expect(cell).to_be_visible()
+        await expect(undone).to_have_count(0)
+        await expect(redo).to_have_count(0)
         room.provider.release()
         await room.until(run, lambda seen: seen["standing"] == "done")
 

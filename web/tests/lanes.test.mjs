@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { emptyStory, groupsOf, layoutOf, sidesOf, tellAll, wayWords } from "../node_modules/.tests/units.js";
+import { emptyStory, fateOf, groupsOf, layoutOf, sidesOf, tellAll, wayWords } from "../node_modules/.tests/units.js";
 
 const tried = (branch, group = "") => ({ branch, group });
 const names = (groups) => groups.map(({ lanes }) => lanes.map(({ branch }) => branch));
@@ -47,4 +47,16 @@ test("a story counts the branches it is told of, and gives them no line of their
   const recorded = { stream: "r", sequence: 1, at_ms: 1, kind: "fact", key: "", event, link: "" };
   const story = tellAll(emptyStory("r"), [recorded]);
   assert.deepEqual([story.branches, story.entries], [1, []]);
+});
+
+test("a lane says what became of it, or that somebody has to say", () => {
+  const fates = [
+    ["waits", false, "", "waits for you"],
+    ["accepted", true, "ada", "✓ accepted by ada"],
+    ["accepted", false, "ada", "accepted by ada, not in the notebook"],
+    ["dropped", false, "ada", "dropped by ada"],
+    ["kept", true, "", "✓ kept"],
+    ["not-kept", false, "", "not kept"],
+  ];
+  for (const [state, is_kept, decided_by, words] of fates) assert.equal(fateOf({ state, is_kept, decided_by }), words);
 });

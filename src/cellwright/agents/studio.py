@@ -18,6 +18,7 @@ from cellwright.models.calls import Call, Outcome
 from cellwright.models.names import CallId
 from cellwright.models.reports import ModelsReport
 from cellwright.policy import Action, Actor, Masker
+from cellwright.tools.alternatives_tool import decided_by_checks
 from cellwright.tools.calling import Guarded, standard
 from cellwright.tools.guard import Guard
 from cellwright.tools.kept_texts import KeptTexts
@@ -93,7 +94,8 @@ class Studio:
         return studio._caller(role, agent, is_attended=is_attended)
 
     def _caller(self, role: Role, agent: str, *, is_attended: bool) -> Guarded:
-        caller = self._over(self.toolset(role), role, agent)
+        toolset = self.toolset(role) if is_attended else decided_by_checks(self.toolset(role))
+        caller = self._over(toolset, role, agent)
         if READINGS not in caller.toolset and _has_readings(role, caller.toolset):
             readings = readings_tool(caller, attended=is_attended)
             caller = self._over(Toolset([*caller.toolset, readings]), role, agent)

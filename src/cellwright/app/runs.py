@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import shutil
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Generator, Mapping
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
@@ -15,7 +16,7 @@ import anyio
 from cellwright.agents import steering
 from cellwright.app.model_readiness import has_model
 from cellwright.app.notebooks import Files, open_pool
-from cellwright.app.studios import DESK, LEAVE, StudioOptions, Workplace, open_workplace
+from cellwright.app.studios import DESK, LANES, LEAVE, StudioOptions, Workplace, open_workplace
 from cellwright.app.verifying import check_notebook
 from cellwright.errors import UserError
 from cellwright.journal import Journal, Records, RunId, stream_of
@@ -29,7 +30,7 @@ from cellwright.runs import Goal, orders
 from cellwright.runs.checking import Checked
 from cellwright.runs.delivering import mounts_of
 from cellwright.runs.goal import goal_json
-from cellwright.runs.place import Doorway, Place
+from cellwright.runs.place import Booth, Doorway, OpenBooth, Place
 from cellwright.runs.plan import RetryTask, edited
 from cellwright.runs.run import Workshop
 from cellwright.runs.telling import cell_told, read_view, waits_told
@@ -220,7 +221,7 @@ class _House:
             tasks.start_soon(_stop_cells, workplace.desk.notebook, records, run)
             self.desks[run] = workplace.desk
             try:
-                yield _place(workplace)
+                yield replace(_place(workplace), open_booth=_watched(workplace, records, run))
             finally:
                 del self.desks[run]
                 with anyio.move_on_after(_CLOSE_SECONDS, shield=True):
@@ -264,6 +265,20 @@ def _place(workplace: Workplace) -> Place:
     )
 
 
+def _watched(workplace: Workplace, records: Records, run: str) -> OpenBooth:
+    """Booths whose cells are told of, and stopped, like the notebook's own."""
+
+    @asynccontextmanager
+    async def open_booth(part: str) -> AsyncGenerator[Booth]:
+        async with workplace.open_booth(part) as booth, anyio.create_task_group() as tasks:
+            tasks.start_soon(_tell_of_cells, booth.lane.desk.notebook, records, run)
+            tasks.start_soon(_stop_cells, booth.lane.desk.notebook, records, run)
+            yield booth
+            tasks.cancel_scope.cancel()
+
+    return open_booth
+
+
 def run_folder(settings: Settings, run: str) -> Path:
     """What a run keeps besides its journal: the memory of its notebook's desk."""
     return settings.home / "runs" / run
@@ -272,8 +287,11 @@ def run_folder(settings: Settings, run: str) -> Path:
 def _carry_over(settings: Settings, run: str, forked: str) -> None:
     """The desk's memory, under the names the calls have in the new run, and leave for hosts. Blocking."""
     old, new = run_folder(settings, run), run_folder(settings, forked)
-    if (memory := read_memory(old / DESK)) is not None:
-        write_memory(new / DESK, renamed(memory, run, forked))
+    if (old / LANES).exists():
+        shutil.copytree(old / LANES, new / LANES, dirs_exist_ok=True)
+    for kept in (old / DESK, *old.glob(f"{LANES}/*/{DESK}")):
+        if (memory := read_memory(kept)) is not None:
+            write_memory(new / kept.relative_to(old), renamed(memory, run, forked))
     if (old / LEAVE).exists():
         write_atomically(new / LEAVE, (old / LEAVE).read_bytes())
 

@@ -10,7 +10,7 @@ import hashlib
 import secrets
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -36,11 +36,13 @@ from cellwright.models.client import Models
 from cellwright.models.keys import key_variables
 from cellwright.models.launching import Launch
 from cellwright.policy import AgreedEnvelope, Masker, Rules, Secret
+from cellwright.runs.place import Booth
 from cellwright.sandbox import CageSpec, Limits, Tier, probe
 from cellwright.sandbox.actions import ActionWorker
 from cellwright.sandbox.actions.place import CagedWorker
 from cellwright.settings import Settings
 from cellwright.tools import Guard, standing_rules
+from cellwright.tools.lanes import open_lane
 from cellwright.tools.notebook_desk import NotebookDesk
 from cellwright.tools.project_files import ProjectFiles
 
@@ -48,6 +50,8 @@ DESK: Final = "desk.json"
 """The desk's memory, in the folder of what outlasts a process."""
 LEAVE: Final = "leave.json"
 """The hosts that were given leave for, beside it."""
+LANES: Final = "lanes"
+"""The folder of its lanes, beside it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +91,8 @@ class Workplace:
     models: Models
     eyes: CagedEyes
     """What sees the data."""
+    open_booth: Callable[[str], AbstractAsyncContextManager[Booth]]
+    """A studio over a lane of the notebook."""
 
 
 @asynccontextmanager
@@ -133,7 +139,24 @@ async def open_workplace(
             put_into_effect=way_out.put_into_effect if way_out is not None else None,
             program=programs(worker),
         )
-        yield Workplace(studio=studio, desk=desk, rules=ground.rules, models=models, eyes=bench.eyes)
+
+        @asynccontextmanager
+        async def open_booth(part: str) -> AsyncGenerator[Booth]:
+            async with open_lane(desk, ground.state / LANES / part) as lane:
+                own = replace(bench, desk=lane.desk)
+                yield Booth(
+                    lane=lane,
+                    studio=replace(
+                        studio,
+                        tools=all_tools(own, skills=ground.skills, has_git=ground.has_git),
+                        sights=[NotebookSight(lane.desk), *studio.sights[1:]],
+                        survey=notebook_survey(lane.desk, own.project),
+                    ),
+                )
+
+        yield Workplace(
+            studio=studio, desk=desk, rules=ground.rules, models=models, eyes=bench.eyes, open_booth=open_booth
+        )
 
 
 def studio_opener(

@@ -16,11 +16,11 @@ from cellwright.cli.journal_place import DatabaseOption, JsonOption, KeyOption, 
 from cellwright.cli.run_names import RunArgument, find_run
 from cellwright.policy.shown import shown
 from cellwright.runs.finding import check_is_run
-from cellwright.runs.tried_branches import lane_json, read_lanes
+from cellwright.runs.tried_branches import lane_json, open_choices, read_lanes
 
 _data = Console(highlight=False)
 _COLOURS: Final = {"passed": "green", "failed": "red", "refused": "red", "lost": "red"}
-_WIDTHS: Final = {"way": 8, "status": 7, "ms": 2, "kept": 4}
+_WIDTHS: Final = {"way": 8, "status": 7, "ms": 2, "kept": 5}
 """Of what is never folded: as wide as its longest word."""
 _MARKS: Final = {"ok": "✓", "failed": "✗", "lost": "✗", "interrupted": "✗", "cancelled": "–"}
 
@@ -37,13 +37,22 @@ def branches(
     else:
         branches_table(lanes)
         differences_table(lanes)
+        _tell_waiting(name, lanes)
 
 
 async def _read(run: str, database: str | None, key: Path | None) -> tuple[str, list[dict[str, Any]]]:
     async with open_records(database, key) as records:
         status = await records.status(await find_run(records, run))
         check_is_run(status.run, status.name)
-        return status.run, [lane_json(lane) for lane in (await read_lanes(records, status.run)).lanes]
+        choices = await open_choices(records, status.run)
+        return status.run, [lane_json(lane, choices) for lane in (await read_lanes(records, status.run)).lanes]
+
+
+def _tell_waiting(run: str, lanes: Sequence[Mapping[str, Any]]) -> None:
+    waiting = [lane for lane in lanes if lane["state"] == "waits"]
+    if waiting:
+        word = "branch waits" if len(waiting) == 1 else "branches wait"
+        render.note(f"{len(waiting)} {word} for you: `cellwright runs accept {run} BRANCH`, or `runs drop {run}`.")
 
 
 def branches_table(lanes: Sequence[Mapping[str, Any]]) -> None:
@@ -67,11 +76,12 @@ def branches_table(lanes: Sequence[Mapping[str, Any]]) -> None:
             Text(", ".join(shown(variable["name"]) for variable in lane["variables"])),
             Text("\n".join(shown(path) for path in lane["files"])),
             Text(f"{lane['ms']:,.0f}"),
-            Text("yes" if lane["is_kept"] else "no", style="green" if lane["is_kept"] else "dim"),
+            _kept(lane),
         )
     _data.print(table)
     for lane in lanes:
-        said = [*(f"no fork: {reason}" for reason in lane["reasons"]), *_failures(lane), lane["note"]]
+        by = f"{lane['state']} by {lane['decided_by']}" if lane["decided_by"] else ""
+        said = [by, *(f"no fork: {reason}" for reason in lane["reasons"]), *_failures(lane), lane["note"]]
         for line in filter(None, said):
             _data.print(Text(f"{shown(lane['branch'])}: {shown(line)}", style="dim"), soft_wrap=True)
 
@@ -92,6 +102,12 @@ def differences_table(lanes: Sequence[Mapping[str, Any]]) -> None:
     if table.row_count:
         _data.print()
         _data.print(table)
+
+
+def _kept(lane: Mapping[str, Any]) -> Text:
+    if lane["state"] == "waits":
+        return Text("waits", style="yellow")
+    return Text("yes", style="green") if lane["is_kept"] else Text("no", style="dim")
 
 
 def _cell(cell: Mapping[str, Any]) -> str:

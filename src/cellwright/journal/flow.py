@@ -104,9 +104,9 @@ class Flow:
         with self._doing(f"step {name!r}"):
             return from_json(await self._steps.step(name, as_json, effect), returns)
 
-    def next_child(self, name: str) -> str:
-        """The name the next workflow inside this one will have, if it is one of these."""
-        return f"{self.id}/{name}:{self._children + 1}"
+    def next_child(self, name: str, ahead: int = 0) -> str:
+        """The name the next workflow inside this one, or the one so many after it, will have, if it is one of these."""
+        return f"{self.id}/{name}:{self._children + 1 + ahead}"
 
     async def child(self, name: str, argument: object = None, *, returns: type[T] | None = None) -> T | Any:
         """Run another workflow inside this one and wait for its result; its steps are its own."""

@@ -162,11 +162,18 @@ class Asides:
             return await self.converse(await self._live.ready(), make, seconds, descriptors)
 
     async def converse(
-        self, kernel: Kernel, make: Callable[[int], wire.FromHost], seconds: float, descriptors: Sequence[int] = ()
+        self,
+        kernel: Kernel,
+        make: Callable[[int], wire.FromHost],
+        seconds: float,
+        descriptors: Sequence[int] = (),
+        *,
+        is_within_call: bool = False,
     ) -> Asking:
         """One question and its answer, for whoever has the turn; with open files for the kernel to have."""
         asking = self._asking = Asking(self._live.next_request(), anyio.Event())
-        kernel.link.begin_request()
+        if not is_within_call:
+            kernel.link.begin_request()
         wall = self._live.workplace.limits.wall_seconds
         try:
             await kernel.link.send(make(asking.request), descriptors)

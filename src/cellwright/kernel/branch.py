@@ -123,7 +123,7 @@ class Branch:
         stand, parent = self._stand, self.parent
         if not isinstance(stand, ForkStand):
             return "This branch is no fork of the notebook's kernel: it has only what its cells need."
-        if stand.has_dead_ends:
+        if not stand.can_stay:
             return "The notebook has open connections, which a fork cannot take over."
         if parent.files_mode == "direct":
             return "The notebook writes to the project's own files, and a fork to a copy of them."

@@ -28,6 +28,8 @@ class BranchLimits:
     cpu_seconds: float | None = None
     live_seconds: float | None = 3600
     """How long it may exist."""
+    leaves_places: int = 0
+    """So many places of the cage must stay free for others: parts of a run share one, with all they keep."""
 
 
 class BranchKernel(Kernel):

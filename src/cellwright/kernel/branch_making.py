@@ -56,8 +56,15 @@ class Branches:
         """A fork of the notebook as it is now, or why there is none."""
         began = time.perf_counter()
         outcome = await self.forks.fork(limits)
-        if isinstance(outcome, NoFork):
-            return outcome
+        return outcome if isinstance(outcome, NoFork) else self._standing(outcome, limits, began)
+
+    async def fork_stand_in_pause(self, limits: BranchLimits) -> ForkStand | NoFork:
+        """The same, of a kernel that waits between two cells of a call."""
+        began = time.perf_counter()
+        outcome = await self.forks.fork_in_pause(limits)
+        return outcome if isinstance(outcome, NoFork) else self._standing(outcome, limits, began)
+
+    def _standing(self, outcome: Fork, limits: BranchLimits, began: float) -> ForkStand:
         stand = self._forked(outcome, began)
         if limits.live_seconds is not None:
             self._live.tasks.start_soon(_end_after, stand, limits.live_seconds)

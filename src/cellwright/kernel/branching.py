@@ -13,7 +13,7 @@ import anyio
 from cellwright.errors import Unavailable
 from cellwright.kernel.asides import Asides
 from cellwright.kernel.branch_kernel import BranchKernel, BranchLimits
-from cellwright.kernel.hazards import SafeAfter, Unsafe, judge
+from cellwright.kernel.hazards import SafeAfter, Unsafe, can_stay, judge
 from cellwright.kernel.kernel import Kernel
 from cellwright.kernel.link import LinkClosed
 from cellwright.kernel.live_kernel import LiveKernel
@@ -42,6 +42,8 @@ class Fork:
     steps: tuple[str, ...] = ()
     has_dead_ends: bool = False
     """Sockets or pipes of the parent that the branch cannot use."""
+    can_stay: bool = True
+    """False: it is good for trying only, see `hazards.can_stay`."""
 
 
 class Forks:
@@ -60,6 +62,12 @@ class Forks:
                 return NoFork(reasons=("the notebook's kernel is gone, and has to run its cells again first",))
             return await self._fork(self._live.kernel, limits)
 
+    async def fork_in_pause(self, limits: BranchLimits) -> Fork | NoFork:
+        """The same while a call runs and its kernel waits between two cells; whoever asks knows that it does."""
+        if not self._live.is_whole or self._live.kernel is None:
+            return NoFork(reasons=("the notebook's kernel is gone",))
+        return await self._fork(self._live.kernel, limits, is_within_call=True)
+
     async def leave(self, kernel: BranchKernel) -> None:
         """A branch was closed: its parent has a child less."""
         parent = self._live.kernel
@@ -71,29 +79,32 @@ class Forks:
         if self._live.kernel is not None:
             self._distrusted = (self._live.kernel.control, reason)
 
-    async def _fork(self, parent: Kernel, limits: BranchLimits) -> Fork | NoFork:
+    async def _fork(self, parent: Kernel, limits: BranchLimits, *, is_within_call: bool = False) -> Fork | NoFork:
         if parent.spec.tier not in ("A", "B"):
             return NoFork(reasons=(f"there is no place for branches in a cage of tier {parent.spec.tier}",))
         if self._distrusted is not None and self._distrusted[0] is parent.control:
             return NoFork(reasons=(self._distrusted[1],))
-        facts = await self._survey(parent)
+        facts = await self._survey(parent, is_within_call)
         if facts is None:
             return NoFork(reasons=("the kernel did not say what stands in the way",))
         verdict = judge(facts)
         if isinstance(verdict, Unsafe):
             return NoFork(reasons=verdict.reasons)
         try:
-            kernel = await self._start(parent, limits)
+            kernel = await self._start(parent, limits, is_within_call)
         except Unavailable as error:
             return NoFork(reasons=(error.message.removesuffix("."),))
         steps = verdict.steps if isinstance(verdict, SafeAfter) else ()
-        return Fork(kernel=kernel, parent=parent, steps=steps, has_dead_ends=facts.sockets > 0 or facts.pipes > 0)
+        is_cut_off = facts.sockets > 0 or facts.pipes > 0
+        return Fork(kernel=kernel, parent=parent, steps=steps, has_dead_ends=is_cut_off, can_stay=can_stay(facts))
 
-    async def _survey(self, parent: Kernel) -> HazardFacts | None:
-        asked = await self._asides.converse(parent, lambda number: wire.Survey(request=number), _SURVEY_SECONDS)
+    async def _survey(self, parent: Kernel, is_within_call: bool) -> HazardFacts | None:
+        asked = await self._asides.converse(
+            parent, lambda number: wire.Survey(request=number), _SURVEY_SECONDS, is_within_call=is_within_call
+        )
         return asked.answer.facts if isinstance(asked.answer, wire.Surveyed) else None
 
-    async def _start(self, parent: Kernel, limits: BranchLimits) -> BranchKernel:
+    async def _start(self, parent: Kernel, limits: BranchLimits, is_within_call: bool) -> BranchKernel:
         began = time.perf_counter()
         made = await parent.control.make_place(parent.seat)
         if made is None:
@@ -102,9 +113,13 @@ class Forks:
         ours, theirs = socket.socketpair()
         try:
             try:
+                # The lowest that is free is taken.
+                if seat.number > BRANCH_SLOTS - limits.leaves_places:
+                    raise Unavailable("The places that are left are for branches.")
                 asked = await self._asides.converse(
-                    parent, lambda number: wire.Fork(request=number), _FORK_SECONDS, (theirs.fileno(), place)
-                )
+                    parent, lambda number: wire.Fork(request=number), _FORK_SECONDS, (theirs.fileno(), place),
+                    is_within_call=is_within_call,
+                )  # fmt: skip
             finally:
                 theirs.close()
                 os.close(place)

@@ -47,6 +47,8 @@ class Terms:
     """Deadline for each cell: it is interrupted, and killed with its kernel if it does not heed that."""
     seconds: float | None = None
     """Deadline for the whole call."""
+    turn: str = ""
+    """Its name, if what was before its cells is to be kept: see `pauses`."""
     detach_after: float | None = None
     """Answer after this long even if cells still run; they go on."""
 

@@ -189,8 +189,10 @@ class WayBack:
 
     async def go(self) -> None:
         """Be that again: by the checkpoint, else in a new kernel in which all that had run runs again."""
-        if self.checkpoint is not None and await self.notebook.checkpoints.travel(self.checkpoint.label) is not None:
-            await self.notebook.checkpoints.forget_ahead()
+        checkpoint, checkpoints = self.checkpoint, self.notebook.checkpoints
+        can_stay = checkpoint is not None and checkpoint.stand.can_stay
+        if checkpoint is not None and can_stay and await checkpoints.travel(checkpoint.label) is not None:
+            await checkpoints.forget_ahead()
             return
         logger.info("no checkpoint to go back to: the notebook is replayed")
         await self.notebook.rewind(replace(self.document), self.outcomes)

@@ -22,6 +22,7 @@ _ENGINES: Final = {"sqlite": "SQLite", "duckdb": "DuckDB", "lmdb": "LMDB"}
 _NEVER_FORKED: Final = ("cupy", "jax", "mpi4py", "pyspark", "ray", "tensorflow")
 _TQDM_WATCH: Final = "tqdm._monitor.TMonitor"
 _OPENMP: Final = ("libgomp", "libomp", "libiomp5", "libiomp")
+_DUCKDB: Final = ("_duckdb", "duckdb")
 _JEMALLOC: Final = "jemalloc_bg_thd"
 _ANONYMOUS: Final = {
     "eventpoll": "another event loop's epoll",
@@ -70,6 +71,14 @@ def judge(facts: HazardFacts) -> Verdict:
     return Safe()
 
 
+def can_stay(facts: HazardFacts) -> bool:
+    """Whether a fork may take the kernel's place, and not only be tried in and left.
+
+    Not with connections, which are dead in it, nor with DuckDB's threads: when closed it waits for them, and dies.
+    """
+    return not facts.sockets and not facts.pipes and not any(each.owner in _DUCKDB for each in facts.native_threads)
+
+
 def _unseen(facts: HazardFacts) -> Iterator[str]:
     if facts.unseen:
         yield f"the kernel could not look at its own {_listed([_name(what) for what in facts.unseen])}"
@@ -102,10 +111,13 @@ def _survives_a_fork(threads: NativeThreads, facts: HazardFacts) -> bool:
     owner = threads.owner
     if owner in _OPENMP:
         return all(runtime.is_pausable for runtime in facts.openmp if runtime.library == owner) and bool(facts.openmp)
+    if threads.name == _JEMALLOC:
+        # It starts them anew in a fork, whichever library brought it; its stack may show whoever imported that.
+        return True
     if "polars" in owner:
-        # Both come with the import; its pool comes with the first query.
-        return threads.name in (_JEMALLOC, "polars-ooc-clea")
-    return "openblas" in owner or owner.startswith(("libarrow", "libparquet")) or owner in ("_duckdb", "duckdb")
+        # It comes with the import; the pool comes with the first query.
+        return threads.name == "polars-ooc-clea"
+    return "openblas" in owner or owner.startswith(("libarrow", "libparquet")) or owner in _DUCKDB
 
 
 def _children(facts: HazardFacts) -> Iterator[str]:

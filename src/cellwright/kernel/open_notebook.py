@@ -7,7 +7,7 @@ a kernel is lost, the next call starts another and replays what had run.
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -28,6 +28,7 @@ from cellwright.kernel.cell_functions import CallOutcome, CellFunction, Value
 from cellwright.kernel.checkpoints import CheckpointBudget, Checkpoints
 from cellwright.kernel.installing import install
 from cellwright.kernel.kernel import Kernel
+from cellwright.kernel.lanes import open_lane
 from cellwright.kernel.link import LinkClosed, MarimoNotification
 from cellwright.kernel.live_kernel import LiveKernel
 from cellwright.kernel.observation import (
@@ -53,6 +54,7 @@ from cellwright.kernel.orders import (
 )
 from cellwright.kernel.outcome_summary import outcomes_for_summary
 from cellwright.kernel.packages import Installed
+from cellwright.kernel.pauses import Pauses
 from cellwright.kernel.programs import ProgramEnd
 from cellwright.kernel.workplace import Workplace
 from cellwright.notebook import (
@@ -93,8 +95,10 @@ class OpenNotebook:
         self.kept: list[KeepReport] = self._live.kept
         self._asides = Asides(self._live, catch_up=partial(self.run, "none"))
         self._branches = Branches(self, self._live, self._asides)
-        self.checkpoints = Checkpoints(self, self._branches.fork_stand, CheckpointBudget())
+        forks = (self._branches.fork_stand, self._branches.fork_stand_in_pause)
+        self.checkpoints = Checkpoints(self, forks[0], CheckpointBudget(), forks[1])
         """States to go back to."""
+        self._pauses = Pauses(self, tasks)
         self._observers = Observers()
         self._editor = EditorSeat(self._live)
         self._stale: frozenset[CellId] = frozenset()
@@ -114,12 +118,14 @@ class OpenNotebook:
         cell_seconds: float | None = None,
         seconds: float | None = None,
         detach_after: float | None = None,
+        turn: str = "",
     ) -> Call:
         """Edit and run in one call: `await` gives the observation, `async for` its events and then the observation.
 
-        All edits apply or none does; an edit based on an older version of its cell is refused with both texts.
+        All edits apply or none does; an edit based on an older version of its cell is refused with both texts. With
+        the name of a turn, whose checkpoint was taken, states between its cells are kept, too.
         """
-        terms = Terms(cell_seconds=cell_seconds, seconds=seconds, detach_after=detach_after)
+        terms = Terms(cell_seconds=cell_seconds, seconds=seconds, detach_after=detach_after, turn=turn)
         return Call(self, edits=edits, run=run, terms=terms)
 
     def run(
@@ -129,9 +135,10 @@ class OpenNotebook:
         cell_seconds: float | None = None,
         seconds: float | None = None,
         detach_after: float | None = None,
+        turn: str = "",
     ) -> Call:
         """Run cells without editing them."""
-        return self.apply(run=what, cell_seconds=cell_seconds, seconds=seconds, detach_after=detach_after)
+        return self.apply(run=what, cell_seconds=cell_seconds, seconds=seconds, detach_after=detach_after, turn=turn)
 
     def set_ui(self, values: dict[str, object], *, seconds: float | None = None) -> Call:
         """Set `mo.ui` elements by their variable names, as a person would; what depends on them runs."""
@@ -220,13 +227,17 @@ class OpenNotebook:
 
     async def run_quietly(self, cells: Sequence[CellId]) -> Observation:
         """Run these cells and nothing that follows from them; what does becomes stale."""
-        self._live.replay |= set(cells)
+        self.run_again(cells)
         return await self.run("none")
 
-    def twin(self, workplace: Workplace) -> OpenNotebook:
-        """The same cells and outcomes over another kernel; what is done to one is not done to the other."""
-        twin = OpenNotebook(self._file, workplace, self._tasks)
-        twin._document, twin.outcomes = self._document, dict(self.outcomes)
+    def lane(self, file: NotebookFile) -> AbstractAsyncContextManager[OpenNotebook]:
+        """The notebook as it is now, going on for itself with the cells of this file, which it is saved to."""
+        return open_lane(self, self._live, self._branches.forks, file)
+
+    def twin(self, workplace: Workplace, file: NotebookFile | None = None) -> OpenNotebook:
+        """The same outcomes, and the same cells or those of the file, over another kernel; each is its own."""
+        twin = OpenNotebook(file or self._file, workplace, self._tasks)
+        twin._document, twin.outcomes = self._document if file is None else file.document, dict(self.outcomes)
         twin._stale, twin._drafts = self._stale, set(self._drafts)
         return twin
 
@@ -252,6 +263,25 @@ class OpenNotebook:
             await self._live.retire(is_kept=False)
             self.document, self.outcomes, self._drafts = document, {}, set()
             self._live.replay = had_run(outcomes)
+        return await self.run("none")
+
+    def run_again(self, cells: Collection[CellId]) -> None:
+        """With its next call, these cells run first: they had run in a kernel that is not this one's."""
+        self._live.replay |= set(cells)
+
+    def be_amid(
+        self, finished: Mapping[CellId, CellOutcome], waiting: Collection[CellId], stale: Collection[CellId]
+    ) -> None:
+        """Be what a notebook is in the midst of a call: these cells have run in it, and those have not yet."""
+        known = {cell: outcome for cell, outcome in self.outcomes.items() if cell not in waiting}
+        self.outcomes, self._stale = {**known, **finished}, frozenset(stale)
+
+    async def restore(self, document: Document) -> Observation:
+        """Have these cells, and run none; what has other code now has no result until it runs."""
+        other = changed_code(self.document, document)
+        there = {cell.id for cell in document.cells} - other
+        self.outcomes = {cell: outcome for cell, outcome in self.outcomes.items() if cell in there}
+        self.document = document
         return await self.run("none")
 
     def take_over(self, kernel: Kernel, known: Mapping[CellId, Cell]) -> None:
@@ -286,6 +316,12 @@ class OpenNotebook:
         self.document = edited
         return None
 
+    @property
+    def stale(self) -> tuple[CellId, ...]:
+        """Cells that must run to be current, in notebook order."""
+        stale = stale_cells(self.document, self.outcomes, self._stale)
+        return tuple(cell.id for cell in self.document.cells if cell.id in stale)
+
     def foresee(self, edits: Sequence[Edit]) -> Consequences | EditRefused:
         """What edits would do, without doing it."""
         return foresee(self.document, edits)
@@ -317,8 +353,8 @@ class OpenNotebook:
 
     @property
     def path(self) -> Path:
-        """The file this notebook was read from and is saved to."""
-        return self._file.path
+        """Where the notebook is: its own file, also of a lane, which is saved elsewhere until it is joined."""
+        return self._workplace.path
 
     def name_of(self, cell: CellId) -> str:
         """A cell's name, or its id when nobody named it."""
@@ -466,7 +502,10 @@ class OpenNotebook:
         self._drafts = (self._drafts - run) & cells.keys() if live.known else set()
         known, wanted = live.known, with_drafts_left_out(cells, live.known, self._drafts)
         live.known = wanted
-        return change_order(call.request, known=known, wanted=wanted, run=run, is_reactive=call.run != "none")
+        is_reactive, pause = call.run != "none", self._pauses.after_ms(call)
+        return change_order(
+            call.request, known=known, wanted=wanted, run=run, is_reactive=is_reactive, pause_after_ms=pause
+        )
 
     # ── what the kernel says ──
 
@@ -490,6 +529,8 @@ class OpenNotebook:
         call = self.current
         if call is not None and message.request == call.request:
             call.hear(message)
+            if self._live.kernel is not None:
+                self._pauses.hear(call, self._live.kernel, message)
         elif message.request == 0:
             self._heard_unasked(message)
 

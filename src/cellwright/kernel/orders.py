@@ -22,7 +22,13 @@ Cells = Mapping[CellId, Cell]
 
 
 def change_order(
-    request: int, *, known: Cells, wanted: Cells, run: AbstractSet[CellId], is_reactive: bool
+    request: int,
+    *,
+    known: Cells,
+    wanted: Cells,
+    run: AbstractSet[CellId],
+    is_reactive: bool,
+    pause_after_ms: float | None = None,
 ) -> wire.Apply:
     """What makes the cells a kernel knows the cells that are wanted, and runs some of them."""
     upsert = [cell for cell in wanted.values() if not _knows(known.get(cell.id), cell)]
@@ -32,6 +38,7 @@ def change_order(
         delete=[cell for cell in known if cell not in wanted],
         run=[cell for cell in wanted if cell in run],
         reactive=is_reactive,
+        pause_after_ms=pause_after_ms,
     )
 
 

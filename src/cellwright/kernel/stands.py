@@ -56,6 +56,7 @@ class ForkStand:
         self.way = way
         self.kernel: BranchKernel = fork.kernel
         self.has_dead_ends = fork.has_dead_ends
+        self.can_stay = fork.can_stay
         self.parent_kernel = fork.parent
         self._forks = forks
 

@@ -20,6 +20,7 @@ from cellwright.kernel.script_header import header_of
 from cellwright.kernel.zygote import Zygote, package_paths
 from cellwright.notebook import Document
 from cellwright.sandbox import CageSpec, DataMount, FilesMode, KeepReport, Limits, Tier, hidden_in
+from cellwright.sandbox.keep import without_leftovers
 from cellwright.sandbox.spec import PROTECTED, PROXY_PORT
 from cellwright_guest import wire
 
@@ -63,6 +64,11 @@ class Workplace:
         self.hidden: tuple[str, ...] = ()
 
     @property
+    def path(self) -> Path:
+        """The notebook's file."""
+        return self._path
+
+    @property
     def limits(self) -> Limits:
         """What a kernel may use."""
         return self._terrain.limits
@@ -85,7 +91,7 @@ class Workplace:
     async def start_kernel(self, document: Document) -> Kernel:
         """A new kernel for this notebook, in a cage of its own."""
         self.environment = await self._environment(document)
-        self.hidden = await anyio.to_thread.run_sync(hidden_in, self._terrain.project, self._terrain.reveal)
+        self.hidden = await anyio.to_thread.run_sync(self._hide)
         inside = _INSIDE / self._path.relative_to(self._terrain.project).as_posix()
         bind = wire.Bind(filename=str(inside), threads=_cores(), app_config=dict(document.options))
         spec = self._spec(str(inside.parent))
@@ -117,6 +123,10 @@ class Workplace:
     def close(self) -> None:
         """Nothing of it is in use any more."""
         self._holding.close()
+
+    def _hide(self) -> tuple[str, ...]:
+        project = self._terrain.project
+        return without_leftovers(project, hidden_in(project, self._terrain.reveal))
 
     def _spec(self, cwd: str) -> CageSpec:
         terrain = self._terrain

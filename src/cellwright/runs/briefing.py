@@ -33,6 +33,9 @@ _STORY: Final = (
 )
 
 
+_ASKED: Final = ' and keep="ask", for which of them is kept the person decides'
+
+
 class _Check(BaseModel):
     """Something that must hold in the end, shown by a test in the notebook."""
 
@@ -65,6 +68,9 @@ class _Task(BaseModel):
         list[_Alternative],
         Field(max_length=MOST_ALTERNATIVES, description="2 to 5 ways or hypotheses to be tried and compared; or none."),
     ] = []
+    person_decides: Annotated[
+        bool, Field(description="Which alternative is kept is a matter of taste or risk: the person is asked.")
+    ] = False
 
 
 def plan_finish() -> Tool:
@@ -107,6 +113,7 @@ def _task(drafted: _Task) -> Task:
         after=tuple(drafted.after),
         checks=checks,
         alternatives=ways,
+        person_decides=drafted.person_decides and bool(ways),
     )
 
 
@@ -159,6 +166,7 @@ def work_text(goal: str, task: Task) -> str:
             "",
             "Compare these in one call of `try_alternatives`, each a candidate of exactly this name, with the ",
         ]
-        lines[-1] += "same checks for all; say in the answer what the table shows:"
+        lines[-1] += "same checks for all" + (_ASKED if task.person_decides else "")
+        lines[-1] += "; say in the answer what the table shows:"
         lines += [f"- {each.name}{f': {each.todo}' if each.todo else ''}" for each in task.alternatives]
     return "\n".join(lines)

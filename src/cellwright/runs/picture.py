@@ -134,7 +134,8 @@ def _branch(fact: Fact) -> str:
     tried = read_branch(fact)
     if tried is None:
         return ""
-    became = "kept" if tried.is_kept else "dropped"
+    by = f" ({tried.decision} by {shown(tried.decided_by)})" if tried.decision else ""
+    became = "waits for a person" if tried.waits else f"{'kept' if tried.is_kept else 'dropped'}{by}"
     checks = f", checks {tried.checks_passed}/{len(tried.checks)}" if tried.checks else ""
     return f"branch {_short(tried.purpose or tried.branch)}: {tried.status}{checks}, {became}"
 

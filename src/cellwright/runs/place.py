@@ -20,6 +20,7 @@ from cellwright.errors import Unavailable
 from cellwright.policy import AgreedEnvelope, Rules
 from cellwright.runs.goal import Approve, Goal
 from cellwright.tools.guard import Guard
+from cellwright.tools.lanes import Lane
 from cellwright.tools.notebook_desk import NotebookDesk
 from cellwright.tools.tool import Done, Tool, ToolResult, tool
 
@@ -55,6 +56,18 @@ async def _models_answer(_: Goal) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Booth:
+    """Where one agent builds a part beside others: a lane of the notebook, with its own studio."""
+
+    lane: Lane
+    studio: Studio
+
+
+OpenBooth = Callable[[str], AbstractAsyncContextManager[Booth]]
+"""For the part of this name; the second time, as it was left."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
     """One run's live place."""
 
@@ -64,12 +77,15 @@ class Place:
     eyes: Eyes = field(default_factory=NoEyes)
     has_model: Callable[[Goal], Awaitable[bool]] = _models_answer
     """Whether a model would answer whoever works on this goal."""
+    open_booth: OpenBooth | None = None
+    """None: parts are built one after another."""
 
-    def studio_under(self, envelope: AgreedEnvelope | None, approve: Approve) -> Studio:
-        """The studio as agents find it once this was agreed to."""
-        guard = Guard(rules=self.rules, masker=self.studio.masker, envelope=envelope, asks=approve == "ask")
-        tools = self.studio.tools if approve != "never" else with_tool(self.studio.tools, _nobody_to_ask())
-        return replace(self.studio, guard=guard, tools=tools)
+    def studio_under(self, envelope: AgreedEnvelope | None, approve: Approve, studio: Studio | None = None) -> Studio:
+        """The studio, or that of a booth, as agents find it once this was agreed to."""
+        studio = studio or self.studio
+        guard = Guard(rules=self.rules, masker=studio.masker, envelope=envelope, asks=approve == "ask")
+        tools = studio.tools if approve != "never" else with_tool(studio.tools, _nobody_to_ask())
+        return replace(studio, guard=guard, tools=tools)
 
 
 OpenPlace = Callable[[str, Goal], AbstractAsyncContextManager[Place]]

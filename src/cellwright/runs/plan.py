@@ -52,6 +52,8 @@ class Task:
     checks: tuple[Check, ...] = ()
     alternatives: tuple[Alternative, ...] = ()
     """None, or two to five: each is built in a branch, and one table compares them."""
+    person_decides: bool = False
+    """Which of the alternatives is kept, a person says; else their checks do."""
     role: str = "coder"
     status: TaskStatus = "planned"
     note: str = ""
@@ -82,9 +84,13 @@ class Plan:
 
     def next_task(self) -> Task | None:
         """The first that is planned and needs nothing that is not done; dropped ones are not waited for."""
+        return next(iter(self.ready_tasks()), None)
+
+    def ready_tasks(self) -> tuple[Task, ...]:
+        """All of those."""
         settled = {task.id for task in self.tasks if task.status in {"done", "dropped"}}
-        return next(
-            (task for task in self.tasks if task.status in {"planned", "running"} and set(task.after) <= settled), None
+        return tuple(
+            task for task in self.tasks if task.status in {"planned", "running"} and set(task.after) <= settled
         )
 
     def blocked(self) -> tuple[Task, ...]:

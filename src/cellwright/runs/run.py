@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, replace
-from typing import Final, Literal
+from typing import Final
 
 from pydantic import TypeAdapter
 
@@ -24,8 +24,9 @@ from cellwright.runs.delivering import deliver, tidy_up
 from cellwright.runs.delivery import Comparison, DeliveredTask, Delivery, Status
 from cellwright.runs.goal import Goal
 from cellwright.runs.orders import NewGoal, PlanChanged
+from cellwright.runs.parts import Part, Parts, beside, independent_tasks
 from cellwright.runs.place import Doorway, OpenPlace, Place, with_tool
-from cellwright.runs.plan import Plan, Task, edited
+from cellwright.runs.plan import Plan, Task, TaskStatus, edited
 from cellwright.runs.telling import Stage, compared_told, delivery_told, plan_told, stage_told, task_told
 from cellwright.runs.turns import Turns
 from cellwright.runs.workers import Worker, found_worker, named_worker
@@ -35,6 +36,7 @@ AGENT: Final = "agent"
 _MENDS: Final = 2
 """So often what the check found goes back to be mended."""
 _REPORT: Final = TypeAdapter(AgentReport)
+_STOPPED: Final = frozenset({"stopped", "cancelled"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +88,9 @@ class Run:
         self._used = _Used()
         self._comparisons: dict[str, Comparison] = {}
         self._worker: Worker | None = None
+        self._parts = Parts(flow, place, workshop.doorway)
+        self._alone = set[str]()
+        """Tasks that are not built beside others: they could not be joined, or no lane can be had."""
         self._analyst = Analyst(flow, place, is_new=is_new, is_continued=bool(goal.continues))
 
     # ── brief ──
@@ -176,19 +181,69 @@ class Run:
             task = self._plan.next_task() if self._has_plan else None
             if task is None:
                 return None
-            if (over := await self._do(task)) is not None:
+            if (over := await self._do_next(task)) is not None:
                 return over
+
+    async def _do_next(self, task: Task) -> Over | None:
+        """It, or it and others that need nothing of each other."""
+        tasks = independent_tasks(self._plan, frozenset(self._alone))
+        is_analysts = self._worker is not None and self._worker.who == "analyst"
+        if is_analysts or task not in tasks or len(tasks) < 2:
+            return await self._do(task)
+        if why := await self._parts.why_not(tasks):
+            self._alone |= {each.id for each in tasks}
+            await self._stage("build", f"One after another: {why}.")
+            return await self._do(task)
+        return await self._do_side_by_side(tasks)
+
+    async def _do_side_by_side(self, tasks: tuple[Task, ...]) -> Over | None:
+        """Each in a lane of its own at the same time; joined in the order of the plan."""
+        tasks = tuple([await self._became(task, "running") for task in tasks])
+        async with self._parts.open(tasks, AGENT) as parts:
+            work = [
+                (
+                    self._place.studio_under(self._agreed.envelope, self._goal.approve, part.booth.studio),
+                    self._task_assignment(part.task, beside(part.task, tasks)),
+                )
+                for part in parts
+            ]
+            given = self._limits
+            reports = [self._received(done, given) for done in await self._parts.build(parts, AGENT, work)]
+            is_stopped = any(report.outcome in _STOPPED for report in reports)
+            is_overruled = is_stopped and self._is_overruled(await self._hear())
+            for part, report in zip(parts, reports, strict=True):
+                await self._join(part, report, is_over=not is_overruled or report.outcome not in _STOPPED)
+        if is_stopped and not is_overruled:
+            return Over(status="stopped", why=next(each.why for each in reports if each.outcome in _STOPPED))
+        return None
+
+    async def _join(self, part: Part, report: AgentReport, *, is_over: bool) -> None:
+        """A part that is built becomes one with the notebook, or is built again after the others, or left out."""
+        task = self._plan.find(part.task.id) or part.task
+        joined = await self._parts.join(part, report)
+        if not is_over:
+            # What runs of it is in the notebook; whoever takes the task up again finds it there.
+            return
+        if report.outcome != "finished":
+            note = f"{report.why} {joined.why or joined.note}".strip()
+            await self._became(task, "failed", note)
+        elif joined.is_there:
+            self._used.answer = report.answer or self._used.answer
+            self._used.summary = report.summary or self._used.summary
+            await self._became(task, "done", " ".join(filter(None, [report.answer or report.summary, joined.note])))
+        elif not self._goal.is_attended or await self._parts.ask(task, joined.why):
+            self._alone.add(task.id)
+            await self._became(task, "planned", f"To be built again after the others: {joined.why}.")
+        else:
+            await self._became(task, "dropped", f"Left out: {joined.why}.")
 
     async def _do(self, task: Task) -> Over | None:
         task = await self._became(task, "running")
         if self._worker is not None and self._worker.who == "analyst":
             await self._analyse(task)
             return None
-        notes = tuple(Note(name="not allowed", text=line, is_data=False) for line in self._agreed.denied)
-        text = briefing.work_text(self._goal.words, task)
-        assignment = self._assignment(text, task.role, briefing.overview(self._plan, task), notes)
         agent = self._flow.next_child(AGENT)
-        report = await self._work(self._studio(), assignment)
+        report = await self._work(self._studio(), self._task_assignment(task))
         if task.alternatives:
             await self._compare(task, agent)
         match report.outcome:
@@ -233,7 +288,7 @@ class Run:
         self._used.answer = self._analyst.answer
         await self._became(replace(task, checks=came.checks or task.checks), came.status, came.note)
 
-    async def _became(self, task: Task, status: Literal["running", "done", "failed"], note: str = "") -> Task:
+    async def _became(self, task: Task, status: TaskStatus, note: str = "") -> Task:
         changed = replace(task, status=status, note=note)
         self._plan = self._plan.with_task(changed)
         await self._flow.tell(task_told(changed))
@@ -361,6 +416,11 @@ class Run:
         envelope = None if before_agreement else self._agreed.envelope
         return self._place.studio_under(envelope, self._goal.approve)
 
+    def _task_assignment(self, task: Task, *more: Note) -> Assignment:
+        denied = tuple(Note(name="not allowed", text=line, is_data=False) for line in self._agreed.denied)
+        text = briefing.work_text(self._goal.words, task)
+        return self._assignment(text, task.role, briefing.overview(self._plan, task), (*denied, *more))
+
     def _assignment(self, text: str, role: str, plan: str, notes: tuple[Note, ...]) -> Assignment:
         return Assignment(
             goal=text,
@@ -378,10 +438,14 @@ class Run:
     async def _work(self, studio: Studio, assignment: Assignment) -> AgentReport:
         with self._workshop.doorway.let_in(self._flow.next_child(AGENT), studio):
             done = await self._flow.child(AGENT, assignment_json(assignment))
+        return self._received(done, self._limits)
+
+    def _received(self, done: object, given: tuple[Limit, ...]) -> AgentReport:
         report = _REPORT.validate_python(done)
         self._used.tokens += report.tokens
         self._used.microdollars += report.microdollars
-        self._limits = report.limits
+        # Of several at once, those count that a person has changed.
+        self._limits = report.limits if report.limits != given else self._limits
         return report
 
     async def _stage(self, stage: Stage, note: str = "") -> None:

@@ -2,20 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final, Literal
 
-from cellwright.journal import Recorded, Records, stream_of
-from cellwright.tools.branch_trials import BranchTried, read_branch, tried_json
+from cellwright.journal import Fact, QuestionAnswered, QuestionAsked, Recorded, Records, stream_of
+from cellwright.tools.branch_choice import BRANCH_CHOICE, BRANCH_DROPPED, choices_of
+from cellwright.tools.branch_trials import BranchDecision, BranchTried, read_branch, tried_json
+
+LaneState = Literal["waits", "accepted", "dropped", "kept", "not-kept"]
+"""waits: for a person. accepted, dropped: by one; whether it is in the notebook then, `is_kept` says. kept, not-kept:
+nobody was asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lane:
-    """One branch, and when its outcome was told."""
+    """One branch, when its outcome was told, and what people said to it."""
 
     tried: BranchTried
     at_ms: int
+    question: str = ""
+    """Where it is decided about; empty: nobody was asked."""
+    decision: BranchDecision = ""
+    decided_by: str = ""
+
+    def state(self, open_questions: Collection[str]) -> LaneState:
+        """How it stands while these questions are open. One that was withdrawn leaves its branches as they are."""
+        if self.decision:
+            return self.decision
+        if self.tried.waits and self.question in open_questions:
+            return "waits"
+        return "kept" if self.tried.is_kept else "not-kept"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,19 +47,68 @@ class Lanes:
         """In the order in which they were first told."""
         return tuple(self.by_branch.values())
 
+    def asked(self, question: str) -> tuple[Lane, ...]:
+        """Those that a question is about."""
+        return tuple(lane for lane in self.lanes if lane.question == question)
+
 
 def with_lane(lanes: Lanes, recorded: Recorded) -> Lanes:
     """One more event."""
-    tried = read_branch(recorded.event)
-    if tried is None:
-        return lanes
-    return replace(lanes, by_branch={**lanes.by_branch, tried.branch: Lane(tried=tried, at_ms=recorded.at_ms)})
+    match recorded.event:
+        case Fact(topic=topic, subject=branch, text=by) if topic == BRANCH_DROPPED:
+            return _said(lanes, {branch: "dropped"}, by)
+        case QuestionAsked(topic=topic, workflow=workflow, question=question) if topic == BRANCH_CHOICE:
+            return _asked(lanes, workflow, question)
+        case QuestionAnswered(question=question, answer=answer, by=by):
+            of = [lane.tried for lane in lanes.asked(question)]
+            chosen = choices_of(of).get(answer)
+            return _said(lanes, {each.branch: "accepted" if each.branch == chosen else "dropped" for each in of}, by)
+        case event:
+            tried = read_branch(event)
+            return lanes if tried is None else _told(lanes, tried, recorded.at_ms)
 
 
-def lane_json(lane: Lane) -> dict[str, Any]:
+def _told(lanes: Lanes, tried: BranchTried, at_ms: int) -> Lanes:
+    before = lanes.by_branch.get(tried.branch)
+    lane = Lane(tried=tried, at_ms=at_ms, decision=tried.decision, decided_by=tried.decided_by)
+    if before is not None and not tried.decision:
+        lane = replace(lane, question=before.question, decision=before.decision, decided_by=before.decided_by)
+    elif before is not None:
+        lane = replace(lane, question=before.question)
+    return replace(lanes, by_branch={**lanes.by_branch, tried.branch: lane})
+
+
+def _asked(lanes: Lanes, workflow: str, question: str) -> Lanes:
+    """A workflow asks about one group at a time: the one whose branches wait."""
+    found = {
+        lane.tried.branch: replace(lane, question=question)
+        for lane in lanes.lanes
+        if lane.tried.waits and not lane.question and lane.tried.group.rpartition("/")[0] == workflow
+    }
+    return replace(lanes, by_branch={**lanes.by_branch, **found})
+
+
+def _said(lanes: Lanes, said: Mapping[str, BranchDecision], by: str) -> Lanes:
+    """The first word of a person about a branch stands, but for one that accepts it."""
+    known = {branch: lane for branch in said if (lane := lanes.by_branch.get(branch)) is not None}
+    found = {
+        branch: replace(lane, decision=said[branch], decided_by=by)
+        for branch, lane in known.items()
+        if not lane.decision or said[branch] == "accepted"
+    }
+    return replace(lanes, by_branch={**lanes.by_branch, **found})
+
+
+def lane_json(lane: Lane, open_questions: Collection[str] = ()) -> dict[str, Any]:
     """A lane as plain values."""
     told = tried_json(lane.tried)
-    return {**(told if isinstance(told, dict) else {}), "at_ms": lane.at_ms}
+    shown = {name: value for name, value in told.items() if name not in _INNER} if isinstance(told, dict) else {}
+    state = {"state": lane.state(open_questions), "decided_by": lane.decided_by}
+    return {**shown, **state, "at_ms": lane.at_ms}
+
+
+_INNER: Final = frozenset({"waits", "decision"})
+"""What `state` says better."""
 
 
 async def read_lanes(records: Records, run: str) -> Lanes:
@@ -51,3 +117,9 @@ async def read_lanes(records: Records, run: str) -> Lanes:
     async for recorded in records.log.read_all(stream_of(run)):
         lanes = with_lane(lanes, recorded)
     return lanes
+
+
+async def open_choices(records: Records, run: str) -> tuple[str, ...]:
+    """The questions of a run at which branches wait, oldest first."""
+    pending = await records.questions.pending(run)
+    return tuple(each.id for each in pending if each.question.topic == BRANCH_CHOICE)

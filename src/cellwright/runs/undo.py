@@ -18,8 +18,7 @@ from cellwright.ids import CellId
 from cellwright.notebook import DEFAULT_NAME, Cell, Document, EditRefused, apply_edits
 from cellwright.runs.amending import amend_file, remembering
 from cellwright.tools.cell_changes import Change
-from cellwright.tools.desk_memory import Amended, Memory, Turn, read_memory, turn_between, undoing
-from cellwright.tools.desk_outcomes import Applied
+from cellwright.tools.desk_memory import Amended, Memory, Turn, Undo, read_memory, turn_between, undoing
 from cellwright.tools.going_back import BackBy
 from cellwright.tools.notebook_desk import NotebookDesk
 
@@ -58,14 +57,6 @@ class Undone:
     """Cells that somebody changed since: they stay as they are, in words."""
     by: BackBy = "cells"
     """How: by a checkpoint or a replay all of the notebook's state went back, else only cells did."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Redone:
-    """What was undone is done again."""
-
-    cells: tuple[str, ...]
-    by: BackBy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,16 +126,6 @@ async def undo_agent(desk: NotebookDesk, agent: str) -> UndoOutcome:
     return _by(*await desk.amend_telling(lambda known, found: _agents_plan(known, found, agent)))
 
 
-async def redo_at_desk(desk: NotebookDesk) -> Redone | NothingToUndo:
-    """Take back the last undo at the desk; only as long as nothing else was done since."""
-    standing = numbered_turns(desk.memory)
-    last = standing[-1].turn.key if standing else "undo"
-    redone = await desk.redo(key=f"{last}-redone-{len(desk.memory.turns)}")
-    if isinstance(redone, Applied):
-        return Redone(cells=tuple(_did(change) for change in redone.changes), by=redone.back_by or "cells")
-    return NothingToUndo(why="Nothing was undone, or something else was done since.")
-
-
 def _by(outcome: UndoOutcome, by: BackBy) -> UndoOutcome:
     return replace(outcome, by=by) if isinstance(outcome, Undone) else outcome
 
@@ -172,7 +153,7 @@ def numbered_turns(memory: Memory) -> list[NumberedTurn]:
     standing: list[int] = []
     for turn in memory.turns:
         if turn.is_undo:
-            if standing:
+            if standing and not turn.is_redone:
                 at = standing.pop()
                 found[at] = replace(found[at], is_undone=True)
         else:
@@ -187,12 +168,13 @@ def _told(turn: NumberedTurn) -> UndoableTurn:
         number=turn.number,
         agent=agent_of(turn.turn.key),
         key=turn.turn.key,
-        cells=tuple(_did(change) for change in turn.turn.changes),
+        cells=tuple(did(change) for change in turn.turn.changes),
         is_undone=turn.is_undone,
     )
 
 
-def _did(change: Change) -> str:
+def did(change: Change) -> str:
+    """What a change made of a cell, in words: `changed monthly_revenue`."""
     match change.before, change.after:
         case None, _:
             return f"added {label(change.after)}"
@@ -320,11 +302,15 @@ def why_kept(change: Change, current: Document, later: Iterable[NumberedTurn]) -
 def _remembering(memory: Memory, chosen: Sequence[NumberedTurn], before: Document, after: Document) -> Memory:
     """Each turn that was undone is followed by one that undid it: so the desk counts, and the numbers stay."""
     numbers, number = {turn.number for turn in chosen}, memory.forgotten
-    turns: list[Turn] = []
+    turns, marks = list[Turn](), list[str]()
     for turn in memory.turns:
         turns.append(turn)
         number += not turn.is_undo
         if number in numbers and not turn.is_undo:
             nothing = turn_between(f"{turn.key}/undone-{number}", after, after, ())
             turns.append(replace(nothing, is_undo=True))
-    return replace(remembering(memory, before, after), turns=tuple(turns))
+            marks.append(nothing.key)
+    remembered = replace(remembering(memory, before, after), turns=tuple(turns))
+    undo = turn_between(marks[-1], before, after, ())
+    is_change = undo.changes or undo.order_before != undo.order_after
+    return remembered.with_undo(Undo(turn=undo, marks=tuple(marks))) if is_change else remembered

@@ -51,7 +51,7 @@ def changes(views: View, spec: CageSpec) -> Iterator[Change]:
         yield from _copy_changes(views, targets | set(spec.protected))
     elif views.upper is not None:
         lowers = [os.dup(lower) for lower in views.lowers]
-        yield from _directory(os.dup(views.upper), lowers, "", targets)
+        yield from _directory(os.dup(views.upper), lowers, "", targets, _Moves(views))
 
 
 def since_the_start(history: Sequence[View], spec: CageSpec) -> Iterator[Change]:
@@ -60,15 +60,25 @@ def since_the_start(history: Sequence[View], spec: CageSpec) -> Iterator[Change]
         yield from changes(history[0], spec)
         return
     found: dict[str, Change] = {}
+    gone: dict[str, Change] = {}
     for views in reversed(history):
         for change in changes(views, spec):
-            path = change[0]
-            if (together := _followed_by(found.pop(path, None), change)) is not None:
+            path, earlier = change[0], found.pop(change[0], None)
+            if earlier is not None and _is_of_another_kind(earlier, change):
+                gone[path], earlier = earlier, None
+            if (together := _followed_by(earlier, change)) is not None:
                 found[path] = together
-    gone = sorted((path for path, change in found.items() if change[1] == "deleted"), reverse=True)
-    there = sorted(found.keys() - set(gone))
-    for path in (*gone, *there):
-        yield found[path]
+    gone |= {path: change for path, change in found.items() if change[1] == "deleted"}
+    for path in sorted(gone, reverse=True):
+        yield gone[path]
+    for path in sorted(found):
+        if found[path][1] != "deleted":
+            yield found[path]
+
+
+def _is_of_another_kind(earlier: Change, later: Change) -> bool:
+    """A directory where a file was deleted, or the other way round: that has to go first."""
+    return (earlier[1], later[1]) == ("deleted", "created") and (earlier[2] == "directory") != (later[2] == "directory")
 
 
 def _followed_by(earlier: Change | None, later: Change) -> Change | None:
@@ -118,7 +128,7 @@ def open_changed(views: View, path: str) -> tuple[int, int]:
     return descriptor, status.st_size
 
 
-def _directory(upper: int, lowers: list[int], prefix: str, targets: set[str]) -> Iterator[Change]:
+def _directory(upper: int, lowers: list[int], prefix: str, targets: set[str], moves: _Moves) -> Iterator[Change]:
     """Owns and closes the descriptors it is given."""
     try:
         for name in sorted(os.listdir(upper)):
@@ -127,7 +137,7 @@ def _directory(upper: int, lowers: list[int], prefix: str, targets: set[str]) ->
                 continue
             try:
                 status = os.stat(name, dir_fd=upper, follow_symlinks=False)
-                yield from _entry(upper, lowers, name, path, status, targets)
+                yield from _entry(upper, lowers, name, path, status, targets, moves)
             except OSError as error:
                 if error.errno not in _EXCHANGED:
                     raise
@@ -140,7 +150,13 @@ def _directory(upper: int, lowers: list[int], prefix: str, targets: set[str]) ->
 
 
 def _entry(
-    upper: int, lowers: list[int], name: str, path: str, status: os.stat_result, targets: set[str]
+    upper: int,
+    lowers: list[int],
+    name: str,
+    path: str,
+    status: os.stat_result,
+    targets: set[str],
+    moves: _Moves,
 ) -> Iterator[Change]:
     mode = stat.S_IMODE(status.st_mode)
     below = _lookup(lowers, name)
@@ -154,7 +170,7 @@ def _entry(
             yield (path, "deleted", "file", 0, 0)
         if not is_directory_below:
             yield (path, "created", "directory", 0, mode)
-        yield from _directory(inner, inner_lowers, f"{path}/", targets)
+        yield from _directory(inner, inner_lowers, f"{path}/", targets, moves)
         return
     if is_directory_below and below is not None:
         yield from _gone(_open_all(lowers, name), f"{path}/", targets, kept=set())
@@ -168,7 +184,8 @@ def _entry(
         yield (path, "created" if below is None else "modified", f"symlink:{target}", len(os.fsencode(target)), mode)
     elif stat.S_ISREG(status.st_mode):
         if below is None:
-            yield (path, "modified" if _has_origin(upper, name) else "created", "file", status.st_size, mode)
+            is_gone = status.st_nlink == 1 and _has_origin(upper, name) and not moves.are_possible()
+            yield (path, "modified" if is_gone else "created", "file", status.st_size, mode)
         elif not _is_same(upper, below, name, status):
             yield (path, "modified", "file", status.st_size, mode)
 
@@ -239,7 +256,7 @@ def _is_opaque(directory: int) -> bool:
 
 
 def _has_origin(upper: int, name: str) -> bool:
-    """Whether the overlay copied the file from below, where it is no longer: somebody deleted it on the host."""
+    """Whether the overlay copied the file from below."""
     descriptor = os.open(name, _FILE, dir_fd=upper)
     try:
         os.getxattr(descriptor, _ORIGIN)
@@ -248,6 +265,64 @@ def _has_origin(upper: int, name: str) -> bool:
     finally:
         os.close(descriptor)
     return True
+
+
+class _Moves:
+    """Whether a file from below may have another name now.
+
+    A copy of a file from below that is not below any more was moved here, or somebody deleted it on the host. Which of
+    them the overlay does not say; but whoever moves a file leaves its old name behind. In doubt it was moved: then
+    nothing is lost.
+    """
+
+    def __init__(self, views: Views) -> None:
+        self._views = views
+        self._are_possible: bool | None = None
+
+    def are_possible(self) -> bool:
+        """Looked for when it is first asked, which is rare."""
+        if self._are_possible is None:
+            assert self._views.upper is not None
+            lowers = [os.dup(lower) for lower in self._views.lowers]
+            self._are_possible = _hides_a_file(os.dup(self._views.upper), lowers)
+        return self._are_possible
+
+
+def _hides_a_file(upper: int | None, lowers: list[int]) -> bool:
+    """Whether some file below is hidden and not by its own copy; without an upper one, whether there is any.
+
+    Owns and closes the descriptors it is given.
+    """
+    try:
+        names = os.listdir(upper) if upper is not None else {name for lower in lowers for name in os.listdir(lower)}
+        return any(_is_hidden(upper, lowers, name) for name in names)
+    finally:
+        for descriptor in (*lowers, *([upper] if upper is not None else [])):
+            os.close(descriptor)
+
+
+def _is_hidden(upper: int | None, lowers: list[int], name: str) -> bool:
+    below = _lookup(lowers, name)
+    if below is None:
+        return False
+    if stat.S_ISDIR(below[1].st_mode):
+        return _hides_a_file(_open_merged(upper, name), _open_all(lowers, name))
+    try:
+        return upper is None or not _has_origin(upper, name)
+    except OSError:
+        return True
+
+
+def _open_merged(upper: int | None, name: str) -> int | None:
+    """The directory of the upper layer through which that below is seen; None if it is not seen."""
+    try:
+        inner = os.open(name, _DIRECTORY, dir_fd=upper) if upper is not None else None
+    except OSError:
+        return None
+    if inner is not None and _is_opaque(inner):
+        os.close(inner)
+        return None
+    return inner
 
 
 def _is_same(upper: int, below: tuple[int, os.stat_result], name: str, status: os.stat_result) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import socket
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -197,11 +197,14 @@ class CageControl:
         return tuple(found)
 
     async def keep(self, project: Path, *, hidden: tuple[str, ...] = (), seat: Seat = MAIN) -> KeepReport:
-        """Write the notebook's changes into the project on the host; what is refused stays as it was."""
+        """Write the notebook's changes into the project on the host; what is refused stays as it was.
+
+        Whenever it is broken off, each file is the old or the new one, and nothing is gone that was only renamed.
+        """
         changes = await self.changes(seat)
         keeper = Keeper(project, since_ns=self._since_ns, hidden=hidden)
         try:
-            for change in changes:
+            for change in _safest_first(changes):
                 await self._keep_one(keeper, change, seat)
         finally:
             keeper.close()
@@ -465,3 +468,18 @@ def _read_change(raw: object) -> FileChange:
             )
         case _:
             raise Unavailable("The cage reported its changes in a form nobody knows.")
+
+
+def _safest_first(changes: Sequence[FileChange]) -> Sequence[FileChange]:
+    """What takes nothing away before what does, but for what is in the way; otherwise as it was."""
+    gone = sorted((change.path for change in changes if change.kind == "deleted"), key=len)
+    if not gone:
+        return changes
+    there = {change.path: change.what for change in changes if change.kind != "deleted"}
+    in_the_way: set[str] = set()
+    for path in gone:
+        above = path.rpartition("/")[0]
+        # A file may be where the project has a directory.
+        if path in there or above in in_the_way or there.get(above, "directory") != "directory":
+            in_the_way.add(path)
+    return sorted(changes, key=lambda change: change.kind == "deleted" and change.path not in in_the_way)

@@ -1,26 +1,26 @@
 """Writing a notebook's changes into the real project, as if a stranger had sent them.
 
-Names are checked, no link is followed, every file is replaced at once or not at all, and nothing a person changed in
-the meantime is overwritten: that is reported as a conflict.
+Names are checked, no link is followed, everything takes its place at once or not at all, even if we are killed, and
+nothing a person changed in the meantime is overwritten: that is reported as a conflict.
 """
 
 from __future__ import annotations
 
 import errno
 import os
-import secrets
 import stat
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
-from cellwright.sandbox import linux
+from cellwright.sandbox import claims, linux
 from cellwright.sandbox.spec import PROTECTED
 
 _RESOLVE_NO_MAGICLINKS, _RESOLVE_NO_SYMLINKS, _RESOLVE_BENEATH = 0x2, 0x4, 0x8
 _RESOLVE = _RESOLVE_NO_MAGICLINKS | _RESOLVE_NO_SYMLINKS | _RESOLVE_BENEATH
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_TEMPORARY_PREFIX = ".cellwright-keep-"
 
 
 class Refused(Exception):
@@ -84,9 +84,8 @@ class Keeper:
                 return
             if status is not None:
                 raise Refused("conflict: a file with this name appeared on the host meanwhile")
-            os.mkdir(parts[-1], 0o755, dir_fd=parent)
-            self._own(parent, parts[-1])
-            self._kept_new(path)
+            with self._taking_place(parent, parts[-1], path) as part:
+                os.mkdir(part, 0o755, dir_fd=parent)
         finally:
             os.close(parent)
 
@@ -96,13 +95,10 @@ class Keeper:
         if not _stays_inside(parts, target):
             raise Refused(f"a symbolic link out of the project, to {target[:200]!r}")
         parent = self._open_parent(parts)
-        temporary = _TEMPORARY_PREFIX + secrets.token_hex(8)
         try:
             self._check_target(parent, parts[-1], path, is_new=is_new)
-            os.symlink(target, temporary, dir_fd=parent)
-            self._own(parent, temporary)
-            os.rename(temporary, parts[-1], src_dir_fd=parent, dst_dir_fd=parent)
-            self._kept_new(path)
+            with self._taking_place(parent, parts[-1], path) as part:
+                os.symlink(target, part, dir_fd=parent)
         finally:
             os.close(parent)
 
@@ -161,7 +157,7 @@ class Keeper:
             raise Refused("this directory is never changed by a notebook")
         if any("/".join(folded[:end]) in self._hidden for end in range(1, len(parts) + 1)):
             raise Refused("it is hidden from notebooks")
-        if parts[-1].startswith(_TEMPORARY_PREFIX):
+        if parts[-1].startswith(claims.PREFIX):
             raise Refused("a name we use ourselves")
         return parts
 
@@ -192,10 +188,31 @@ class Keeper:
             here = inner
         return here
 
-    def _own(self, parent: int, name: str) -> None:
-        """Started as root: new things belong to whom the project belongs."""
-        if os.geteuid() == 0:
-            os.chown(name, self._owner.st_uid, self._owner.st_gid, dir_fd=parent, follow_symlinks=False)
+    @contextmanager
+    def _taking_place(self, parent: int, name: str, path: str) -> Generator[str]:
+        """A name under which to make what then gets its owner and its own name at once."""
+        claim = claims.Claim(parent)
+        try:
+            yield claim.part
+            # Started as root: new things belong to whom the project belongs.
+            if os.geteuid() == 0:
+                os.chown(claim.part, self._owner.st_uid, self._owner.st_gid, dir_fd=parent, follow_symlinks=False)
+            os.rename(claim.part, name, src_dir_fd=parent, dst_dir_fd=parent)
+            self._kept_new(path)
+        finally:
+            claim.close()
+
+    def clear(self, path: str) -> bool:
+        """Remove what a killed process left on the way into the project; False if it is in use or not to be had."""
+        *parents, name = path.split("/")
+        try:
+            parent = self._open_parent([*parents, name])
+        except (Refused, OSError):
+            return False
+        try:
+            return claims.is_claim(name) and claims.clear(parent, name)
+        finally:
+            os.close(parent)
 
     def _kept_new(self, path: str) -> None:
         self._made.add(path)
@@ -207,11 +224,8 @@ class KeptFile:
 
     def __init__(self, keeper: Keeper, path: str, parent: int, name: str, mode: int) -> None:
         self._keeper, self._path, self._parent, self._name, self._mode = keeper, path, parent, name, mode
-        self._temporary = _TEMPORARY_PREFIX + secrets.token_hex(8)
-        self._is_committed = False
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
-            self._descriptor = os.open(self._temporary, flags, 0o600, dir_fd=parent)
+            self._claim = claims.Claim(parent)
         except OSError:
             os.close(parent)
             raise
@@ -223,7 +237,7 @@ class KeptFile:
         """Append to the file."""
         view = memoryview(data)
         while view:
-            view = view[os.write(self._descriptor, view) :]
+            view = view[os.write(self._claim.descriptor, view) :]
 
     def commit(self) -> None:
         """Take the place of the old file, once more only if nobody changed it."""
@@ -231,22 +245,33 @@ class KeptFile:
         self._keeper._check_target(self._parent, self._name, self._path, is_new=status is None)
         owner = status if status is not None and stat.S_ISREG(status.st_mode) else self._keeper._owner
         if os.geteuid() == 0:
-            os.fchown(self._descriptor, owner.st_uid, owner.st_gid)
-        os.fchmod(self._descriptor, self._mode)
-        os.rename(self._temporary, self._name, src_dir_fd=self._parent, dst_dir_fd=self._parent)
-        self._is_committed = True
+            os.fchown(self._claim.descriptor, owner.st_uid, owner.st_gid)
+        os.fchmod(self._claim.descriptor, self._mode)
+        os.rename(self._claim.name, self._name, src_dir_fd=self._parent, dst_dir_fd=self._parent)
         self._keeper._kept_new(self._path)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        os.close(self._descriptor)
-        if not self._is_committed:
-            try:
-                os.unlink(self._temporary, dir_fd=self._parent)
-            except OSError:
-                pass
+        self._claim.close()
         os.close(self._parent)
+
+
+def without_leftovers(project: Path, paths: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of these paths that are a person's. What a killed process left among them is removed.
+
+    What another keeps at this moment is neither: it is gone before anybody could hide it.
+    """
+    ours = [path for path in paths if claims.is_claim(path.rpartition("/")[2])]
+    if not ours:
+        return paths
+    keeper = Keeper(project, since_ns=0)
+    try:
+        for path in ours:
+            keeper.clear(path)
+    finally:
+        keeper.close()
+    return tuple(path for path in paths if path not in ours)
 
 
 def _status(directory: int, name: str) -> os.stat_result | None:

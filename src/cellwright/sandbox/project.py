@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from cellwright.errors import UserError
+from cellwright.sandbox.claims import is_claim
 
 _MARKERS = (".cellwright", ".git", "pyproject.toml")
 
@@ -73,7 +74,7 @@ def _homes() -> set[Path]:
 
 
 def hidden_in(project: Path, reveal: Collection[str] = ()) -> tuple[str, ...]:
-    """Paths relative to the project that look like secrets, and everything that is no plain file; sorted.
+    """Paths relative to the project that look like secrets, are no plain files, or are on their way into it; sorted.
 
     `reveal` names paths (or patterns) to leave visible. Links are not followed and never hidden themselves: what they
     point to is, if it lies in the project.
@@ -98,7 +99,11 @@ def _walk(directory: str, prefix: str) -> Iterator[str]:
                     yield path
                 elif path != ".git":
                     yield from _walk(entry.path, path + "/")
-            elif not entry.is_file(follow_symlinks=False) or _is_secret(entry.path, entry.name, path):
+            elif (
+                not entry.is_file(follow_symlinks=False)
+                or is_claim(entry.name)
+                or _is_secret(entry.path, entry.name, path)
+            ):
                 yield path
 
 

@@ -11,7 +11,17 @@ The daemon itself is in `cellwright.server.daemon`: a door loads only what it ta
 from cellwright.server.client import Daemon, connect, runs_here_or_there
 from cellwright.server.door import RunsDoor
 from cellwright.server.launching import Launch
-from cellwright.server.protocol import Standing, WebOpen
+from cellwright.server.protocol import Standing, TakenBack, WebOpen
 from cellwright.server.web.addresses import WebWish
 
-__all__ = ["Daemon", "Launch", "RunsDoor", "Standing", "WebOpen", "WebWish", "connect", "runs_here_or_there"]
+__all__ = [
+    "Daemon",
+    "Launch",
+    "RunsDoor",
+    "Standing",
+    "TakenBack",
+    "WebOpen",
+    "WebWish",
+    "connect",
+    "runs_here_or_there",
+]

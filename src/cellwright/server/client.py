@@ -30,6 +30,7 @@ from cellwright.server.protocol import (
     Done,
     Failed,
     Fork,
+    Redo,
     Request,
     Resume,
     Retry,
@@ -37,6 +38,8 @@ from cellwright.server.protocol import (
     Start,
     Status,
     Stop,
+    TakenBack,
+    Undo,
     Web,
     WebOpen,
     Welcome,
@@ -134,6 +137,16 @@ class Daemon:
         """Let a cancelled or dead run go on."""
         await self._done(lambda number: Resume(number=number, run=run, person=person), is_repeatable=True)
 
+    async def undo(self, run: str, *, person: str, step: int | None = None, before: str | None = None) -> TakenBack:
+        """Take back what a run at work did to its notebook, or one change of it, or go to before one of its cells."""
+        return await self._taken_back(
+            lambda number: Undo(number=number, run=run, person=person, step=step, before=before)
+        )
+
+    async def redo(self, run: str, *, person: str) -> TakenBack:
+        """Take back the last undo of a run at work."""
+        return await self._taken_back(lambda number: Redo(number=number, run=run, person=person))
+
     async def status(self) -> Standing:
         """How the daemon is doing."""
         match await self._exchange(lambda number: Status(number=number), is_repeatable=True):
@@ -184,6 +197,13 @@ class Daemon:
         match await self._exchange(ask, is_repeatable=is_repeatable):
             case Done():
                 return
+            case other:
+                raise _unexpected(other)
+
+    async def _taken_back(self, ask: Asking) -> TakenBack:
+        match await self._exchange(ask, is_repeatable=False):
+            case TakenBack() as said:
+                return said
             case other:
                 raise _unexpected(other)
 

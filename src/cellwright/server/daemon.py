@@ -27,17 +27,20 @@ from cellwright.server.protocol import (
     Cancel,
     Done,
     Fork,
+    Redo,
     Request,
     Resume,
     Retry,
     Standing,
     Status,
     Stop,
+    Undo,
     Web,
     WebOpen,
     When,
 )
 from cellwright.server.protocol import Start as StartRun
+from cellwright.server.undoing import redo_at_work, undo_at_work
 from cellwright.server.web.keeper import Keeper
 
 logger = logging.getLogger(__name__)
@@ -179,6 +182,10 @@ class Daemon:
             case Resume(run=run, person=person):
                 await carrier.resume(run, person=person)
                 return Done(number=number)
+            case Undo():
+                return await undo_at_work(carrier, request)
+            case Redo():
+                return await redo_at_work(carrier, request)
             case Status():
                 return await self._standing(number)
             case Web(wish=wish):

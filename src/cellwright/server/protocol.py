@@ -25,7 +25,7 @@ from cellwright.models.framing import BadFrame, pack
 from cellwright.runs import Goal
 from cellwright.server.web.addresses import WebWish
 
-PROTOCOL: Final = 2
+PROTOCOL: Final = 3
 """Counted up when what is said besides the lasting words changes."""
 MAX_REQUEST: Final = 1 << 20
 """A goal with its plan; data travels by path."""
@@ -101,6 +101,30 @@ class Resume:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Undo:
+    """Take back what this run, which is at work, did to its notebook."""
+
+    number: Number
+    run: Name
+    person: Name
+    step: Annotated[int, Field(ge=1, le=2**31)] | None = None
+    """Only this change."""
+    before: Name | None = None
+    """Instead of changes: all as it was right before this cell last ran."""
+    kind: Literal["undo"] = "undo"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Redo:
+    """Take back the last undo of this run, which is at work."""
+
+    number: Number
+    run: Name
+    person: Name
+    kind: Literal["redo"] = "redo"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
     """How are you?"""
 
@@ -128,7 +152,7 @@ class Web:
     kind: Literal["web"] = "web"
 
 
-Request = Start | Cancel | Retry | Fork | Resume | Status | Stop | Web
+Request = Start | Cancel | Retry | Fork | Resume | Undo | Redo | Status | Stop | Web
 ToDaemon = Hello | Request
 
 
@@ -149,6 +173,23 @@ class Done:
     number: Number
     run: str = ""
     kind: Literal["done"] = "done"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TakenBack:
+    """What came of an undo or a redo."""
+
+    number: Number
+    turns: tuple[int, ...] = ()
+    cells: tuple[str, ...] = ()
+    """In words."""
+    kept: tuple[str, ...] = ()
+    by: Literal["checkpoint", "replay", "cells", "file"] | None = None
+    """How; None: nothing was done."""
+    why: str = ""
+    """Why nothing was done."""
+    is_refused: bool = False
+    kind: Literal["taken_back"] = "taken_back"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,11 +229,11 @@ class Failed:
     error: CellwrightError
 
 
-Answer = Done | Standing | WebOpen | Failed
+Answer = Done | TakenBack | Standing | WebOpen | Failed
 FromDaemon = Welcome | Answer
 
 _TO_DAEMON: Final = TypeAdapter[ToDaemon](Annotated[ToDaemon, Discriminator("kind")])
-_Plain = Welcome | Done | Standing | WebOpen
+_Plain = Welcome | Done | TakenBack | Standing | WebOpen
 _PLAIN: Final = TypeAdapter[_Plain](Annotated[_Plain, Discriminator("kind")])
 _ERRORS: Final[Mapping[str, type[CellwrightError]]] = {
     "user": UserError,
@@ -231,7 +272,7 @@ def pack_answer(message: FromDaemon) -> bytes:
     match message:
         case Failed(number=number, error=error):
             return pack(to_json({"kind": "failed", "number": number, **_error_as_json(error)}))
-        case Welcome() | Done() | Standing() | WebOpen():
+        case Welcome() | Done() | TakenBack() | Standing() | WebOpen():
             return pack(_PLAIN.dump_json(message))
         case _:
             assert_never(message)
@@ -278,6 +319,6 @@ def _where(error: Exception) -> str:
 
 __all__ = [
     "MAX_ANSWER", "MAX_REQUEST", "PROTOCOL", "Answer", "Cancel", "Done", "Failed", "Fork", "FromDaemon", "Hello",
-    "Request", "Resume", "Retry", "Standing", "Start", "Status", "Stop", "ToDaemon", "Web", "WebOpen", "Welcome",
-    "When", "pack_answer", "pack_request", "read_answer", "read_request",
+    "Redo", "Request", "Resume", "Retry", "Standing", "Start", "Status", "Stop", "TakenBack", "ToDaemon", "Undo", "Web",
+    "WebOpen", "Welcome", "When", "pack_answer", "pack_request", "read_answer", "read_request",
 ]  # fmt: skip

@@ -22,6 +22,8 @@ BRANCHES: Final = "branches"
 TrialStatus = Literal["passed", "failed", "refused", "lost"]
 """passed: nothing failed and every check held. failed: a cell or a check did. refused: its edits did not fit the cells.
 lost: it came to no end, out of time or with its kernel."""
+BranchDecision = Literal["", "accepted", "dropped"]
+"""Empty: nobody was asked, or has said anything yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +86,11 @@ class BranchTried:
     """What was tried is in the notebook now."""
     note: str = ""
     """Why it was not kept although it passed, or what else there is to say."""
+    waits: bool = False
+    """A person was asked whether it is kept; until it is told again, nothing of it is in the notebook."""
+    decision: BranchDecision = ""
+    """What the person said."""
+    decided_by: str = ""
 
     @property
     def checks_passed(self) -> int:

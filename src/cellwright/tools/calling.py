@@ -8,8 +8,9 @@ from __future__ import annotations
 import base64
 import inspect
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final, Literal, assert_never
 
 import anyio
@@ -71,13 +72,18 @@ class Plain:
         prepared = prepare(self.toolset, call)
         if isinstance(prepared, ToolError):
             return prepared
-        try:
-            return await prepared.tool.run(prepared.arguments, Calling(call=call, flow=flow))
-        except CellwrightError as error:
-            return _expected(error)
-        except Exception as error:
-            logger.exception("the tool %s failed", call.name)
-            return ToolError(kind="failed", message=f"{type(error).__name__}: {error}"[:2_000], is_untrusted=True)
+        return await _outcome(call, lambda: prepared.tool.run(prepared.arguments, Calling(call=call, flow=flow)))
+
+
+async def _outcome(call: ToolCall, work: Callable[[], Awaitable[ToolResult]]) -> ToolResult:
+    """What came of it, as a value."""
+    try:
+        return await work()
+    except CellwrightError as error:
+        return _expected(error)
+    except Exception as error:
+        logger.exception("the tool %s failed", call.name)
+        return ToolError(kind="failed", message=f"{type(error).__name__}: {error}"[:2_000], is_untrusted=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,23 +202,41 @@ class Recorded:
         async def work() -> Json:
             return result_json(await self.inner.call(flow, call))
 
-        effect = _effect(flow, call, prepared, self.made_fit) if prepared.tool.changes else None
-        return parse_result(await flow.step(f"tool {call.name}", work, effect=effect))
+        calling, tool = Calling(call=call, flow=flow), prepared.tool
+        effect = None
+        if tool.changes:
+            effect = self._effect(calling, calling.key, lambda: tool.find(prepared.arguments, calling))
+        result = parse_result(await flow.step(f"tool {call.name}", work, effect=effect))
+        if tool.go_on is None:
+            return result
+        return await tool.go_on(prepared.arguments, calling, result, partial(self._one_more, calling))
 
+    async def _one_more(
+        self,
+        calling: Calling,
+        name: str,
+        work: Callable[[], Awaitable[ToolResult]],
+        find: Callable[[], Awaitable[Finding]],
+    ) -> ToolResult:
+        async def do() -> Json:
+            return await self._fit(calling, await _outcome(calling.call, work))
 
-def _effect(flow: Flow, call: ToolCall, prepared: Prepared, made_fit: MakeFit) -> Effect:
-    calling = Calling(call=call, flow=flow)
+        effect = self._effect(calling, f"{calling.key} {name}", find)
+        return parse_result(await calling.flow.step(f"tool {calling.call.name}: {name}", do, effect=effect))
 
-    async def find() -> Finding:
-        found = await prepared.tool.find(prepared.arguments, calling)
-        if not isinstance(found, Found):
-            return found
-        if found.result is None:
-            return Found(result=result_json(Done(text="It was done before the process ended.")))
-        known = made_fit(_Known(parse_result(found.result)))
-        return Found(result=result_json(await known.call(flow, call)))
+    def _effect(self, calling: Calling, key: str, look: Callable[[], Awaitable[Finding]]) -> Effect:
+        async def find() -> Finding:
+            found = await look()
+            if not isinstance(found, Found):
+                return found
+            if found.result is None:
+                return Found(result=result_json(Done(text="It was done before the process ended.")))
+            return Found(result=await self._fit(calling, parse_result(found.result)))
 
-    return Effect(key=calling.key, describe=f"The tool {call.name} ({call.id})", find=find)
+        return Effect(key=key, describe=f"The tool {calling.call.name} ({calling.call.id})", find=find)
+
+    async def _fit(self, calling: Calling, result: ToolResult) -> Json:
+        return result_json(await self.made_fit(_Known(result)).call(calling.flow, calling.call))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,6 +18,7 @@ from cellwright.notebook.atomic import write_atomically
 from cellwright.tools.cell_changes import Change, changes_between, place_in
 
 _TURNS: Final = 100
+_UNDONE: Final = 20
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
@@ -33,8 +36,22 @@ class Turn:
     """The cells this turn was to run, besides what depends on them."""
     is_undo: bool = False
     """It undid the turn before it."""
+    is_redone: bool = False
+    """It is an undo that was taken back: what it undid stands again."""
+    left: str = ""
+    """Which cells there were after it, see `fingerprint`; empty: nobody knows."""
     ran_before: tuple[CellId, ...] | None = None
     """Cells whose results the kernel held when it began; None: nobody knows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Undo:
+    """An undo that can be taken back, as long as the notebook is what it left."""
+
+    turn: Turn
+    """What it did to the cells."""
+    marks: tuple[str, ...] = ()
+    """The keys of the turns that say what it undid; none: it is an agent's, and such a turn itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +67,8 @@ class Memory:
     """Oldest first, undoing ones included."""
     forgotten: int = 0
     """Turns before those that are no longer remembered, undoing ones not included."""
+    undone: tuple[Undo, ...] = ()
+    """What a person can redo, the next one last."""
     pending: Turn | None = None
     """Begun, and not known to be saved."""
     is_unsaved: bool = False
@@ -68,7 +87,27 @@ class Memory:
         """The turn is done."""
         turns = (*self.turns, turn)
         forgotten = self.forgotten + sum(not old.is_undo for old in turns[:-_TURNS])
-        return replace(self, turns=turns[-_TURNS:], forgotten=forgotten, pending=None, is_unsaved=False)
+        done = replace(self, turns=turns[-_TURNS:], forgotten=forgotten, pending=None, is_unsaved=False)
+        return done.with_undo(Undo(turn=turn)) if turn.is_undo else done._redoable_from(turn.left)
+
+    def with_undo(self, undo: Undo) -> Memory:
+        """It can be redone next."""
+        return replace(self, undone=(*self.undone, undo)[-_UNDONE:])
+
+    def _redoable_from(self, left: str) -> Memory:
+        """Something else was done: only those undos are left that led to what the notebook is now."""
+        undone = self.undone
+        while undone and undone[-1].turn.left != left:
+            undone = undone[:-1]
+        return replace(self, undone=undone)
+
+    def redone(self) -> Memory:
+        """The last undo is taken back: what it undid stands again, under its own number."""
+        last = self.undone[-1]
+        turns = [turn for turn in self.turns if not (turn.is_undo and turn.key in last.marks)]
+        is_agents = not last.marks
+        kept = [replace(turn, is_redone=True) if is_agents and turn.key == last.turn.key else turn for turn in turns]
+        return replace(self, turns=tuple(kept), undone=self.undone[:-1])
 
     def without_pending(self) -> Memory:
         """What was begun did not happen."""
@@ -85,7 +124,7 @@ class Memory:
         for turn in self.turns:
             if not turn.is_undo:
                 left.append(turn)
-            elif left:
+            elif left and not turn.is_redone:
                 left.pop()
         return tuple(left)
 
@@ -111,6 +150,8 @@ class Amended(Generic[T_co]):
     outcome: T_co
     before_turn: Turn | None = None
     """Set where all that is asked for is the notebook as it was before this turn: then its state goes back, too."""
+    is_redo: bool = False
+    """All that is asked for is what the last undo took back: then its state comes back, too."""
 
 
 Amend = Callable[[Memory, Document], Amended[T] | T]
@@ -124,7 +165,8 @@ def renamed(memory: Memory, run: str, other: str) -> Memory:
         return replace(turn, key=other + turn.key.removeprefix(run) if turn.key.startswith(f"{run}/") else turn.key)
 
     pending = None if memory.pending is None else of(memory.pending)
-    return replace(memory, turns=tuple(of(turn) for turn in memory.turns), pending=pending)
+    # What was undone in the one is not for the other to redo.
+    return replace(memory, turns=tuple(of(turn) for turn in memory.turns), pending=pending, undone=())
 
 
 _MEMORY: Final = TypeAdapter(Memory)
@@ -154,7 +196,14 @@ def turn_between(key: str, before: Document, after: Document, to_run: tuple[Cell
         order_before=tuple(cell.id for cell in before.cells),
         order_after=tuple(cell.id for cell in after.cells),
         to_run=to_run,
+        left=fingerprint(after),
     )
+
+
+def fingerprint(document: Document) -> str:
+    """The same for the same cells in the same order, whatever their versions."""
+    cells = [(cell.id, cell.code, cell.name, repr(cell.config)) for cell in document.cells]
+    return hashlib.sha256(json.dumps(cells).encode()).hexdigest()
 
 
 def was_saved(turn: Turn, document: Document) -> bool:

@@ -13,7 +13,7 @@ from typing import Final, Literal
 from cellwright.errors import Unavailable
 from cellwright.ids import CellId
 from cellwright.kernel import CellOutcome, Observation, OpenNotebook
-from cellwright.kernel.checkpoints import Checkpoint
+from cellwright.kernel.checkpoints import Checkpoint, Travelled
 from cellwright.notebook import Document
 from cellwright.tools.cell_changes import changes_between
 from cellwright.tools.desk_memory import Turn
@@ -62,16 +62,20 @@ class Past:
         """The cells whose results the kernel holds."""
         return tuple(cell for cell, outcome in self._notebook.outcomes.items() if outcome.status == "ok")
 
-    async def mark(self, key: str) -> None:
-        """Keep what is now under the name of the call that comes; where it cannot be kept, going back is a replay."""
+    async def mark(self, key: str) -> str:
+        """Keep what is now under the name of the call that comes; where it cannot be kept, going back is a replay.
+
+        Gives the name if it was kept: then states between the call's cells are worth keeping, too.
+        """
         self.forget_redo()
         if not key or self._notebook.files_mode == "direct":
-            return
+            return ""
         try:
-            await self._notebook.checkpoints.take(key)
+            taken = await self._notebook.checkpoints.take(key)
         except Unavailable:
             # The kernel ended meanwhile: the turn itself will meet that, and say so.
-            return
+            return ""
+        return key if isinstance(taken, Checkpoint) else ""
 
     def name_commit(self, key: str) -> None:
         """A commit has kept what was before it; from now on under the name of its call."""
@@ -107,17 +111,31 @@ class Past:
             self._undone.append(Undone(document=before, after=wanted, ran=ran, steps=back.steps))
         return back
 
-    async def go_forward(self, undone: Undone, wanted: Document, key: str) -> Back:
-        """What was undone, again; the call of this key does it."""
+    async def go_forward_again(self, wanted: Document) -> Back | None:
+        """What was undone last, again, as if it had never been undone; None where only cells can be brought back."""
+        undone = self.take_undone(self._notebook.document)
+        if undone is None or not has_same_cells(undone.document, wanted):
+            return None
+        return await self.go_forward(undone, wanted)
+
+    async def go_forward(self, undone: Undone, wanted: Document, key: str = "") -> Back:
+        """What was undone, again; the call of this key does it, and can be undone itself."""
         checkpoints = self._notebook.checkpoints
-        passed = 0
-        while passed < undone.steps and await checkpoints.redo() is not None:
-            passed += 1
+        passed = await checkpoints.advance(undone.steps)
         if not passed or passed < undone.steps:
             return Back(by="replay", observation=await replay(self._notebook, wanted, undone.ran))
         self._notebook.document = wanted
-        checkpoints.kept[-passed].label = key
+        for passed_by in checkpoints.kept[-passed:] if key else ():
+            passed_by.label = key
         return Back(by="checkpoint", observation=Observation(), steps=passed)
+
+    async def go_before(self, cell: CellId, wanted: Document, key: str) -> Travelled | None:
+        """All as it was before a cell ran; what is now is kept for the undo of the call of this key."""
+        self.forget_redo()
+        travelled = await self._notebook.checkpoints.travel_before(cell, key)
+        if travelled is not None:
+            self._notebook.document = wanted
+        return travelled
 
     def seen(self, back: Back, turn: Turn) -> Observation:
         """What there is now of the cells that went back."""
@@ -152,9 +170,9 @@ async def replay(notebook: OpenNotebook, wanted: Document, ran: Collection[CellI
 
 
 def usable(kept: Sequence[Checkpoint], label: str, wanted: Document) -> Checkpoint | None:
-    """The checkpoint before the newest turn of this label, if it is what is wanted and nothing in it is dead."""
-    found = next((each for each in reversed(kept) if each.label == label), None)
-    if found is None or found.stand.has_dead_ends:
+    """The checkpoint before the newest turn of this label, if it is what is wanted and can stay."""
+    found = next((each for each in reversed(kept) if each.label == label and not each.is_between), None)
+    if found is None or not found.stand.can_stay:
         return None
     return found if has_same_cells(found.stand.notebook.document, wanted) else None
 

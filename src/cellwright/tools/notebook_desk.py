@@ -47,8 +47,9 @@ from cellwright.tools.desk_memory import (
     write_memory,
 )
 from cellwright.tools.desk_outcomes import Applied, Chosen, NothingToRedo, NothingToUndo
-from cellwright.tools.going_back import BackBy, Past
+from cellwright.tools.going_back import Back, BackBy, Past, has_same_cells
 from cellwright.tools.side_by_side import Candidate, Race
+from cellwright.tools.travelling import Unreachable, destination
 from cellwright.tools.trying import NotKept, Tried, differing_text, is_mend, keep, mended_names, try_edits
 
 _TOLD_TOKENS: Final = 400
@@ -197,8 +198,8 @@ class NotebookDesk:
         """Run cells without changing them; what was before the call of this key is kept while there is room."""
         async with self._turn:
             await self._sync()
-            await self._past.mark(key)
-            observation = await self.notebook.run(what, seconds=seconds)
+            marked = await self._past.mark(key)
+            observation = await self.notebook.run(what, seconds=seconds, turn=marked)
             await self._remember()
             return Applied(observation=observation, news=self.take_news())
 
@@ -251,6 +252,42 @@ class NotebookDesk:
             done = await self._do(turn, after, act)
             return replace(done, back_by=by[0]) if by else done
 
+    async def go_before(self, cell: str, *, key: str, is_persons: bool = False) -> Applied | Unreachable:
+        """Be what the notebook was right before this cell last ran, by id or name. A turn: `undo` comes back.
+
+        A person waits only so long for their turn, and raises `Unavailable` then.
+        """
+        async with self._persons_turn() if is_persons else self._turn:
+            await self._sync()
+            before = self.notebook.document
+            there = destination(self.notebook, cell, self._memory.turns)
+            if isinstance(there, Unreachable):
+                return there
+            after = apply_edits(before, restore_edits(before, there.document))
+            if isinstance(after, EditRefused):
+                return Unreachable(why=after.message)
+            turn = replace(self._begun(key, before, after, "none"), to_run=self._past.ran())
+
+            async def act() -> Observation | NotKept:
+                travelled = await self._past.go_before(there.cell, after, key)
+                if travelled is None:
+                    return NotKept(why="The state that was kept was lost this moment.")
+                if travelled.again:
+                    again = ", ".join(self.notebook.name_of(each) for each in travelled.again)
+                    self._news.append(f"These were quick and ran again on the way: {again}.")
+                return self._past.seen(Back(by="checkpoint", observation=Observation()), turn)
+
+            done = await self._do(turn, after, act, lambda: has_same_cells(self.notebook.document, after))
+            if not done.is_kept:
+                return Unreachable(why=done.news)
+            stale = replace(done.observation, stale=self.notebook.stale)
+            return replace(done, observation=stale, back_by="checkpoint")
+
+    def edits_before(self, cell: str) -> list[Edit] | None:
+        """What `go_before` would do to the cells; None: it cannot go there."""
+        there = destination(self.notebook, cell, self._memory.turns)
+        return None if isinstance(there, Unreachable) else restore_edits(self.notebook.document, there.document)
+
     def redo_code(self) -> str | None:
         """The code that `redo` would bring back; None: there is nothing to redo."""
         return self._past.redo_code()
@@ -281,8 +318,10 @@ class NotebookDesk:
             before = self.notebook.document
             turn = amended.before_turn
             back = await self._past.go_back(turn, amended.document) if turn is not None else None
+            if amended.is_redo:
+                back = await self._past.go_forward_again(amended.document)
             stale = () if back is not None else await self._restore(before, amended.document)
-            self._memory = replace(self._memory, turns=amended.memory.turns)
+            self._memory = replace(self._memory, turns=amended.memory.turns, undone=amended.memory.undone)
             self._seen = self.notebook.document
             await self._save()
             await self._remember()
@@ -362,9 +401,9 @@ class NotebookDesk:
         self, turn: Turn, after: Document, edits: Sequence[Edit], run: RunWhat, seconds: float | None
     ) -> Applied:
         async def act() -> Observation:
-            return await self.notebook.apply(edits, run=run, seconds=seconds)
+            return await self.notebook.apply(edits, run=run, seconds=seconds, turn=marked)
 
-        await self._past.mark("" if run == "none" else turn.key)
+        marked = await self._past.mark("" if run == "none" else turn.key)
         return await self._do(turn, after, act)
 
     async def _do(self, turn: Turn, after: Document, act: Act, is_made: Callable[[], bool] = _always) -> Applied:
@@ -525,7 +564,9 @@ class NotebookDesk:
 
     async def _replay(self, ran: tuple[CellId, ...], base: Document) -> None:
         changed = {change.id for change in changes_between(base, self._base)}
-        again = [cell.id for cell in self._base.cells if cell.id in ran and cell.id not in changed]
+        # Of a lane, what the notebook had run came with its state.
+        here = {cell for cell, outcome in self.notebook.outcomes.items() if outcome.status == "ok"}
+        again = [cell.id for cell in self._base.cells if cell.id in ran and cell.id not in changed | here]
         if again:
             observation = await self.notebook.run(again)
             failed = [cell.name for cell in observation.cells if cell.status not in {"ok", "stopped", "disabled"}]

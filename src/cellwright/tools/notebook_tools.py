@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated, Any, Final, Literal
 
@@ -15,6 +16,7 @@ from cellwright.notebook import (
     DEFAULT_NAME,
     Cell,
     Document,
+    Edit,
     EditRefused,
     apply_edits,
     clip,
@@ -31,6 +33,7 @@ from cellwright.tools.notebook_desk import NotebookDesk
 from cellwright.tools.notebook_report import cell_text
 from cellwright.tools.pictures import picture_of
 from cellwright.tools.tool import Calling, Done, Tool, ToolError, ToolResult, Trouble, tool
+from cellwright.tools.travelling import Unreachable
 
 ASKED: Final = "agent-question"
 """The topic of a question an agent asks a person."""
@@ -220,12 +223,13 @@ def _try_tool(desk: NotebookDesk) -> Tool:
 def _undo_tools(desk: NotebookDesk) -> list[Tool]:
     path = str(desk.notebook.path)
 
-    async def action(_: Any) -> tuple[Action, ...] | None:
+    async def action(arguments: Any) -> tuple[Action, ...] | None:
         await desk.sync()
-        last, document = desk.last_turn(), desk.notebook.document
-        if last is None:
+        document = desk.notebook.document
+        edits = desk.edits_before(arguments.before_cell) if arguments.before_cell else _undoing(desk)
+        if edits is None:
             return None
-        after = apply_edits(document, undoing(last, document).edits)
+        after = apply_edits(document, edits)
         changes = () if isinstance(after, EditRefused) else changes_between(document, after)
         edit = EditCells(notebook=path, diff="\n".join(change.diff() for change in changes))
         return edit, RunCode(notebook=path, code=code_of(changes))
@@ -234,11 +238,20 @@ def _undo_tools(desk: NotebookDesk) -> list[Tool]:
         return found(desk, calling)
 
     @tool(action=action, changes=True, find=find, seconds=None)
-    async def undo(calling: Calling, seconds: Seconds = 120) -> ToolResult:
+    async def undo(
+        calling: Calling,
+        before_cell: Annotated[str, Field(description="Go to the state right before this cell last ran.")] = "",
+        seconds: Seconds = 120,
+    ) -> ToolResult:
         """Take back your last `apply`: cells, outputs, variables and files are again as they were before it.
 
         Call it again for the one before.
         """
+        if before_cell:
+            gone = await desk.go_before(before_cell, key=calling.key)
+            if isinstance(gone, Unreachable):
+                return ToolError(kind="not-found", message=gone.why)
+            return told(desk, gone)
         undone = await desk.undo(key=calling.key, seconds=seconds)
         if isinstance(undone, NothingToUndo):
             return ToolError(kind="not-found", message="There is nothing left to undo.")
@@ -257,6 +270,11 @@ def _undo_tools(desk: NotebookDesk) -> list[Tool]:
         return told(desk, redone)
 
     return [undo, redo]
+
+
+def _undoing(desk: NotebookDesk) -> Sequence[Edit] | None:
+    last = desk.last_turn()
+    return None if last is None else undoing(last, desk.notebook.document).edits
 
 
 # ── speaking ──

@@ -31,6 +31,12 @@ class Candidate:
     """From the document as it is when it is the call's turn."""
     checks: tuple[str, ...] = ()
     """Expressions that must be true, or names of tests in the notebook."""
+    is_accepted: bool = False
+    """A person wants it: it is kept if it runs, whatever its checks say."""
+
+    def will_do(self, tried: Tried) -> bool:
+        """Whether it may be made in the notebook, after what came of it in its branch."""
+        return tried.status == "passed" or (self.is_accepted and tried.is_sound)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +125,7 @@ class Race:
                 lane.is_tried.set()
                 # Until all are known: the one that is kept must still be there then.
                 await self._is_decided.wait()
-                if self.first == place and keep is not None and lane.tried.status == "passed":
+                if self.first == place and keep is not None and self._candidates[place].will_do(lane.tried):
                     await self._others_are_gone(place)
                     lane.why_not = await keep(branch, lane.tried)
                     lane.is_kept = not lane.why_not
@@ -143,8 +149,17 @@ class Race:
     def _ranked(self, place: int) -> Ranked:
         lane, candidate = self._lanes[place], self._candidates[place]
         assert lane.tried is not None
-        told = lane.tried.told(f"{self._key}.{place + 1}", candidate.name, group=self._key)
+        told = lane.tried.told(_branch(self._key, place + 1), candidate.name, group=self._key)
         seen = lane.tried.observation
         refused = seen.refused.message if seen.refused is not None else ""
         told = replace(told, is_kept=lane.is_kept, note=lane.why_not or refused or seen.problem)
         return Ranked(number=place + 1, name=candidate.name, tried=lane.tried, told=told)
+
+
+def _branch(key: str, number: int) -> str:
+    return f"{key}.{number}"
+
+
+def number_of(branch: str) -> int:
+    """Which candidate of its call the branch is of, as they were given, from 1."""
+    return int(branch.rpartition(".")[2])

@@ -182,6 +182,9 @@ MakeAction = Callable[[Any], Wanted | Awaitable[Wanted]]
 """From validated arguments. A plain function must follow from them alone; an `async def` may look at the world."""
 Run = Callable[[Any, Calling], Awaitable[ToolResult]]
 Find = Callable[[Any, Calling], Awaitable[Finding]]
+OneMore = Callable[[str, Callable[[], Awaitable[ToolResult]], Callable[[], Awaitable[Finding]]], Awaitable[ToolResult]]
+"""One more effect of a call, under a name of its own: recorded, and in the world once. Work, and how to find it."""
+GoOn = Callable[[Any, Calling, ToolResult, OneMore], Awaitable[ToolResult]]
 
 DEFAULT_SECONDS: Final = 120.0
 _END: Final = "\n"
@@ -216,6 +219,8 @@ class Tool:
     """For one that `changes`: looks in the world whether the call happened, when a crash left that open."""
     own_steps: bool = False
     """Waits for people or runs workflows: does its own durable steps instead of being one."""
+    go_on: GoOn | None = field(default=None, repr=False)
+    """For one that `changes`: goes on from its recorded result with durable steps, such as asking a person."""
     seconds: float | None = DEFAULT_SECONDS
     """Its deadline; None for one that has its own."""
 
@@ -248,6 +253,7 @@ def tool(
     changes: bool = False,
     find: Find = _nobody_can_tell,
     own_steps: bool = False,
+    go_on: GoOn | None = None,
     seconds: float | None = DEFAULT_SECONDS,
     returns: str = "text",
 ) -> Callable[[Callable[..., Awaitable[Any]]], Tool]:
@@ -275,6 +281,7 @@ def tool(
             changes=changes,
             find=find,
             own_steps=own_steps,
+            go_on=go_on,
             seconds=None if own_steps else seconds,
         )
 

@@ -41,6 +41,8 @@ class Tried:
     variables: tuple[TriedVariable, ...] = ()
     files: tuple[str, ...] = ()
     ms: float = 0.0
+    is_sound: bool = False
+    """No cell speaks against it, whatever its checks say."""
 
     def told(
         self, branch: str, purpose: str = "", *, group: str = "", is_kept: bool = False, note: str = ""
@@ -54,7 +56,7 @@ class Tried:
             way="" if way is None else way.kind,
             reasons=() if way is None else way.reasons,
             status=self.status,
-            cells=tuple(_cell(cell) for cell in self.observation.cells[:_CELLS]),
+            cells=tuple(tried_cell(cell) for cell in self.observation.cells[:_CELLS]),
             checks=self.checks,
             variables=self.variables,
             files=self.files,
@@ -83,7 +85,7 @@ async def try_edits(
         return Tried(observation=observation, status="lost", ms=ran)
     changed = {change.id for change in changes_between(before, branch.document)}
     is_sound = not spoilt(observation, outcomes, changed)
-    differing = _differing(outcomes, branch.notebook.outcomes)
+    others = differing(outcomes, branch.notebook.outcomes)
     files = await _changed_files(branch)
     held = await _check(branch, checks, seconds) if checks else ()
     has_passed = is_sound and all(check.has_passed for check in held)
@@ -91,9 +93,10 @@ async def try_edits(
         observation=observation,
         status="passed" if has_passed else "failed",
         checks=held,
-        variables=await _in_detail(branch, differing),
+        variables=await _in_detail(branch, others),
         files=files,
         ms=ran,
+        is_sound=is_sound,
     )
 
 
@@ -223,7 +226,8 @@ def _held(check: str, outcome: CellOutcome | None, problem: str) -> TriedCheck:
 # ── what differs ──
 
 
-def _differing(before: Mapping[CellId, CellOutcome], after: Mapping[CellId, CellOutcome]) -> tuple[TriedVariable, ...]:
+def differing(before: Mapping[CellId, CellOutcome], after: Mapping[CellId, CellOutcome]) -> tuple[TriedVariable, ...]:
+    """The variables that are other ones afterwards."""
     old, new = _variables(before), _variables(after)
     names = [name for name in dict.fromkeys([*new, *old]) if old.get(name) != new.get(name)]
     return tuple(_variable(name, old.get(name), new.get(name)) for name in names[:_VARIABLES])
@@ -266,7 +270,8 @@ async def _changed_files(branch: Branch) -> tuple[str, ...]:
         return ()
 
 
-def _cell(outcome: CellOutcome) -> TriedCell:
+def tried_cell(outcome: CellOutcome) -> TriedCell:
+    """A cell that ran, for the telling."""
     fault = outcome.error
     error = "" if fault is None else clip(" ".join(f"{fault.type}: {fault.message}".split()), _DETAIL_TOKENS)
     return TriedCell(cell=outcome.id, name=outcome.name, status=outcome.status, error=error)

@@ -34,11 +34,14 @@ _COUNTED: Final = frozenset({list, tuple, set, frozenset, dict})
 
 def preview(name: str, value: object, *, tokens: int = 200, seconds: float = EACH_SECONDS) -> wire.Variable:
     """One value: never raises, never longer than `tokens`, costs the same for 10 MB and 1 GB."""
-    return preview_all([(name, value)], tokens_each=tokens, seconds=seconds)[0]
+    return preview_all([(name, value)], tokens_each=tokens, seconds=seconds, each_seconds=seconds)[0]
 
 
 def preview_all(
-    items: Iterable[tuple[str, object]], tokens_each: int = 200, seconds: float = 2.0
+    items: Iterable[tuple[str, object]],
+    tokens_each: int = 200,
+    seconds: float = 2.0,
+    each_seconds: float = EACH_SECONDS,
 ) -> list[wire.Variable]:
     """All of them under one time limit; builtin values need none and are looked at first."""
     named = list(items)
@@ -47,7 +50,7 @@ def preview_all(
     if None not in shown:
         return [variable for variable in shown if variable is not None]
     drawn: set[int] = set()
-    with TimeLimit(seconds=seconds, each_seconds=EACH_SECONDS) as limit:
+    with TimeLimit(seconds=seconds, each_seconds=each_seconds) as limit:
         return [
             variable or limited_preview(name, value, room, limit, drawn)
             for variable, (name, value) in zip(shown, named, strict=True)

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from pathlib import Path
+from typing import Any
 
+import anyio
 import pytest
 from dirty_equals import IsInt
 from inline_snapshot import snapshot
 
-from cellwright.journal import stream_of
+from cellwright.journal import Journal, stream_of
+from cellwright.settings import Settings
 from cellwright.tools.branch_trials import BranchTried, TriedCell, TriedCheck, TriedVariable, branch_told
-from tests.server.a_daemon import ASK
+from tests.runs.waiting_branches import WAITS, decided, waits
+from tests.server.a_daemon import ASK, TinyRuns
 from tests.server.daemon_house import a_goal
 from tests.server.web.a_served_folder import Served, serve, tiny_runs
 
@@ -65,6 +69,8 @@ async def test_a_branch_is_listed_with_its_outcome_and_what_differs(served: Serv
                     "ms": 41.5,
                     "is_kept": True,
                     "note": "",
+                    "state": "kept",
+                    "decided_by": "",
                     "at_ms": IsInt(),
                 }
             ]
@@ -85,3 +91,75 @@ async def test_a_reader_may_look_and_a_stranger_may_not(served: Served) -> None:
     stranger = await served.get("/runs/r/branches", headers={"authorization": "Bearer nobody"}, status=401)
     unknown = await served.get("/runs/other/branches", status=404)
     assert stranger.keys() == unknown.keys() == {"error"}
+
+
+# ── a person decides ──
+
+Choosing = tuple[Served, Journal]
+
+
+@pytest.fixture
+async def choosing(tmp_path: Path) -> AsyncGenerator[Choosing]:
+    """A run `r` of whose branches two wait."""
+    settings = Settings(home=tmp_path / "home", cache=tmp_path / "cache")
+    where = settings.ready_home() / "journal.db"
+    async with (
+        Journal.open(where, version="1", workflows=[WAITS]) as journal,
+        serve(tmp_path / "folder", settings, TinyRuns(journal, tmp_path)) as opened,
+    ):
+        await waits(journal, "r")
+        yield opened, journal
+
+
+async def states(served: Served) -> list[tuple[str, str, str]]:
+    found = (await served.get("/runs/r/branches"))["branches"]
+    return [(lane["purpose"], lane["state"], lane["decided_by"]) for lane in found]
+
+
+async def decide(served: Served, branch: str, word: str, *, status: int = 200, **more: Any) -> Any:
+    return await served.post(f"/runs/r/branches/{branch.replace('/', '%2F')}/{word}", {}, status=status, **more)
+
+
+async def test_a_branch_that_waits_is_accepted_once_and_the_lanes_say_by_whom(choosing: Choosing) -> None:
+    served, journal = choosing
+    assert await states(served) == [("median", "waits", ""), ("mean", "waits", ""), ("broken", "not-kept", "")]
+    said = await decide(served, "r/c0.1", "accept")
+    assert said == {
+        "run": "r",
+        "decision": "accepted",
+        "branches": ["r/c0.1"],
+        "by": "ada",
+        "is_settled": True,
+        "says": "mean is accepted; the run makes it in the notebook.",
+    }
+    assert await decided(journal, "r") == {"accepted": "r/c0.1", "by": "ada", "dropped": {}}
+    assert await states(served) == [
+        ("median", "dropped", "ada"),
+        ("mean", "accepted", "ada"),
+        ("broken", "not-kept", ""),
+    ]
+    late = await decide(served, "r/c0.2", "accept", status=409)
+    assert late["error"]["message"] == "median was dropped by ada already."
+
+
+async def test_dropping_the_last_that_waits_lets_the_run_go_on_also_when_two_do_it_at_once(choosing: Choosing) -> None:
+    served, journal = choosing
+    async with anyio.create_task_group() as people:
+        for branch in ("r/c0.1", "r/c0.2"):
+            people.start_soon(decide, served, branch, "drop")
+    assert await decided(journal, "r") == {"accepted": "", "by": "ada", "dropped": {"r/c0.1": "ada", "r/c0.2": "ada"}}
+    assert {state for _, state, _ in await states(served)} == {"dropped", "not-kept"}
+
+
+async def test_only_whoever_may_answer_decides_and_only_about_what_waits(choosing: Choosing) -> None:
+    served, journal = choosing
+    for scope in ("read", "steer"):
+        for word in ("accept", "drop"):
+            await decide(served, "r/c0.2", word, status=403, headers=served.bearing(scope))
+    unknown = await decide(served, "r/c0.9", "accept", status=404)
+    assert unknown["error"]["hint"] == "These wait: median, mean."
+    failed = await decide(served, "r/c0.3", "drop", status=409)
+    assert failed["error"]["message"] == "broken does not wait: it is not kept."
+    await served.post("/runs/other/branches/r%2Fc0.2/accept", {}, status=404)
+    await decide(served, "r/c0.2", "accept", headers=served.bearing("approve"))
+    assert (await decided(journal, "r"))["accepted"] == "r/c0.2"

@@ -213,6 +213,6 @@ async def test_of_a_run_that_is_not_there_nothing_is_changed(tmp_path: Path) -> 
 async def test_a_run_that_has_not_opened_its_notebook_has_nothing_to_take_back(tmp_path: Path) -> None:
     async with tiny_runs(tmp_path) as tiny, serve(tmp_path / "folder", *tiny) as served:
         await served.house.live.start(a_goal(ASK), run="early")
-        assert await served.get("/runs/early/changes") == {"changes": []}
+        assert await served.get("/runs/early/changes") == {"changes": [], "can_redo": False}
         await served.post("/runs/early/changes/1/cells/x", {"verdict": "reject"}, status=404)
         assert (await served.post("/runs/early/undo", {}, status=409))["error"]["kind"] == "conflict"

@@ -518,6 +518,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/runs/{run}/branches/{branch}/accept": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Keep a branch that waits */
+        post: operations["accept_branch"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run}/branches/{branch}/drop": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Drop a branch that waits */
+        post: operations["drop_branch"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/runs/{run}/cancel": {
         parameters: {
             query?: never;
@@ -665,6 +699,23 @@ export interface paths {
         get: operations["list_run_questions"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run}/redo": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Take back the last undo */
+        post: operations["redo_run"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1032,6 +1083,27 @@ export interface components {
             run: string;
         };
         /**
+         * BranchDecided
+         * @description A person's word about branches that waited.
+         */
+        BranchDecided: {
+            /** Branches */
+            branches: string[];
+            /** By */
+            by: string;
+            /**
+             * Decision
+             * @enum {string}
+             */
+            decision: "accepted" | "dropped";
+            /** Is Settled */
+            is_settled: boolean;
+            /** Run */
+            run: string;
+            /** Says */
+            says: string;
+        };
+        /**
          * BranchShape
          * @description One branch, from its making to its end.
          */
@@ -1046,6 +1118,8 @@ export interface components {
             cells: components["schemas"]["TriedCellShape"][];
             /** Checks */
             checks: components["schemas"]["TriedCheckShape"][];
+            /** Decided By */
+            decided_by: string;
             /** Files */
             files: string[];
             /** Group */
@@ -1060,6 +1134,11 @@ export interface components {
             purpose: string;
             /** Reasons */
             reasons: string[];
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "waits" | "accepted" | "dropped" | "kept" | "not-kept";
             /**
              * Status
              * @enum {string}
@@ -1200,6 +1279,8 @@ export interface components {
          * @description Every change that is remembered, oldest first.
          */
         Changes: {
+            /** Can Redo */
+            can_redo: boolean;
             /** Changes */
             changes: components["schemas"]["ChangeShape"][];
         };
@@ -2119,6 +2200,20 @@ export interface components {
             stream: string;
         };
         /**
+         * RedoneShape
+         * @description What was undone is there again.
+         */
+        RedoneShape: {
+            /** By */
+            by: ("checkpoint" | "replay" | "cells" | "file") | null;
+            /** Cells */
+            cells: string[];
+            /** Run */
+            run: string;
+            /** Why */
+            why: string;
+        };
+        /**
          * RemovedKey
          * @description Where a key was kept.
          */
@@ -2536,6 +2631,11 @@ export interface components {
              */
             note: string;
             /**
+             * Person Decides
+             * @default false
+             */
+            person_decides: boolean;
+            /**
              * Role
              * @default coder
              */
@@ -2581,6 +2681,11 @@ export interface components {
              * @default
              */
             note: string;
+            /**
+             * Person Decides
+             * @default false
+             */
+            person_decides: boolean;
             /**
              * Role
              * @default coder
@@ -2696,6 +2801,8 @@ export interface components {
          * @description What was taken back.
          */
         UndoneShape: {
+            /** By */
+            by: ("checkpoint" | "replay" | "cells" | "file") | null;
             /** Cells */
             cells: string[];
             /** Kept */
@@ -4196,6 +4303,92 @@ export interface operations {
             };
         };
     };
+    accept_branch: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A run's name. */
+                run: string;
+                /** @description A branch, as `/branches` names it. */
+                branch: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BranchDecided"];
+                };
+            };
+            /** @description Something this needs is not there now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+            /** @description 400, 404, 409, 413, 422: it cannot be done as it is asked. 401, 403: not with this token, or a rule is against it. 408, 429: too slow, too often */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+        };
+    };
+    drop_branch: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A run's name. */
+                run: string;
+                /** @description A branch, as `/branches` names it. */
+                branch: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BranchDecided"];
+                };
+            };
+            /** @description Something this needs is not there now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+            /** @description 400, 404, 409, 413, 422: it cannot be done as it is asked. 401, 403: not with this token, or a rule is against it. 408, 429: too slow, too often */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+        };
+    };
     cancel_run: {
         parameters: {
             query?: never;
@@ -4577,6 +4770,47 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["AskedQuestions"];
+                };
+            };
+            /** @description Something this needs is not there now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+            /** @description 400, 404, 409, 413, 422: it cannot be done as it is asked. 401, 403: not with this token, or a rule is against it. 408, 429: too slow, too often */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+        };
+    };
+    redo_run: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A run's name. */
+                run: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RedoneShape"];
                 };
             };
             /** @description Something this needs is not there now */

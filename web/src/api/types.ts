@@ -49,9 +49,12 @@ export type CellChangeKind = CellChange["kind"];
 export type Review = CellChange["review"];
 /** What was tried in a branch. */
 export type Branch = Schemas["BranchShape"];
+export type BranchDecided = Schemas["BranchDecided"];
 export type TriedVariable = Schemas["TriedVariableShape"];
 export type Artifact = Schemas["Artifact"];
 export type Undone = Schemas["UndoneShape"];
+export type Redone = Schemas["RedoneShape"];
+export type Changes = Schemas["Changes"];
 /** A yes that lasts. */
 export type Grant = Schemas["GrantShape"];
 

@@ -19,4 +19,5 @@ export { Table, type Column } from "./table";
 export { Tabs, panelProps, type Tab } from "./tabs";
 export { Toasts, tell, tellProblem } from "./toast";
 export { useFetched } from "./fetched";
+export { redoneWords, undoneWords } from "./undo-words";
 export { amounts, bytes, clock, cost, dateTime, dollars, elapsed, thousands } from "./words";

@@ -1,4 +1,4 @@
-"""What people do about a run's changes: one cell's change taken back, one change undone, or all of them.
+"""What people do about a run's changes: one cell's change taken back, one change undone, or all of them, and redone.
 
 At the desk while the run is at work, in the file afterwards; a person who has the notebook open sees what became of it.
 """
@@ -20,6 +20,7 @@ from cellwright.journal import RunStatus
 from cellwright.kernel import OpenNotebook
 from cellwright.notebook import Document, SaveConflict
 from cellwright.runs.finding import first_goal
+from cellwright.runs.redo import RedoOutcome, redo_at_desk, redo_run
 from cellwright.runs.taking_back import TakingBack, take_back_at_desk, take_back_in_file
 from cellwright.runs.undo import UndoOutcome, undo_at_desk, undo_run
 from cellwright.server.web.house import House
@@ -62,6 +63,15 @@ class Reviewing:
         path = await self._notebook(run)
         async with self._beside_editors(path):
             return await undo_run(path, self._memory_file(run), step=step)
+
+    async def redo(self, run: str) -> RedoOutcome:
+        """The last undo, taken back. Raises `Conflict`, `Unavailable`."""
+        desk = await self._desk(run)
+        if desk is not None:
+            return await redo_at_desk(desk)
+        path = await self._notebook(run)
+        async with self._beside_editors(path):
+            return await redo_run(path, self._memory_file(run))
 
     async def _desk(self, run: str) -> NotebookDesk | None:
         """The desk of a run at work; None: it has ended, its notebook is a file."""

@@ -1,10 +1,11 @@
 import { useMemo } from "react";
 
 import type { Branch } from "../../api/types";
-import { Empty, Loading, ProblemBanner, StatusDot, clock } from "../../parts";
+import { Button, Empty, Loading, ProblemBanner, StatusDot, clock } from "../../parts";
 import { BranchVariables } from "./branch-variables";
+import { type Deciding, useDeciding } from "./deciding";
 import { type FollowedRun, LARGE_SOON_MS, useKeptFresh } from "./follow-run";
-import { groupsOf, wayWords } from "./lanes";
+import { fateOf, groupsOf, wayWords } from "./lanes";
 import { agentName } from "./story";
 import css from "./branches.module.css";
 
@@ -12,7 +13,9 @@ import css from "./branches.module.css";
 export function Branches({ followed }: { followed: FollowedRun }) {
   const { run, story } = followed;
   const path = `/runs/${encodeURIComponent(run)}/branches`;
-  const { value, error } = useKeptFresh<{ branches: Branch[] }>(path, String(story.branches), LARGE_SOON_MS);
+  const mark = `${story.branches}|${story.openQuestions.join()}`;
+  const { value, error, refresh } = useKeptFresh<{ branches: Branch[] }>(path, mark, LARGE_SOON_MS);
+  const deciding = useDeciding(followed, refresh);
   const groups = useMemo(() => groupsOf(value?.branches ?? []), [value]);
   if (value === null) return error === null ? <Loading what="Reading the branches…" /> : <ProblemBanner error={error} />;
   if (groups.length === 0)
@@ -23,7 +26,7 @@ export function Branches({ followed }: { followed: FollowedRun }) {
         <div key={key} className={css.lanes} data-many={lanes.length > 1}>
           {lanes.length > 1 && <p className={css.beside}>{lanes.length} tried side by side</p>}
           {lanes.map((branch) => (
-            <Lane key={branch.branch} branch={branch} by={agentName(story, branch.agent)} />
+            <Lane key={branch.branch} branch={branch} by={agentName(story, branch.agent)} deciding={deciding} />
           ))}
         </div>
       ))}
@@ -31,17 +34,47 @@ export function Branches({ followed }: { followed: FollowedRun }) {
   );
 }
 
-function Lane({ branch, by }: { branch: Branch; by: string }) {
+function Lane({ branch, by, deciding }: { branch: Branch; by: string; deciding: Deciding }) {
   const name = branch.purpose || branch.branch;
   // Two branches may be for the same purpose.
   const label = `${name} (${branch.branch})`;
   return (
-    <section className={css.lane} data-kept={branch.is_kept} data-status={branch.status} aria-label={`Branch ${label}`}>
+    <section
+      className={css.lane}
+      data-kept={branch.is_kept}
+      data-status={branch.status}
+      data-state={branch.state}
+      aria-label={`Branch ${label}`}
+    >
       <header className={css.head}>
         <h2>{name}</h2>
         <StatusDot status={branch.status === "passed" ? "done" : "failed"} word={branch.status} />
-        <span className={css.fate}>{branch.is_kept ? "✓ kept" : "dropped"}</span>
+        <span className={css.fate}>{fateOf(branch)}</span>
       </header>
+      {branch.state === "waits" && (
+        <div className={css.decide}>
+          <Button
+            look="primary"
+            size="small"
+            aria-label={`Accept ${label}`}
+            isBusy={deciding.busy === `accept ${branch.branch}`}
+            disabled={deciding.busy !== null}
+            onClick={() => void deciding.decide(branch, "accept")}
+          >
+            Accept
+          </Button>
+          <Button
+            look="danger"
+            size="small"
+            aria-label={`Drop ${label}`}
+            isBusy={deciding.busy === `drop ${branch.branch}`}
+            disabled={deciding.busy !== null}
+            onClick={() => void deciding.decide(branch, "drop")}
+          >
+            Drop
+          </Button>
+        </div>
+      )}
       <p className={css.facts}>
         by {by}, in {wayWords(branch.way)}, <span className="numeric">{Math.round(branch.ms).toLocaleString("en")} ms</span>,{" "}
         <time className="numeric">{clock(branch.at_ms)}</time>

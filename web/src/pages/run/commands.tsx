@@ -1,10 +1,10 @@
-/** What a person can do with a run: pause, stop, cancel, undo, and the questions before the last two. */
+/** What a person can do with a run: pause, stop, cancel, undo, redo, and the questions before some of it. */
 
 import { type ReactNode, useEffect, useState } from "react";
 
 import { post } from "../../api/client";
-import type { Noted, Undone } from "../../api/types";
-import { Button, Dialog, tell, tellProblem } from "../../parts";
+import type { Noted, Redone, Undone } from "../../api/types";
+import { Button, Dialog, redoneWords, tell, tellProblem, undoneWords } from "../../parts";
 import type { FollowedRun } from "./follow-run";
 import type { Standing } from "./standing";
 
@@ -14,6 +14,8 @@ export interface RunCommands {
   stop: () => void;
   askCancel: () => void;
   askUndo: () => void;
+  /** null: nothing was undone that could come back. */
+  redo: (() => void) | null;
   isBusy: boolean;
   isPausing: boolean;
   isStopping: boolean;
@@ -64,6 +66,7 @@ export function useCommands(followed: FollowedRun, standing: Standing): RunComma
     },
     askCancel: () => setAsks("cancel"),
     askUndo: () => setAsks("undo"),
+    redo: followed.canRedo ? () => void act(() => post<Redone>(`${path}/redo`, {}), redoneWords) : null,
     isBusy,
     isPausing: wanted === "pause",
     isStopping: wanted === "stop",
@@ -80,15 +83,6 @@ export function useCommands(followed: FollowedRun, standing: Standing): RunComma
         <UndoDialog followed={followed} onClose={() => setAsks("")} onUndo={undo} />
       ) : null,
   };
-}
-
-export function undoneWords({ turns, cells, kept, why }: Undone): string {
-  if (why !== "") return why;
-  const back =
-    cells.length === 0
-      ? `Undone: ${turns.length === 1 ? `change ${turns[0]}` : `${turns.length} changes`}. No cell’s text had to change.`
-      : `Taken back: ${cells.join(", ")}.`;
-  return kept.length === 0 ? back : `${back} Kept, because somebody changed it since: ${kept.join(", ")}.`;
 }
 
 function CancelDialog({ onClose, onCancel }: { onClose: () => void; onCancel: (reason: string) => void }) {

@@ -4,7 +4,7 @@ import { useCallback, useEffect, useRef, useState } from "react";
 
 import { get } from "../../api/client";
 import { follow } from "../../api/stream";
-import type { Change, Recorded, RunDetail } from "../../api/types";
+import type { Change, Changes, Recorded, RunDetail } from "../../api/types";
 import { type Story, emptyStory, tellAll } from "./story";
 
 /** Events that came within this time are drawn together. */
@@ -97,6 +97,8 @@ export interface FollowedRun {
   story: Story;
   detail: RunDetail | null;
   changes: readonly Change[];
+  /** Whether something was undone that a redo brings back. */
+  canRedo: boolean;
   error: unknown;
   /** After something was done: ask again what stands. */
   refresh: () => void;
@@ -109,7 +111,7 @@ export function useRun(run: string): FollowedRun {
   );
   const path = `/runs/${encodeURIComponent(run)}`;
   const detail = useKeptFresh<RunDetail>(path, mark);
-  const changes = useKeptFresh<{ changes: Change[] }>(
+  const changes = useKeptFresh<Changes>(
     `${path}/changes`,
     `${story.changes}|${story.ended}`,
     LARGE_SOON_MS,
@@ -124,6 +126,7 @@ export function useRun(run: string): FollowedRun {
     story,
     detail: detail.value,
     changes: changes.value?.changes ?? NO_CHANGES,
+    canRedo: changes.value?.can_redo ?? false,
     error: refused ?? (detail.value === null ? detail.error : null),
     refresh: useCallback(() => refresh.current(), []),
   };

@@ -20,6 +20,22 @@ export function groupsOf(branches: readonly Branch[]): LaneGroup[] {
   return [...groups.values()].reverse();
 }
 
+/** What became of it, or who has to say. */
+export function fateOf({ state, is_kept, decided_by }: Pick<Branch, "state" | "is_kept" | "decided_by">): string {
+  switch (state) {
+    case "waits":
+      return "waits for you";
+    case "accepted":
+      return is_kept ? `✓ accepted by ${decided_by}` : `accepted by ${decided_by}, not in the notebook`;
+    case "dropped":
+      return `dropped by ${decided_by}`;
+    case "kept":
+      return "✓ kept";
+    case "not-kept":
+      return "not kept";
+  }
+}
+
 export interface Sides {
   /** Which column or key; "": the variable itself. */
   of: string;

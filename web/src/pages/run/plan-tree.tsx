@@ -82,6 +82,21 @@ export function TaskDetail({ task, isOver, onEdit, onDrop, onRetry }: { task: Ta
           ))}
         </ul>
       )}
+      {task.alternatives.length > 0 && (
+        <>
+          <p className={css.meta}>
+            Tried side by side; {task.person_decides ? "you decide which is kept." : "the best by its checks is kept."}
+          </p>
+          <ul className={css.checks} aria-label="Alternatives">
+            {task.alternatives.map((each) => (
+              <li key={each.name}>
+                {each.name}
+                {each.todo !== "" && `: ${each.todo}`}
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
       <p className={css.meta}>
         {task.role} · <code>{task.id}</code>
         {task.after.length > 0 && ` · after ${task.after.join(", ")}`}

@@ -27,6 +27,7 @@ const TITLES: Record<string, string> = {
   approval: "May it do this?",
   budget: "The cap is reached",
   "agent-question": "An agent asks",
+  "branch-choice": "Which branch is kept?",
 };
 
 /** One question. A key or a button picks an answer; Enter or the button that appears confirms it. */

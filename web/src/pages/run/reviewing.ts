@@ -4,9 +4,8 @@ import { useState } from "react";
 
 import { post } from "../../api/client";
 import type { CellChange, Change, Undone } from "../../api/types";
-import { tell, tellProblem } from "../../parts";
+import { tell, tellProblem, undoneWords } from "../../parts";
 import { isToReview } from "./change-rows";
-import { undoneWords } from "./commands";
 import type { FollowedRun } from "./follow-run";
 
 export interface Reviewing {

@@ -123,9 +123,7 @@ function Holds({ standing, commands }: { standing: Standing; commands: RunComman
             Resume
           </Button>
         )}
-        <Button size="small" onClick={commands.askUndo}>
-          Undo…
-        </Button>
+        <UndoRedo commands={commands} />
       </div>
     );
   return (
@@ -153,9 +151,22 @@ function Holds({ standing, commands }: { standing: Standing; commands: RunComman
           Stop
         </Button>
       )}
+      <UndoRedo commands={commands} />
+    </div>
+  );
+}
+
+function UndoRedo({ commands }: { commands: RunCommands }) {
+  return (
+    <>
       <Button size="small" onClick={commands.askUndo}>
         Undo…
       </Button>
-    </div>
+      {commands.redo !== null && (
+        <Button size="small" onClick={commands.redo} disabled={commands.isBusy} title="Take back the last undo">
+          Redo
+        </Button>
+      )}
+    </>
   );
 }

@@ -243,6 +243,7 @@ function tellFact(draft: Draft, fact: EventBodies["fact"], recorded: Recorded): 
       draft.wanted = "";
       return;
     case "branch-tried":
+    case "branch-dropped":
       draft.branches += 1;
       return;
     case "review":

@@ -87,5 +87,6 @@ function newTask(plan: Plan, title: string, todo: string, after: readonly string
   const base = words === "" ? "task" : words;
   let id = base;
   for (let number = 2; plan.tasks.some((task) => task.id === id); number += 1) id = `${base}-${number}`;
-  return { id, title, todo, after: [...after], checks: [], role: "coder", status: "planned", note: "", alternatives: [] };
+  const empty = { checks: [], alternatives: [], person_decides: false, role: "coder", note: "" };
+  return { id, title, todo, after: [...after], status: "planned", ...empty };
 }

@@ -1,29 +1,33 @@
 import { useState } from "react";
 
 import { post } from "../../api/client";
-import type { Change } from "../../api/types";
-import { Button, Dialog, Empty, Loading, ProblemBanner, clock, tell, tellProblem, useFetched } from "../../parts";
+import type { Change, Changes, Redone, Undone } from "../../api/types";
+import {
+  Button,
+  Dialog,
+  Empty,
+  Loading,
+  ProblemBanner,
+  clock,
+  redoneWords,
+  tell,
+  tellProblem,
+  undoneWords,
+  useFetched,
+} from "../../parts";
 import css from "./detail.module.css";
 
-interface Undone {
-  cells: string[];
-  kept: string[];
-  /** Why there was nothing to undo. */
-  why: string;
-}
-
-/** Take back one change of a run, or all of them. */
+/** Take back one change of a run, or all of them; or the last undo. */
 export function UndoDialog({ run, onClose, onChanged }: { run: string; onClose: () => void; onChanged: () => void }) {
-  const found = useFetched<{ changes: Change[] }>(`/runs/${run}/changes`);
+  const found = useFetched<Changes>(`/runs/${run}/changes`);
   const [step, setStep] = useState<number | null>(null);
   const [isBusy, setBusy] = useState(false);
   const changes = (found.value?.changes ?? []).toSorted((one, other) => other.number - one.number);
   const canUndo = changes.some((change) => !change.is_undone);
-  const undo = async () => {
+  const act = async (work: () => Promise<string>) => {
     setBusy(true);
     try {
-      const said = await post<Undone>(`/runs/${run}/undo`, { step });
-      tell(toldUndone(said), said.kept.length > 0 ? `Kept, because somebody changed it since: ${said.kept.join(", ")}` : "");
+      tell(await work());
       onChanged();
       onClose();
     } catch (error) {
@@ -31,6 +35,8 @@ export function UndoDialog({ run, onClose, onChanged }: { run: string; onClose: 
       setBusy(false);
     }
   };
+  const undo = () => act(async () => undoneWords(await post<Undone>(`/runs/${run}/undo`, { step })));
+  const redo = () => act(async () => redoneWords(await post<Redone>(`/runs/${run}/redo`, {})));
   return (
     <Dialog
       title="Undo"
@@ -38,6 +44,11 @@ export function UndoDialog({ run, onClose, onChanged }: { run: string; onClose: 
       actions={
         <>
           <Button onClick={onClose}>Leave it</Button>
+          {found.value?.can_redo && (
+            <Button disabled={isBusy} onClick={() => void redo()}>
+              Redo the last undo
+            </Button>
+          )}
           <Button look="primary" isBusy={isBusy} disabled={!canUndo} onClick={() => void undo()}>
             {step === null ? "Undo everything" : `Undo change ${step}`}
           </Button>
@@ -77,9 +88,4 @@ function ChangeChoice({ change, isChosen, onChoose }: { change: Change; isChosen
       </span>
     </label>
   );
-}
-
-function toldUndone(said: Undone): string {
-  if (said.why !== "") return said.why;
-  return said.cells.length === 1 ? "One cell is as it was." : `${said.cells.length} cells are as they were.`;
 }

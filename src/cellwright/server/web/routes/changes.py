@@ -1,4 +1,4 @@
-"""`/runs/{run}/changes` and `/undo`: what a run did to its notebook, cell by cell, and what people say about it."""
+"""`/runs/{run}/changes`, `/undo`, `/redo`: what a run did to its notebook, cell by cell, and what people say to it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from cellwright.agents import steering
 from cellwright.journal import stream_of
 from cellwright.runs.cell_history import CellChange, NotebookChange, history_of
 from cellwright.runs.cell_reviews import Review, ReviewBook, review_told, with_review
+from cellwright.runs.redo import HINT, NothingToRedo, Redone, RedoRefused
 from cellwright.runs.taking_back import NotTakenBack
 from cellwright.runs.undo import NothingToUndo, Undone, UndoRefused
+from cellwright.server.undoing import redone_said, undone_said
 from cellwright.server.web.callers import Caller
 from cellwright.server.web.folding import Folded
 from cellwright.server.web.house import House
@@ -22,13 +24,13 @@ from cellwright.server.web.shapes.changes import (
     CellChangeShape,
     Changes,
     ChangeShape,
+    RedoneShape,
     UndoBody,
     UndoneShape,
     VerdictBody,
 )
 
 _TAGS: Final = ["changes"]
-_LONGEST: Final = 4_000
 Number = Annotated[int, Path(ge=1, le=1_000_000, description="A change, as `/changes` numbers it.")]
 CellName = Annotated[str, Path(min_length=1, max_length=100, description="A cell's id.")]
 
@@ -41,6 +43,7 @@ def changes_routes(house: House) -> APIRouter:
     _add_list(router, house, reviewing, books)
     _add_verdict(router, house, reviewing, books)
     _add_undo(router, house, reviewing)
+    _add_redo(router, house, reviewing)
     return router
 
 
@@ -48,8 +51,9 @@ def _add_list(router: APIRouter, house: House, reviewing: Reviewing, books: Fold
     @router.get("/runs/{run}/changes", operation_id="list_changes", summary="What a run changed, cell by cell")
     async def list_changes(_: Reader, run: RunName) -> Changes:
         await check_run(house.live.records, run)
-        history, book = history_of(await reviewing.memory(run)), await books.of(run)
-        return Changes(changes=[_change(change, book) for change in history])
+        memory, book = await reviewing.memory(run), await books.of(run)
+        changes = [_change(change, book) for change in history_of(memory)]
+        return Changes(changes=changes, can_redo=bool(memory.undone))
 
 
 def _change(change: NotebookChange, book: ReviewBook) -> ChangeShape:
@@ -134,14 +138,31 @@ def _add_undo(router: APIRouter, house: House, reviewing: Reviewing) -> None:
             raise NotFound(f"The run has no change {step}.", hint="See /changes for what it has.")
         outcome = await reviewing.undo(run, step)
         match outcome:
-            case Undone(turns=turns, cells=cells, kept=kept):
+            case Undone(turns=turns, cells=cells, kept=kept, by=by):
                 if run in house.live.desks:
-                    text = f"I undid changes of yours in the notebook: {'; '.join(cells)}"[:_LONGEST]
-                    await steering.say(house.live.records.log, run, text, caller.as_person)
-                return UndoneShape(run=run, turns=[*turns], cells=[*cells], kept=[*kept], why="")
+                    await steering.say(house.live.records.log, run, undone_said(cells), caller.as_person)
+                return UndoneShape(run=run, turns=[*turns], cells=[*cells], kept=[*kept], by=by, why="")
             case NothingToUndo(why=why):
-                return UndoneShape(run=run, turns=[], cells=[], kept=[], why=why)
+                return UndoneShape(run=run, turns=[], cells=[], kept=[], by=None, why=why)
             case UndoRefused(why=why):
                 raise Conflict(why, hint="Nothing was changed.")
+            case _:
+                assert_never(outcome)
+
+
+def _add_redo(router: APIRouter, house: House, reviewing: Reviewing) -> None:
+    @router.post("/runs/{run}/redo", operation_id="redo_run", summary="Take back the last undo")
+    async def redo(caller: Steerer, run: RunName) -> RedoneShape:
+        await check_run(house.live.records, run)
+        outcome = await reviewing.redo(run)
+        match outcome:
+            case Redone(cells=cells, by=by):
+                if run in house.live.desks:
+                    await steering.say(house.live.records.log, run, redone_said(cells), caller.as_person)
+                return RedoneShape(run=run, cells=[*cells], by=by, why="")
+            case NothingToRedo(why=why):
+                return RedoneShape(run=run, cells=[], by=None, why=why)
+            case RedoRefused(why=why):
+                raise Conflict(why, hint=HINT)
             case _:
                 assert_never(outcome)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
+from cellwright.runs.tried_branches import LaneState
 from cellwright.server.web.shapes.shape import Shape
 from cellwright.tools.branch_trials import TrialStatus
 
@@ -55,8 +58,24 @@ class BranchShape(Shape):
     ms: float
     is_kept: bool
     note: str
+    state: LaneState
+    """`waits` for a person; `accepted` or `dropped` by one (`is_kept` says what came of it); `kept` or `not-kept`."""
+    decided_by: str
+    """Who accepted or dropped it; empty: nobody was asked."""
     at_ms: int
     """When its outcome was told."""
+
+
+class BranchDecided(Shape):
+    """A person's word about branches that waited."""
+
+    run: str
+    decision: Literal["accepted", "dropped"]
+    branches: list[str]
+    by: str
+    is_settled: bool
+    """The run goes on; else other branches still wait."""
+    says: str
 
 
 class Branches(Shape):

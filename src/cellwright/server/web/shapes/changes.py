@@ -8,6 +8,7 @@ from pydantic import Field, StringConstraints
 
 from cellwright.runs.cell_history import CellChangeKind
 from cellwright.server.web.shapes.shape import Body, Shape
+from cellwright.tools.going_back import BackBy
 
 
 class CellChangeShape(Shape):
@@ -37,6 +38,8 @@ class Changes(Shape):
     """Every change that is remembered, oldest first."""
 
     changes: list[ChangeShape]
+    can_redo: bool
+    """Whether something was undone that `/redo` brings back."""
 
 
 class UndoBody(Body):
@@ -55,8 +58,22 @@ class UndoneShape(Shape):
     """Cells that are as they were before, in words."""
     kept: list[str]
     """Cells that somebody changed since: they stay as they are."""
+    by: BackBy | None
+    """How; None: nothing was left to undo."""
     why: str
     """Why there was nothing to undo."""
+
+
+class RedoneShape(Shape):
+    """What was undone is there again."""
+
+    run: str
+    cells: list[str]
+    """In words."""
+    by: BackBy | None
+    """How; None: there was nothing to redo."""
+    why: str
+    """Why there was nothing to redo."""
 
 
 class VerdictBody(Body):

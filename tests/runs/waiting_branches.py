@@ -1,0 +1,48 @@
+"""A run for tests of doors: it tells of three branches, two of which wait for a person, and says what was decided."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import anyio
+
+from cellwright.journal import Flow, Journal, Workflow
+from cellwright.tools.branch_choice import ask_which
+from cellwright.tools.branch_trials import BranchTried, TriedVariable, branch_told
+
+
+def three(run: str) -> list[BranchTried]:
+    """As `try_alternatives` tells them."""
+    group = f"{run}/c0"
+    value = TriedVariable(name="average", type="int", after="2")
+    return [
+        BranchTried(
+            branch=f"{group}.2", purpose="median", group=group, status="passed", variables=(value,), waits=True
+        ),
+        BranchTried(branch=f"{group}.1", purpose="mean", group=group, status="failed", waits=True),
+        BranchTried(branch=f"{group}.3", purpose="broken", group=group, status="failed"),
+    ]
+
+
+async def _body(flow: Flow, _: Any) -> dict[str, Any]:
+    tried = three(flow.id)
+    await flow.tell(*map(branch_told, tried))
+    decision = await ask_which(flow, tried)
+    return {"accepted": decision.accepted, "by": decision.by, "dropped": dict(decision.dropped)}
+
+
+WAITS: Final = Workflow(name="run", body=_body)
+
+
+async def waits(journal: Journal, run: str) -> None:
+    """Begin such a run, and come back when it asks."""
+    await journal.run("run", None, run=run)
+    with anyio.fail_after(120):
+        while not await journal.records.questions.pending(run):
+            await journal.log.growth.next().wait()
+
+
+async def decided(journal: Journal, run: str) -> dict[str, Any]:
+    """What it was told."""
+    with anyio.fail_after(120):
+        return await journal.result(run)

@@ -1,0 +1,99 @@
+"""Keeps changes in a project again and again, killed one system call later each time; says as JSON what was left.
+
+`python killed_keeper.py FOLDER UID`: a process of its own, because it forks. The project belongs to UID.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from itertools import count
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from cellwright.sandbox.keep import Keeper, without_leftovers
+from cellwright.sandbox.project import hidden_in
+
+OURS = {"cellwright.sandbox.keep", "cellwright.sandbox.claims"}
+SYSTEM = {"posix", "fcntl"}
+
+
+def prepare(project: Path, uid: int) -> None:
+    """The project as it was."""
+    (project / "deep").mkdir(parents=True)
+    for name in ("changed.txt", "gone.txt", "deep/changed.txt"):
+        (project / name).write_text("old")
+    for place in (project, *project.rglob("*")):
+        os.chown(place, uid, uid)
+
+
+def keep(project: Path) -> None:
+    """Every kind of change, large ones in pieces."""
+    keeper = Keeper(project, since_ns=time.time_ns() + 10**15)
+    keeper.make_directory("made")
+    for path in ("changed.txt", "deep/changed.txt", "made.txt", "made/inside.txt"):
+        with keeper.new_file(path, 0o640) as file:
+            file.write(b"new ")
+            file.write(b"and whole")
+            file.commit()
+    keeper.make_link("link", "made.txt", is_new=True)
+    keeper.delete("gone.txt", "file")
+    keeper.close()
+    assert keeper.report().refused == ()
+
+
+def killed_before(number: int) -> Any:
+    """A profile function under which the process is killed before this system call of ours."""
+    calls = count()
+
+    def profile(frame: FrameType, event: str, called: Any) -> None:
+        is_ours = event == "c_call" and called.__module__ in SYSTEM and frame.f_globals["__name__"] in OURS
+        if is_ours and next(calls) == number:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    return profile
+
+
+def found_in(project: Path) -> dict[str, list[object]]:
+    """Everything there, with all that is to be seen of it."""
+    found: dict[str, list[object]] = {}
+    for path in sorted(project.rglob("*")):
+        status = path.lstat()
+        content = str(path.readlink()) if path.is_symlink() else "" if path.is_dir() else path.read_text()
+        found[str(path.relative_to(project))] = [oct(status.st_mode), status.st_uid, content]
+    return found
+
+
+def try_once(project: Path, number: int) -> bool:
+    """Whether it was killed."""
+    child = os.fork()
+    if child == 0:
+        sys.setprofile(killed_before(number))
+        keep(project)
+        os._exit(0)
+    status = os.waitpid(child, 0)[1]
+    assert status in {0, signal.SIGKILL}, status
+    return status != 0
+
+
+def main() -> dict[str, Any]:
+    folder, uid = Path(sys.argv[1]), int(sys.argv[2])
+    told: dict[str, Any] = {"killed": []}
+    for number in count():
+        project = folder / str(number)
+        prepare(project, uid)
+        told.setdefault("before", found_in(project))
+        if not try_once(project, number):
+            return told | {"after": found_in(project)}
+        left = found_in(project)
+        without_leftovers(project, hidden_in(project))
+        told["killed"].append({"left": left, "cleared": found_in(project)})
+    raise AssertionError
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(main()))

@@ -1,0 +1,64 @@
+"""A run that dies while a person chooses: `python -m tests.tools.choosing_process NOTEBOOK MEMORY JOURNAL POINT`.
+
+POINT is `asked`, once it waits for an answer; or a moment of the turn that makes what was accepted.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+import anyio
+
+from cellwright.app import open_notebook
+from cellwright.policy import Person
+from cellwright.runs import branch_decisions
+from cellwright.settings import Settings
+from cellwright.tools.notebook_desk import DeskPoint, NotebookDesk
+from cellwright.tools.notebook_tools import notebook_tools
+from tests.tools.workshop import open_workshop
+
+ROWS = "rows = [1, 2, 9]"
+
+
+def candidate(name: str, code: str, *checks: str) -> dict[str, object]:
+    return {"name": name, "edits": [{"op": "create", "code": code, "name": "average"}], "checks": list(checks)}
+
+
+CANDIDATES = [
+    candidate("mean", "average = sum(rows) / len(rows)"),
+    candidate("median", "average = sorted(rows)[len(rows) // 2]", "average in rows"),
+    candidate("broken", "average = rows.mean()"),
+]
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+async def main(path: Path, memory: Path, where: Path, at: str) -> None:
+    def reached(point: DeskPoint) -> None:
+        if point == at:
+            die()
+
+    settings = Settings(home=memory.parent / "home", cache=memory.parent / "cache")
+    async with open_notebook(path, settings=settings) as notebook:
+        desk = await NotebookDesk.open(notebook, memory, reached=reached)
+        await desk.run("all")
+        async with open_workshop(where, notebook_tools(desk), project=str(path.parent)) as shop:
+            arguments = {"candidates": CANDIDATES, "checks": ["average < 3"], "keep": "ask"}
+            await shop.begin("a", ("try_alternatives", arguments))
+            records = shop.journal.records
+            while not await records.questions.pending("a"):
+                await shop.journal.log.growth.next().wait()
+            if at == "asked":
+                die()
+            await branch_decisions.accept(records, "a", "median", Person(name="ada", door="web"))
+            await shop.results("a")
+
+
+if __name__ == "__main__":
+    _, path, memory, where, point = sys.argv
+    anyio.run(main, Path(path), Path(memory), Path(where), point)

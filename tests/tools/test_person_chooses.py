@@ -1,0 +1,243 @@
+"""A person decides which of several tried branches is kept: asked for good, answered at any time, kill -9 or not."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from cellwright.journal import OpenQuestion, Records
+from cellwright.kernel import OpenNotebook
+from cellwright.notebook import EditCell, read
+from cellwright.policy import Person
+from cellwright.runs import branch_decisions
+from cellwright.runs.tried_branches import lane_json, open_choices, read_lanes
+from cellwright.tools.alternatives_tool import decided_by_checks
+from cellwright.tools.branch_choice import BRANCH_CHOICE, NONE, choices_of
+from cellwright.tools.branch_trials import BranchTried
+from cellwright.tools.notebook_desk import DeskPoint, NotebookDesk
+from cellwright.tools.notebook_tools import notebook_tools
+from cellwright.tools.tool import Done, Toolset
+from tests.tools.choosing_process import CANDIDATES, ROWS
+from tests.tools.workshop import Workshop, open_workshop
+
+Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]
+ROOT = Path(__file__).parents[2]
+ADA = Person(name="ada", door="web")
+GRACE = Person(name="grace", door="cli")
+ASKED = {"candidates": CANDIDATES, "checks": ["average < 3"], "keep": "ask"}
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Path:
+    return tmp_path / "state" / "desk.json"
+
+
+def codes(path: Path) -> list[str]:
+    return [cell.code for cell in read(path).document.cells]
+
+
+async def asked(shop: Workshop, run: str = "a") -> OpenQuestion:
+    """What it asks a person."""
+    with anyio.fail_after(120):
+        while not (pending := await shop.journal.records.questions.pending(run)):
+            await shop.journal.log.growth.next().wait()
+    return pending[0]
+
+
+async def states(records: Records, run: str = "a") -> dict[str, tuple[str, str, bool]]:
+    """How each lane stands: its state, who decided, and whether it is in the notebook."""
+    choices = await open_choices(records, run)
+    lanes = [lane_json(lane, choices) for lane in (await read_lanes(records, run)).lanes]
+    return {lane["purpose"]: (lane["state"], lane["decided_by"], lane["is_kept"]) for lane in lanes}
+
+
+async def result(shop: Workshop, run: str = "a") -> Done:
+    [came] = await shop.results(run)
+    assert isinstance(came, Done), came
+    return came
+
+
+@asynccontextmanager
+async def waiting(
+    opened: Opener, memory: Path, where: Path
+) -> AsyncGenerator[tuple[OpenNotebook, NotebookDesk, Workshop]]:
+    """A run that has tried three ways and waits for a person."""
+    async with opened(ROWS) as notebook:
+        desk = await NotebookDesk.open(notebook, memory)
+        await desk.run("all")
+        async with open_workshop(where, notebook_tools(desk), project=str(notebook.path.parent)) as shop:
+            await shop.begin("a", ("try_alternatives", ASKED))
+            await asked(shop)
+            yield notebook, desk, shop
+
+
+async def test_nothing_is_kept_while_a_person_thinks_and_only_what_runs_can_be_accepted(
+    opened: Opener, memory: Path, where: Path
+) -> None:
+    async with waiting(opened, memory, where) as (notebook, desk, shop):
+        question = (await asked(shop)).question
+        assert (question.topic, question.choices) == (BRANCH_CHOICE, ("median", "mean", NONE))
+        assert "- median: passed, checks 2/2, average = 2" in question.text
+        assert "- mean: failed, checks 0/1, average = 4.0" in question.text
+        assert "- broken: failed, cannot be kept" in question.text
+        assert codes(notebook.path) == [ROWS]
+        assert desk.last_turn() is None
+        assert await states(shop.journal.records) == {
+            "median": ("waits", "", False),
+            "mean": ("waits", "", False),
+            "broken": ("not-kept", "", False),
+        }
+        with pytest.raises(branch_decisions.NotWaiting, match="broken does not wait"):
+            await branch_decisions.accept(shop.journal.records, "a", "broken", ADA)
+        with pytest.raises(branch_decisions.NoSuchBranch) as unknown:
+            await branch_decisions.accept(shop.journal.records, "a", "mode", ADA)
+        assert unknown.value.hint == "These wait: median, mean."
+
+
+@pytest.mark.parametrize("name", ["median", "mean"])
+async def test_what_a_person_accepts_is_made_in_the_notebook_even_against_its_checks(
+    opened: Opener, memory: Path, where: Path, name: str
+) -> None:
+    code, average = {
+        "median": ("average = sorted(rows)[len(rows) // 2]", 2),
+        "mean": ("average = sum(rows) / len(rows)", 4),
+    }[name]
+    async with waiting(opened, memory, where) as (notebook, desk, shop):
+        said = await branch_decisions.accept(shop.journal.records, "a", name, ADA)
+        assert (said.decision, said.is_settled) == ("accepted", True)
+        came = await result(shop)
+        assert f"The person (ada) accepted {name}. In the notebook:" in came.text
+        assert f"| {name} (kept) |" in came.text
+        assert isinstance(came.value, dict)
+        assert (came.value["kept"], came.value["ok"]) == (name, True)
+        assert codes(notebook.path) == [ROWS, code]
+        assert (await notebook.values(["average"]))["average"].json == average
+        turn = desk.last_turn()
+        assert turn is not None
+        assert turn.key == "a/c0"
+        other = "mean" if name == "median" else "median"
+        assert await states(shop.journal.records) == {
+            name: ("accepted", "ada", True),
+            other: ("dropped", "ada", False),
+            "broken": ("not-kept", "", False),
+        }
+        with pytest.raises(branch_decisions.NotWaiting, match=f"{name} was accepted by ada already"):
+            await branch_decisions.drop(shop.journal.records, "a", name, GRACE)
+
+
+async def test_what_is_dropped_one_by_one_leaves_everything_as_it_was(
+    opened: Opener, memory: Path, where: Path
+) -> None:
+    async with waiting(opened, memory, where) as (notebook, desk, shop):
+        records, before = shop.journal.records, notebook.path.read_bytes()
+        first = await branch_decisions.drop(records, "a", "mean", GRACE)
+        assert (first.is_settled, first.says) == (False, "mean is dropped; median waits still.")
+        assert (await states(records))["mean"] == ("dropped", "grace", False)
+        assert (await states(records))["median"] == ("waits", "", False)
+        assert (await branch_decisions.drop(records, "a", "median", ADA)).is_settled
+        came = await result(shop)
+        assert "The person (ada) dropped all of them: nothing was kept" in came.text
+        assert await states(records) == {
+            "median": ("dropped", "ada", False),
+            "mean": ("dropped", "grace", False),
+            "broken": ("not-kept", "", False),
+        }
+        assert notebook.path.read_bytes() == before
+        assert (await notebook.values(["rows"]))["rows"].json == [1, 2, 9]
+        assert "average" not in [each.name for each in await notebook.look()]
+        assert desk.last_turn() is None
+        with pytest.raises(branch_decisions.NotWaiting):
+            await branch_decisions.drop(records, "a", None, ADA)
+
+
+async def test_a_plain_answer_to_the_question_decides_as_well(opened: Opener, memory: Path, where: Path) -> None:
+    async with waiting(opened, memory, where) as (notebook, _, shop):
+        question = await asked(shop)
+        await shop.journal.records.questions.answer(question.id, "median", by="grace")
+        assert "The person (grace) accepted median." in (await result(shop)).text
+        assert len(codes(notebook.path)) == 2
+
+
+async def test_what_does_not_fit_any_more_when_it_is_accepted_changes_nothing_and_the_agent_reads_why(
+    opened: Opener, memory: Path, where: Path
+) -> None:
+    async with waiting(opened, memory, where) as (notebook, desk, shop):
+        [cell] = notebook.document.cells
+        await desk.apply([EditCell(cell=cell.id, base_version=cell.version, code="lines = [1]")], key="other")
+        await branch_decisions.accept(shop.journal.records, "a", "median", ADA)
+        came = await result(shop)
+        assert "The person (ada) accepted median, but it does not fit the notebook as it is now" in came.text
+        assert "NameError" in came.text
+        assert isinstance(came.value, dict)
+        assert (came.value["kept"], came.value["ok"]) == (None, False)
+        assert codes(notebook.path) == ["lines = [1]"]
+        assert (await states(shop.journal.records))["median"] == ("accepted", "ada", False)
+
+
+async def test_where_nothing_runs_nobody_is_asked(opened: Opener, memory: Path, where: Path) -> None:
+    bad = [{"name": name, "edits": [{"op": "create", "code": f"x = {name}"}]} for name in ("nothing", "nobody")]
+    async with opened(ROWS) as notebook:
+        desk = await NotebookDesk.open(notebook, memory)
+        async with open_workshop(where, notebook_tools(desk), project=str(notebook.path.parent)) as shop:
+            came = await shop.call("try_alternatives", {"candidates": bad, "keep": "ask"}, run="a")
+            assert isinstance(came, Done)
+            assert "nobody was asked: none of them runs" in came.text
+            assert await states(shop.journal.records) == {
+                "nothing": ("not-kept", "", False),
+                "nobody": ("not-kept", "", False),
+            }
+
+
+async def test_where_nobody_can_be_asked_the_best_is_kept(opened: Opener, memory: Path, where: Path) -> None:
+    async with opened(ROWS) as notebook:
+        desk = await NotebookDesk.open(notebook, memory)
+        await desk.run("all")
+        tools = [*decided_by_checks(Toolset(notebook_tools(desk)))]
+        async with open_workshop(where, tools, project=str(notebook.path.parent)) as shop:
+            came = await shop.call("try_alternatives", ASKED, run="a")
+            assert isinstance(came, Done)
+            assert "Kept: median." in came.text
+            assert len(codes(notebook.path)) == 2
+
+
+def test_candidates_of_one_name_are_told_apart_and_none_of_them_stays_an_answer() -> None:
+    def tried(number: int, purpose: str) -> BranchTried:
+        return BranchTried(branch=f"r/c0.{number}", purpose=purpose, status="passed", waits=True)
+
+    found = choices_of([tried(1, "mean"), tried(2, "mean"), tried(3, NONE)])
+    assert found == {"mean": "r/c0.1", "mean (2)": "r/c0.2", f"{NONE} (3)": "r/c0.3"}
+
+
+# ── kill -9 ──
+
+
+@pytest.mark.parametrize(
+    ("point", "is_made"),
+    [("asked", False), pytest.param(DeskPoint.BEGUN, False, marks=pytest.mark.slow), (DeskPoint.SAVED, True)],
+)
+async def test_a_run_that_is_killed_while_it_waits_or_as_it_accepts_keeps_the_accepted_branch_once(
+    opened: Opener, write_notebook: Callable[..., Path], memory: Path, where: Path, point: str, is_made: bool
+) -> None:
+    path = write_notebook(ROWS)
+    command = [sys.executable, "-m", "tests.tools.choosing_process", str(path), str(memory), str(where), point]
+    ended = await anyio.run_process(command, check=False, cwd=ROOT)
+    assert ended.returncode == -9, ended.stderr
+    assert len(codes(path)) == (2 if is_made else 1)
+    async with opened(path=path) as notebook:
+        desk = await NotebookDesk.open(notebook, memory)
+        async with open_workshop(where, notebook_tools(desk), project=str(path.parent)) as shop:
+            if point == "asked":
+                assert (await states(shop.journal.records))["median"] == ("waits", "", False)
+                await branch_decisions.accept(shop.journal.records, "a", "median", ADA)
+            came: Any = await result(shop)
+            assert "The person (ada) accepted median. In the notebook:" in came.text
+            assert codes(path) == [ROWS, "average = sorted(rows)[len(rows) // 2]"]
+            assert (await notebook.values(["average"]))["average"].json == 2
+            assert [turn.key for turn in desk.memory.turns] == ["a/c0"]
+            assert (await states(shop.journal.records))["median"] == ("accepted", "ada", True)
