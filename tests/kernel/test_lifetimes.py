@@ -18,6 +18,7 @@ import pytest
 
 from cellwright.kernel import KernelPool, OpenNotebook
 from cellwright.notebook import CreateCell
+from tests.cgroups import groups
 
 Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]
 
@@ -81,7 +82,7 @@ def _footprint() -> dict[str, object]:
         "descriptors": me.num_fds(),
         "mounts": Path("/proc/self/mountinfo").read_text().count("\n"),
         # Only this process's own: other sessions may run beside us.
-        "groups": sorted(str(path) for path in Path("/sys/fs/cgroup").rglob(f"cellwright*{os.getpid()}*")),
+        "groups": groups(f"cellwright*{os.getpid()}*"),
         "temporary files": sorted(path.name for path in Path("/tmp").glob(f"cellwright*{os.getpid()}*")),
     }
 

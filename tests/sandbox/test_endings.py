@@ -13,6 +13,7 @@ import anyio
 import anyio.to_thread
 import pytest
 
+from tests.cgroups import groups
 from tests.sandbox.conftest import Bench, Cage
 
 DAEMON = """
@@ -108,12 +109,11 @@ async def test_a_host_that_goes_away_ends_the_cage(bench: Bench) -> None:
 
 
 def traces(zygote: int) -> dict[str, object]:
-    groups = [path for path in Path("/sys/fs/cgroup").rglob(f"cellwright-{zygote}-*") if path.is_dir()]
     return {
         "children": Path(f"/proc/{zygote}/task/{zygote}/children").read_text(),
         "mounts": len(Path(f"/proc/{zygote}/mountinfo").read_text().splitlines()),
         "descriptors": len(list(Path(f"/proc/{zygote}/fd").iterdir())),
-        "groups": len(groups),
+        "groups": len(groups(f"cellwright-{zygote}-*")),
         "temporary": len(list(Path(tempfile.gettempdir()).glob(f"cellwright-cage-{zygote}-*"))),
     }
 

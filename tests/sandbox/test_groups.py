@@ -11,13 +11,14 @@ import pytest
 
 from cellwright.sandbox import cgroups
 from cellwright.sandbox.spec import Limits
+from tests.cgroups import groups
 from tests.sandbox.conftest import USERS, BenchFor
 
 AS_ROOT = [user for user in USERS if user == "root"]
 
 
-def groups(of: int) -> list[Path]:
-    return [path for path in Path("/sys/fs/cgroup").rglob(f"cellwright-{of}-*") if path.is_dir()]
+def groups_of(zygote: int) -> list[Path]:
+    return groups(f"cellwright-{zygote}-*")
 
 
 @pytest.mark.parametrize("user", AS_ROOT)
@@ -26,7 +27,7 @@ async def test_a_cage_is_in_a_group_of_its_own_and_takes_it_away_at_its_end(benc
     zygote = bench.zygote.process.pid
     ran = await bench.run("import pathlib; print(pathlib.Path('/proc/self/cgroup').read_text())")
     assert ran is not None
-    assert groups(zygote) == []
+    assert groups_of(zygote) == []
 
 
 @pytest.mark.parametrize("user", AS_ROOT)
@@ -34,9 +35,9 @@ async def test_groups_of_a_killed_zygote_are_swept_by_the_next(bench_for: BenchF
     leave_one = "from cellwright.sandbox import cgroups; cgroups.create('left', within=cgroups.own())"
     killed = subprocess.Popen([sys.executable, "-c", leave_one])  # noqa: ASYNC220  over in a moment
     killed.wait()
-    assert groups(killed.pid) != []
+    assert groups_of(killed.pid) != []
     await bench_for("root").run("")
-    assert groups(killed.pid) == []
+    assert groups_of(killed.pid) == []
 
 
 @pytest.mark.parametrize("user", AS_ROOT)
