@@ -32,6 +32,7 @@ from tests.agents.workshop import ADA, DONE, open_workshop
 from tests.conftest import Opener
 from tests.kernel.test_environment_kernels import needed_by, tiny_wheel, wheel_of
 from tests.models.houses import House
+from tests.sampling import some
 
 
 def decided(where: Path) -> list[list[FailureKind]]:
@@ -262,7 +263,7 @@ def settings(wheels: Path, tmp_path: Path) -> Settings:
     return Settings(home=tmp_path / "home", cache=tmp_path / "cache", uv_variables=variables)
 
 
-@pytest.mark.parametrize("is_allowed", [True, False])
+@pytest.mark.parametrize("is_allowed", some([False, True], 1))
 async def test_a_missing_package_is_asked_for_once_and_installed_by_the_real_tool(
     house: House, where: Path, opened: Opener, settings: Settings, is_allowed: bool
 ) -> None:

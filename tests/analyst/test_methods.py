@@ -22,6 +22,7 @@ from cellwright.analyst.methods.pairs import association, correlation, differenc
 from cellwright.analyst.methods.spans import change, explain_change
 from cellwright.analyst.methods.telling import claim, escaped, say
 from cellwright.errors import Defect
+from tests.sampling import some
 
 
 def number(row: dict[str, object] | None, name: str) -> float:
@@ -112,7 +113,7 @@ def _uneven(random: np.random.Generator) -> pd.DataFrame:
 
 @pytest.mark.parametrize(
     ("method", "make"),
-    [(difference, _shifted), (difference, _three_levels), (correlation, _tilted), (association, _uneven)],
+    some([(difference, _shifted), (difference, _three_levels), (correlation, _tilted), (association, _uneven)], 1),
 )
 def test_intervals_cover_the_truth_about_95_times_in_100(
     method: Callable[[pd.DataFrame, str, str], dict[str, object] | None],

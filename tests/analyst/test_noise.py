@@ -13,6 +13,7 @@ from cellwright.analyst.methods.course import breaks, season, trend
 from cellwright.analyst.methods.examination import examine
 from cellwright.analyst.methods.independence import bonds_of, independent_rows
 from tests.analyst.noise import SHAPES, noise_set
+from tests.sampling import some
 
 STATED_RATE = 0.05
 
@@ -28,7 +29,7 @@ def findings_in(numbers: range) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("shape", range(len(SHAPES)), ids=[shape.__name__ for shape in SHAPES])
+@pytest.mark.parametrize("shape", some(range(len(SHAPES)), 4), ids=[shape.__name__ for shape in SHAPES])
 def test_nothing_is_found_in_noise_of_any_shape(shape: int) -> None:
     assert findings_in(range(shape, len(SHAPES), len(SHAPES))) == []
 

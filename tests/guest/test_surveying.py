@@ -16,6 +16,7 @@ from dirty_equals import IsPartialDict
 
 from cellwright.kernel.hazards import Safe, SafeAfter, Unsafe, Verdict, judge
 from cellwright_guest.hazard_facts import HazardFacts, OpenFile, PythonThread
+from tests.sampling import some
 
 _SECONDS = 280
 _TWO_THREADS = {"OMP_NUM_THREADS": "2", "OPENBLAS_NUM_THREADS": "2", "POLARS_MAX_THREADS": "2"}
@@ -151,7 +152,7 @@ def work():
 """
 
 
-@pytest.mark.parametrize("code", [_BOOSTING, _CLUSTERS], ids=["HistGradientBoosting", "KMeans"])
+@pytest.mark.parametrize("code", some([_CLUSTERS, _BOOSTING], 1), ids=["KMeans", "HistGradientBoosting"])
 def test_openmp_threads_are_gone_once_quiet_and_come_back_with_the_next_work(code: str, tmp_path: Path) -> None:
     steps = "work(); tell(); done = quiesce(); tell(done=done); work(); tell()"
     before, quiet, after = _run(f"{code}\n{steps}", tmp_path)
@@ -589,7 +590,7 @@ os.write(_say, msgspec.json.encode(told))
 """
 
 
-@pytest.mark.parametrize("name", _FORKED)
+@pytest.mark.parametrize("name", some(_FORKED, 4))
 def test_what_is_called_safe_works_in_a_fork_and_leaves_the_parent_working(name: str, tmp_path: Path) -> None:
     [told] = _run(_FORK.format(work=dedent(_FORKED[name])), tmp_path)
     facts = told.pop("facts")

@@ -34,6 +34,7 @@ from cellwright.notebook import (
 )
 from cellwright.notebook.layout import signature_end
 from cellwright.notebook.render import check_reads_back
+from tests.sampling import some
 
 NOTEBOOK: Final = """\
 import marimo
@@ -279,7 +280,7 @@ save(file, document, reached=die)
 """
 
 
-@pytest.mark.parametrize("point", list(SavePoint))
+@pytest.mark.parametrize("point", some(reversed(SavePoint), 2))
 def test_a_save_killed_at_any_point_leaves_the_old_or_the_new_file(path: Path, point: SavePoint) -> None:
     code = "x = 2\n" + "\n".join(f"y{number} = {number}" for number in range(2000))
     file = read(path)

@@ -24,6 +24,7 @@ from cellwright.residents import READY, find, listen
 from cellwright.server import Daemon, Launch, connect, runs_here_or_there
 from cellwright.server.greeting import Greeting
 from cellwright.server.launching import Start, daemon_at, told
+from tests.sampling import some
 from tests.server.a_daemon import ASK, KERNEL, STEPS, tiny_opener
 from tests.server.daemon_house import SECONDS, House, a_goal, all_said, eventually, lines
 
@@ -254,7 +255,7 @@ def mounts_of(house: House) -> list[str]:
     return [line for line in lines(Path("/proc/self/mountinfo")) if str(house.folder) in line]
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("number", some([signal.SIGKILL, signal.SIGTERM], 1))
 async def test_kernels_and_cages_end_with_it_and_nothing_is_left_behind(
     house: House, write_notebook: Callable[..., Path], number: signal.Signals
 ) -> None:

@@ -18,6 +18,7 @@ from cellwright.policy import No, ReadFile, RunShell, UseNetwork, Yes
 from cellwright.tools import audit_trail
 from cellwright.tools.kept_texts import TextFolder, cut, kept_text_tools
 from cellwright.tools.tool import Calling, Done, Refusal, Tool, ToolError, Trouble, tool
+from tests.sampling import some
 from tests.tools.office import ADA, SECRET
 from tests.tools.workshop import open_workshop
 
@@ -240,7 +241,9 @@ async def test_what_the_world_looked_like_when_it_was_judged_is_kept(where: Path
     assert len(looks) == 1
 
 
-@pytest.mark.parametrize("point", [CrashPoint.EFFECT_INTENDED, CrashPoint.EFFECT_HAPPENED, CrashPoint.STEP_COMMITTING])
+@pytest.mark.parametrize(
+    "point", some([CrashPoint.EFFECT_HAPPENED, CrashPoint.EFFECT_INTENDED, CrashPoint.STEP_COMMITTING], 1)
+)
 async def test_a_killed_call_has_its_effect_once(where: Path, tmp_path: Path, point: CrashPoint) -> None:
     command = [sys.executable, "-W", "error", "-m", "tests.tools.calling_process", str(where), str(tmp_path)]
 

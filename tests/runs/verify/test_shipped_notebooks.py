@@ -13,6 +13,7 @@ import pytest
 from cellwright.runs.verify import Reason, Verified, text_of
 from cellwright.runs.verify.reasons import CellFailed, LintError, MachinePathFound, NoEnvironment, OutputDiffers
 from tests.runs.verify.verifying import Verifier, said
+from tests.sampling import some
 
 MARIMO = Path(marimo.__file__).parent
 SOURCES = {path: text for path in MARIMO.rglob("*.py") if "\napp = marimo.App(" in (text := path.read_text())}
@@ -56,7 +57,7 @@ def test_the_table_names_every_tutorial() -> None:
     assert len(SHIPPED) > 100
 
 
-@pytest.mark.parametrize("name", sorted(ON_OUR_PACKAGES))
+@pytest.mark.parametrize("name", some(sorted(ON_OUR_PACKAGES), 4))
 async def test_a_tutorial_on_our_packages_is_verified_or_refused_as_the_table_says(
     verified: Verifier, tmp_path: Path, name: str
 ) -> None:
