@@ -62,7 +62,9 @@ class _Task(BaseModel):
     id: Annotated[str, Field(description="Short: small letters, digits, dashes.")]
     title: str
     todo: Annotated[str, Field(description="What to do, with the names of files and columns you saw.")] = ""
-    after: Annotated[list[str], Field(description="Ids of tasks it needs.")] = []
+    after: Annotated[
+        list[str], Field(description="Ids of tasks it needs. The others may be built at the same time.")
+    ] = []
     checks: list[_Check] = []
     alternatives: Annotated[
         list[_Alternative],
