@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import AsyncGenerator, Generator
 from pathlib import Path
 
 import pytest
 
+from cellwright.models.client import Models
 from tests.models.houses import House, Warm, warm_process
 
 
@@ -20,6 +21,13 @@ def warm(tmp_path_factory: pytest.TempPathFactory) -> Generator[Warm]:
 def house(warm: Warm, tmp_path: Path) -> Generator[House]:
     with House.open(tmp_path / "house", warm) as opened:
         yield opened
+
+
+@pytest.fixture
+async def gateway(house: House) -> AsyncGenerator[Models]:
+    """One that outlives whoever is killed."""
+    async with Models.open(house.home, launch=house.launch()) as models:
+        yield models
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -43,12 +43,6 @@ ROWS = "".join(
 def forker() -> Generator[Forker]:
     with forking("tests.runs.killed_analyst") as opened:
         yield opened
-
-
-@pytest.fixture
-async def gateway(house: House) -> AsyncGenerator[Models]:
-    async with Models.open(house.home, launch=house.launch()) as models:
-        yield models
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import Generator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -52,12 +52,6 @@ SAMPLE = {(CrashPoint.EFFECT_HAPPENED, 1), (CrashPoint.CHILD_ENDED, 3)}
 def forker() -> Generator[Forker]:
     with forking("tests.runs.killed_run") as opened:
         yield opened
-
-
-@pytest.fixture
-async def gateway(house: House) -> AsyncGenerator[Models]:
-    async with Models.open(house.home, launch=house.launch()) as models:
-        yield models
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import Generator
 from pathlib import Path
 
 import anyio
@@ -208,12 +208,6 @@ SAMPLE = {(CrashPoint.STEP_WORKED, 36)}
 def forker() -> Generator[Forker]:
     with forking("tests.runs.killed_run") as opened:
         yield opened
-
-
-@pytest.fixture
-async def gateway(house: House) -> AsyncGenerator[Models]:
-    async with Models.open(house.home, launch=house.launch()) as models:
-        yield models
 
 
 @pytest.mark.parametrize(

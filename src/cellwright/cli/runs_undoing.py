@@ -77,7 +77,8 @@ def _tell(run: str, notebook: str, outcome: UndoOutcome, *, as_json: bool) -> No
             lines, note = [], why
         case UndoRefused(why=why):
             said |= {"refused": why}
-            lines, note = [], f"{why} Nothing was changed."
+            hint = f"hint: `cellwright runs undo {run} --list` shows its changes."
+            lines, note = [], f"{why} Nothing was changed.\n{hint}"
         case _:
             assert_never(outcome)
     if as_json:
