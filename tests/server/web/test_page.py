@@ -11,7 +11,8 @@ import pytest
 from fastapi import FastAPI
 
 from cellwright.policy import Masker
-from cellwright.server.web.page import is_built, page_routes
+from cellwright.server.web.page import page_routes
+from cellwright.server.web.page_build import is_built
 from cellwright.server.web.problems import answer_problems
 
 
