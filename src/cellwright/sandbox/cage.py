@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from cellwright.errors import UserError
-from cellwright.sandbox import cgroups, family, init, linux, prepare, seccomp, supervised
+from cellwright.sandbox import cgroups, family, init, linux, prepare, private_directory, seccomp, supervised
 from cellwright.sandbox.answers import Meters
 from cellwright.sandbox.cgroups import Group
 from cellwright.sandbox.spec import DEFAULT_UID, CageSpec
@@ -183,7 +183,7 @@ def finish(caged: Caged, wait_status: int) -> Ended:
     _alive.discard(caged.pid)
     if caged.directory is not None:
         family.kill_strays(_alive)
-        supervised.remove(caged.directory)
+        private_directory.remove(caged.directory)
     os.close(caged.pidfd)
     limit = "memory" if is_out_of_memory else "cpu" if number == signal.SIGXCPU else None
     return Ended(exit_code=code if number is None else None, signal=number, out_of_memory=is_out_of_memory, limit=limit)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import errno
 import gc
 import os
-import shutil
 import signal
 import socket
 import tempfile
@@ -25,6 +24,7 @@ from cellwright.sandbox.answers import Answers, Clock, Meters
 from cellwright.sandbox.changes import CopyView, View
 from cellwright.sandbox.copying import Budget, Copier
 from cellwright.sandbox.family import kill_descendants
+from cellwright.sandbox.private_directory import hold, remove
 from cellwright.sandbox.root import Views
 from cellwright.sandbox.spec import DEFAULT_UID, CageSpec
 
@@ -67,18 +67,6 @@ def start(spec: CageSpec, body: Callable[[], None], kernel_fd: int, control_fd: 
     return pid, directory
 
 
-def remove(directory: str) -> None:
-    """Delete a private directory, whatever modes a notebook left in it."""
-    shutil.rmtree(directory, ignore_errors=True)
-    if os.path.lexists(directory):
-        os.chmod(directory, 0o700)
-        for parent, names, _ in os.walk(directory):
-            for name in names:
-                if not os.path.islink(f"{parent}/{name}"):
-                    os.chmod(f"{parent}/{name}", 0o700)
-        shutil.rmtree(directory, ignore_errors=True)
-
-
 def _supervise(
     spec: CageSpec, body: Callable[[], None], kernel_fd: int, control_fd: int, place: Place, zygote: int
 ) -> NoReturn:
@@ -89,6 +77,8 @@ def _supervise(
         gc.disable()
         clock = Clock()
         _settle(answers, {kernel_fd, control_fd}, zygote)
+        # Held as long as this process lives: a later start knows by it that the directory is in use.
+        hold(place.directory)
         view = _fill(spec, place)
         clock.lap("copy")
         report, reporting = os.pipe()
