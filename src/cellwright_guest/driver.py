@@ -194,14 +194,16 @@ class Driver:
         tool.offer()
         self._reseed()
         blas.restore_threads(bind.threads)
-        directory = str(PurePosixPath(bind.filename).parent)
+        # Tier C has no root of its own: its project is not at /project but wherever the copy lies.
+        filename = os.environ.get("CELLWRIGHT_PROJECT", "/project") + bind.filename.removeprefix("/project")
+        directory = str(PurePosixPath(filename).parent)
         sys.path[:] = [directory, *(entry for entry in sys.path if entry not in ("", directory))]
-        sys.argv[:] = [bind.filename]
+        sys.argv[:] = [filename]
         self._kernel.argv = sys.argv
-        self._kernel.app_metadata.filename = bind.filename
+        self._kernel.app_metadata.filename = filename
         self._kernel.app_metadata.app_config = _AppConfig.from_untrusted_dict(bind.app_config)
-        self._kernel.globals["__file__"] = bind.filename
-        self._context.filename = bind.filename
+        self._kernel.globals["__file__"] = filename
+        self._context.filename = filename
         self._context.app_config = self._kernel.app_metadata.app_config
         self._console.cap = bind.console_bytes
         self._reporter.bounds = bind

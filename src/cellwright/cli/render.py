@@ -65,7 +65,9 @@ def run_result(result: Mapping[str, Any]) -> None:
     for change in result.get("files", []):
         _data.print(f"[dim]file[/] {change['kind']}: {escape(change['path'])}")
     sandbox = result["sandbox"]
-    people.print(f"[dim]tier {sandbox['tier']} · kernel ready in {result['kernel_ready_ms']:.0f} ms[/]")
+    ready_ms = result["kernel_ready_ms"]
+    ready = "no kernel was ready" if ready_ms is None else f"kernel ready in {ready_ms:.0f} ms"
+    people.print(f"[dim]tier {sandbox['tier']} · {ready}[/]")
 
 
 def _outcome(cell: Mapping[str, Any]) -> str:

@@ -142,7 +142,7 @@ class Workplace:
             data=terrain.data,
             software=tuple(dict.fromkeys(software)),
             limits=terrain.limits,
-            uid=CAGE_UID if os.geteuid() == 0 else None,
+            uid=CAGE_UID,
             environment=_ENVIRONMENT if terrain.egress is None else _ENVIRONMENT | terrain.egress.environment(),
             cwd=cwd,
             # The document is the only authority over the notebook's own file.

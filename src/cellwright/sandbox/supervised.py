@@ -32,6 +32,8 @@ _MEGABYTE = 1024 * 1024
 _READABLE = (
     "/etc/ld.so.cache", "/etc/localtime", "/etc/alternatives", "/etc/fonts", "/etc/ssl/certs", "/etc/ssl/openssl.cnf",
     "/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/pki/tls/certs", "/proc",
+    # Native libraries read them to size their pools; DuckDB ends the process when it may look but not open.
+    "/sys/fs/cgroup", "/sys/devices/system/cpu",
 )  # fmt: skip
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 
@@ -128,7 +130,7 @@ def _settle(answers: Answers, kept: set[int], zygote: int) -> None:
 
 def _fill(spec: CageSpec, place: Place) -> View:
     """The private directory: scratch space and, unless the real files are used, a filtered copy of the project."""
-    uid = (spec.uid or DEFAULT_UID) if os.geteuid() == 0 else None
+    uid = (spec.uid or DEFAULT_UID) if linux.is_root() else None
     owner = None if uid is None else (uid, uid)
     for name in ("tmp", "home", "read-only"):
         os.mkdir(f"{place.directory}/{name}", 0o755 if name == "read-only" else 0o700)
@@ -221,7 +223,7 @@ def _be_kernel(
 
 def _become(spec: CageSpec) -> None:
     # Tier D contains nothing, and says so; another uid would only keep it from its own interpreter.
-    if os.geteuid() == 0 and spec.tier != "D":
+    if linux.is_root() and spec.tier != "D":
         uid = spec.uid or DEFAULT_UID
         os.setgroups([])
         os.setresgid(uid, uid, uid)
