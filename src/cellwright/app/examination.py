@@ -63,6 +63,7 @@ async def examine(settings: Settings, *, launch: Launch | None = None) -> Examin
             Check(name="python", is_ok=True, detail=f"{platform.python_version()} on {platform.machine()}"),
             Check(name="marimo", is_ok=True, detail=f"{version('marimo')} (pinned)"),
             *_protections(sandbox),
+            *_obstacles(sandbox),
             await _zygote(settings),
             await anyio.to_thread.run_sync(_disk, settings),
             *await _models(settings, launch or Launch(home=settings.home, environment=settings.environment)),
@@ -79,6 +80,14 @@ def _protections(sandbox: Report) -> list[Check]:
             consequence=protection.consequence,
         )
         for protection in sandbox.protections
+    ]
+
+
+def _obstacles(sandbox: Report) -> list[Check]:
+    """Why it is no better tier, beside what there is: what is there may still not be enough for a cage."""
+    return [
+        Check(name=f"sandbox: tier {told.tier}", is_ok=False, detail=told.reason, consequence=told.cure)
+        for told in sandbox.obstacles
     ]
 
 

@@ -106,7 +106,7 @@ class Repository:
 def find_repository(project: Path) -> Repository:
     """The repository whose working tree holds the project. `UserError` says why there is none that can be used."""
     project = project.resolve()
-    refused = {Path("/"), Path(pwd.getpwuid(os.getuid()).pw_dir).resolve()}
+    refused = {Path("/"), *homes()}
     for top in (project, *project.parents):
         if os.path.lexists(top / ".git"):
             if top in refused:
