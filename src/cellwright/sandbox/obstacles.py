@@ -113,8 +113,8 @@ def _against_b(found: Found, around: Surroundings) -> Told:
         return (
             "User namespaces can be made, but a security module or a profile lets nobody mount anything in them.",
             f"Ubuntu: sysctl -w {_APPARMOR}=0, or an AppArmor profile that allows userns. "
-            "Docker: --security-opt apparmor=unconfined --security-opt systempaths=unconfined and a seccomp profile with "
-            "the calls that docs/sandbox.md names.",
+            "Docker: --security-opt apparmor=unconfined --security-opt systempaths=unconfined and a seccomp profile "
+            "with the calls that docs/sandbox.md names.",
             detail,
         )
     return _as_told(detail)

@@ -60,13 +60,24 @@ def start(spec: CageSpec, body: Callable[[], None], kernel_fd: int, control_fd: 
             hint="Use --files keep: the notebook then works on a copy and its changes are brought back.",
         )
     linux.prctl(linux.PR_SET_CHILD_SUBREAPER, 1)
-    directory = tempfile.mkdtemp(prefix=f"cellwright-cage-{os.getpid()}-")
+    directory = _private_directory()
     project = spec.project if spec.files == "direct" else f"{directory}/project"
     parent = os.getpid()
     pid = os.fork()
     if pid == 0:
         _supervise(spec, body, kernel_fd, control_fd, Place(directory, project), parent)
     return pid, directory
+
+
+def _private_directory() -> str:
+    try:
+        return tempfile.mkdtemp(prefix=f"cellwright-cage-{os.getpid()}-")
+    except OSError as error:
+        raise UserError(
+            f"There is no temporary directory for the notebook's copy of the project: {error.strerror or error}.",
+            hint="Make /tmp writable (Docker, Podman: --tmpfs /tmp; Kubernetes: an emptyDir mounted there). "
+            "TMPDIR is not heard: nothing of a person's environment reaches this process.",
+        ) from error
 
 
 def remove(directory: str) -> None:
@@ -155,7 +166,7 @@ def _fill(spec: CageSpec, place: Place) -> View:
 
 def _copy_project(spec: CageSpec, place: Place, copy: int, owner: tuple[int, int] | None) -> None:
     budget = Budget(bytes=spec.limits.disk_mb * _MEGABYTE, files=spec.limits.inodes)
-    leave_out = {*spec.hidden, *spec.protected}
+    leave_out = {*spec.hidden, *spec.left_out, *spec.protected}
     source = os.open(spec.project, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         Copier(leave_out=leave_out, owner=owner, budget=budget).copy_all(source, copy)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pwd
 import re
 import stat
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from cellwright.errors import UserError
 from cellwright.sandbox.git import opening
 from cellwright.sandbox.git.config import RepositoryConfig, read_config
 from cellwright.sandbox.git.objects import Format, Unsound
+from cellwright.sandbox.project import homes
 
 _SMALL: Final = 64 * 1024
 _MOST_PACKED_REFS: Final = 256 << 20
