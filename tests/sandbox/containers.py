@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -78,7 +78,7 @@ class Container:
 
 
 @contextmanager
-def _bundle(container: Container, command: Sequence[str], cwd: str) -> Iterator[Path]:
+def _bundle(container: Container, command: Sequence[str], cwd: str) -> Generator[Path]:
     with tempfile.TemporaryDirectory(prefix="cellwright-container-") as name:
         bundle = Path(name)
         root = bundle / "rootfs"
