@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, cast
 
 REPOSITORY: Final = Path(__file__).parents[2]
-USER: Final = 1001
+USER: Final = 54399
 """Somebody without an entry in passwd."""
 _PODMAN_PROFILE: Final = Path("/usr/share/containers/seccomp.json")
 _ARCHITECTURES: Final = {"x86_64": ("amd64", "SCMP_ARCH_X86_64"), "aarch64": ("arm64", "SCMP_ARCH_AARCH64")}

@@ -97,7 +97,8 @@ async def _zygote(settings: Settings) -> Check:
         async with Zygote.open(settings.cache / "zygote") as zygote:
             facts = zygote.facts
     except CellwrightError as error:
-        return Check(name="zygote", is_ok=False, detail=error.message, consequence="No notebook can run.")
+        consequence = f"No notebook can run. {error.hint}".rstrip()
+        return Check(name="zygote", is_ok=False, detail=error.message, consequence=consequence)
     off = [patch["name"] for patch in facts["patches"] if patch["state"] != "Applied"]
     detail = f"warm in {(time.perf_counter() - began) * 1e3:.0f} ms, {facts['threads']} thread"
     if off:

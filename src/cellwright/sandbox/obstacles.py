@@ -124,7 +124,7 @@ def _without_namespaces(detail: str, around: Surroundings) -> Told:
     limit = around.settings.get("user.max_user_namespaces")
     if "[Errno 28]" in detail or limit == "0":
         return (
-            f"No user namespace is to be had (user.max_user_namespaces is {limit or 'unknown'}).",
+            f"User namespaces are {'switched off' if limit == '0' else 'used up'} (user.max_user_namespaces).",
             "sysctl -w user.max_user_namespaces=15000, as root of the machine.",
             detail,
         )

@@ -94,7 +94,7 @@ def _rule(line: str) -> Rule | None:
         return None
     parts = line.removeprefix("/").split("/")
     return Rule(
-        segments=tuple(None if part == "**" else _segment(part) for part in parts),
+        segments=tuple(None if re.fullmatch(r"\*\*+", part) else _segment(part) for part in parts),
         is_anchored="/" in line,
         is_for_directories=is_for_directories,
         is_exception=is_exception,
