@@ -229,7 +229,13 @@ def _open_log(resident: Resident) -> TextIO:
 @contextmanager
 def _only_one(resident: Resident, deadline: float) -> Generator[None]:
     """Of all doors that want the resident now, one starts it."""
-    resident.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    try:
+        resident.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise Unavailable(
+            f"The state directory {str(resident.home)!r} cannot be made: {error.strerror}.",
+            hint="Set CELLWRIGHT_HOME to a directory of your own.",
+        ) from error
     with _private(resident.file("lock"), "a") as file:
         if not _locked(file.fileno(), deadline):
             raise Unavailable(f"Another process has been starting the {resident.called} for too long.")

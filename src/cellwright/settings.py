@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from cellwright.errors import UserError
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
@@ -69,8 +71,15 @@ class Settings:
 
     def ready_home(self) -> Path:
         """The state directory, made if need be, closed to everyone else."""
-        self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self.home.chmod(0o700)
+        try:
+            self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self.home.chmod(0o700)
+        except OSError as error:
+            raise UserError(
+                f"The state directory {str(self.home)!r} cannot be made: {error.strerror}.",
+                hint="Set CELLWRIGHT_HOME to a directory of your own. A container's user without an entry in "
+                "/etc/passwd has HOME=/.",
+            ) from error
         return self.home
 
 

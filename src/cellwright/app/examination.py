@@ -64,6 +64,7 @@ async def examine(settings: Settings, *, launch: Launch | None = None) -> Examin
             Check(name="python", is_ok=True, detail=_python()),
             Check(name="marimo", is_ok=True, detail=f"{version('marimo')} (pinned)"),
             *_protections(sandbox),
+            *_obstacles(sandbox),
             await _zygote(settings),
             await anyio.to_thread.run_sync(_disk, settings),
             *await _models(settings, launch or Launch(home=settings.home, environment=settings.environment)),
@@ -87,13 +88,22 @@ def _protections(sandbox: Report) -> list[Check]:
     ]
 
 
+def _obstacles(sandbox: Report) -> list[Check]:
+    """Why it is no better tier, beside what there is: what is there may still not be enough for a cage."""
+    return [
+        Check(name=f"sandbox: tier {told.tier}", is_ok=False, detail=told.reason, consequence=told.cure)
+        for told in sandbox.obstacles
+    ]
+
+
 async def _zygote(settings: Settings) -> Check:
     began = time.perf_counter()
     try:
         async with Zygote.open(settings.cache / "zygote") as zygote:
             facts = zygote.facts
     except CellwrightError as error:
-        return Check(name="zygote", is_ok=False, detail=error.message, consequence="No notebook can run.")
+        consequence = f"No notebook can run. {error.hint}".rstrip()
+        return Check(name="zygote", is_ok=False, detail=error.message, consequence=consequence)
     off = [patch["name"] for patch in facts["patches"] if patch["state"] != "Applied"]
     detail = f"warm in {(time.perf_counter() - began) * 1e3:.0f} ms, {facts['threads']} thread"
     if off:

@@ -122,11 +122,13 @@ def contained(wanted: Tier | None, report: Report, *, allow_uncontained: bool) -
     """The tier to run at: what this machine offers, never better, never nothing unless told so."""
     tier = wanted or report.tier
     if tier < report.tier:
-        raise RefusedByPolicy(f"Tier {tier} is not to be had here.", hint="`cellwright doctor` says what is missing.")
+        told = next(obstacle for obstacle in report.obstacles if obstacle.tier == tier)
+        raise RefusedByPolicy(f"Tier {tier} is not to be had here: {told.reason}", hint=told.cure)
     if tier == "D" and not allow_uncontained:
+        why = " ".join(obstacle.reason for obstacle in report.obstacles if obstacle.tier != "A")
         raise RefusedByPolicy(
-            "Nothing would contain the notebook's code (tier D).",
-            hint="`cellwright doctor` says what is missing; --allow-uncontained runs it all the same.",
+            f"Nothing would contain the notebook's code (tier D). {why}".rstrip(),
+            hint="`cellwright doctor` says what would help; --allow-uncontained runs it all the same.",
         )
     return tier
 

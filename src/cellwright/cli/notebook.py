@@ -12,7 +12,7 @@ import typer
 
 from cellwright.app import Files, open_notebook
 from cellwright.cli import render
-from cellwright.errors import UserError
+from cellwright.errors import Unavailable, UserError
 from cellwright.kernel import Call, CellFinished, CellOutcome, Event, Observation, OpenNotebook
 from cellwright.notebook import Document, SaveConflict, graph, parse_edits, read, summary
 from cellwright.sandbox import FileChange, FilesMode, Limits, Tier
@@ -150,7 +150,7 @@ async def _run(file: Path, options: _Options, is_for_people: bool) -> dict[str, 
     async with _opened(file, options) as notebook:
         observation = await _followed(notebook.run("all"), is_for_people)
         result = _result(notebook, observation)
-        changes = await notebook.changed_files()
+        changes = await _changes(notebook, observation)
     return {**result, "files": _settled(notebook, changes)}
 
 
@@ -160,13 +160,23 @@ async def _apply(file: Path, edits: object, options: _Options, is_for_people: bo
         observation = await _followed(notebook.apply(wanted), is_for_people)
         conflict = await notebook.save() if observation.refused is None else None
         result = _result(notebook, observation)
-        changes = await notebook.changed_files()
+        changes = await _changes(notebook, observation)
     return {
         **result,
         "files": _settled(notebook, changes),
         "refused": _refusal(observation, conflict),
         "saved": observation.refused is None and conflict is None,
     }
+
+
+async def _changes(notebook: OpenNotebook, observation: Observation) -> tuple[FileChange, ...]:
+    """None where the cage went with its kernel: why that ended stands in the result, and is what counts."""
+    try:
+        return await notebook.changed_files()
+    except Unavailable:
+        if observation.kernel_end is None:
+            raise
+        return ()
 
 
 def _opened(file: Path, options: _Options) -> Any:
@@ -197,7 +207,12 @@ def _result(notebook: OpenNotebook, observation: Observation) -> dict[str, Any]:
         "stale": list(observation.stale),
         "kernel_end": dataclasses.asdict(end) if end is not None else None,
         "problem": observation.problem,
-        "sandbox": {"tier": notebook.tier, "limits": notebook.limits.as_dict(), "hidden": list(notebook.hidden_files)},
+        "sandbox": {
+            "tier": notebook.tier,
+            "limits": notebook.limits.as_dict(),
+            "hidden": list(notebook.hidden_files),
+            "left_out": list(notebook.left_out_files),
+        },
         "kernel_ready_ms": round(kernel.ready_ms, 1) if kernel is not None else None,
         "ok": observation.is_ok,
     }

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from cellwright.errors import CellwrightError
 
+_SHOWN_LEFT_OUT = 5
 _MARKS = {
     "ok": "[green]✓[/]",
     "failed": "[red]✗[/]",
@@ -65,7 +66,15 @@ def run_result(result: Mapping[str, Any]) -> None:
     for change in result.get("files", []):
         _data.print(f"[dim]file[/] {change['kind']}: {escape(change['path'])}")
     sandbox = result["sandbox"]
-    people.print(f"[dim]tier {sandbox['tier']} · kernel ready in {result['kernel_ready_ms']:.0f} ms[/]")
+    ready_ms = result["kernel_ready_ms"]
+    ready = "no kernel was ready" if ready_ms is None else f"kernel ready in {ready_ms:.0f} ms"
+    if result.get("kernel_end"):
+        people.print(f"[red]the kernel ended:[/] {escape(result['kernel_end']['reason'])}")
+    if sandbox.get("left_out"):
+        shown, more = sandbox["left_out"][:_SHOWN_LEFT_OUT], len(sandbox["left_out"]) - _SHOWN_LEFT_OUT
+        names = ", ".join(shown) + (f" and {more} more" if more > 0 else "")
+        people.print(f"[dim]not in the copy, as git ignores it: {escape(names)} (--reveal PATH brings it in)[/]")
+    people.print(f"[dim]tier {sandbox['tier']} · {ready}[/]")
 
 
 def _outcome(cell: Mapping[str, Any]) -> str:

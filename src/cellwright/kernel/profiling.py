@@ -132,7 +132,7 @@ def _spec(nowhere: Path, files: Sequence[DataMount], *, tier: Tier, limits: Limi
         data=tuple(files),
         software=tuple(dict.fromkeys([sys.base_prefix, sys.prefix, *package_paths()])),
         limits=limits,
-        uid=CAGE_UID if os.geteuid() == 0 else None,
+        uid=CAGE_UID,
         environment=_ENVIRONMENT,
         protected=(),
     )

@@ -195,7 +195,7 @@ class Keeper:
         try:
             yield claim.part
             # Started as root: new things belong to whom the project belongs.
-            if os.geteuid() == 0:
+            if linux.is_root():
                 os.chown(claim.part, self._owner.st_uid, self._owner.st_gid, dir_fd=parent, follow_symlinks=False)
             os.rename(claim.part, name, src_dir_fd=parent, dst_dir_fd=parent)
             self._kept_new(path)
@@ -244,7 +244,7 @@ class KeptFile:
         status = _status(self._parent, self._name)
         self._keeper._check_target(self._parent, self._name, self._path, is_new=status is None)
         owner = status if status is not None and stat.S_ISREG(status.st_mode) else self._keeper._owner
-        if os.geteuid() == 0:
+        if linux.is_root():
             os.fchown(self._claim.descriptor, owner.st_uid, owner.st_gid)
         os.fchmod(self._claim.descriptor, self._mode)
         os.rename(self._claim.name, self._name, src_dir_fd=self._parent, dst_dir_fd=self._parent)

@@ -49,7 +49,7 @@ def project_of(notebook: Path) -> Path:
     Never the home directory or the root: a cage around those would show everything a person has.
     """
     own = notebook.resolve().parent
-    refused = {Path("/"), *_homes()}
+    refused = {Path("/"), *homes()}
     for directory in (own, *own.parents):
         if directory in refused:
             break
@@ -63,7 +63,8 @@ def project_of(notebook: Path) -> Path:
     return own
 
 
-def _homes() -> set[Path]:
+def homes() -> set[Path]:
+    """Where the person is at home, as far as anybody knows."""
     places = [os.path.expanduser("~")]  # noqa: PTH111  leaves it as it is where nobody knows
     try:
         places.append(pwd.getpwuid(os.getuid()).pw_dir)

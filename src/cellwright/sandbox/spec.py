@@ -138,6 +138,8 @@ class CageSpec:
     files: FilesMode = "keep"
     hidden: tuple[str, ...] = ()
     """Paths relative to the project that exist but cannot be read inside."""
+    left_out: tuple[str, ...] = ()
+    """Paths relative to the project that are not copied where the kernel works on a copy."""
     data: tuple[DataMount, ...] = ()
     software: tuple[str, ...] = ()
     """Absolute paths that are readable and executable inside, at the same place."""
@@ -161,7 +163,7 @@ class CageSpec:
                 f"Network access needs a network namespace, which tier {self.tier} does not have.",
                 hint="`cellwright doctor` says what is missing.",
             )
-        for path in (*self.hidden, *self.protected, *(mount.target for mount in self.data)):
+        for path in (*self.hidden, *self.left_out, *self.protected, *(mount.target for mount in self.data)):
             if not _is_inside(path):
                 raise UserError(f"{path!r} is not a path inside the project.", hint="Give it relative, without '..'.")
         for mount in self.data:
@@ -181,7 +183,7 @@ class CageSpec:
         raw = cast("dict[str, Any]", json.loads(data))
         known = {field.name for field in fields(cls)}
         values: dict[str, Any] = {name: value for name, value in raw.items() if name in known}
-        for name in ("hidden", "software", "protected"):
+        for name in ("hidden", "left_out", "software", "protected"):
             values[name] = tuple(raw[name])
         values["limits"] = Limits(**raw["limits"])
         values["data"] = tuple(DataMount(**mount) for mount in raw["data"])

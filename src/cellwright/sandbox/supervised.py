@@ -32,6 +32,8 @@ _MEGABYTE = 1024 * 1024
 _READABLE = (
     "/etc/ld.so.cache", "/etc/localtime", "/etc/alternatives", "/etc/fonts", "/etc/ssl/certs", "/etc/ssl/openssl.cnf",
     "/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/pki/tls/certs", "/proc",
+    # Native libraries read them to size their pools; DuckDB ends the process when it may look but not open.
+    "/sys/fs/cgroup", "/sys/devices/system/cpu",
 )  # fmt: skip
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 
@@ -58,13 +60,24 @@ def start(spec: CageSpec, body: Callable[[], None], kernel_fd: int, control_fd: 
             hint="Use --files keep: the notebook then works on a copy and its changes are brought back.",
         )
     linux.prctl(linux.PR_SET_CHILD_SUBREAPER, 1)
-    directory = tempfile.mkdtemp(prefix=f"cellwright-cage-{os.getpid()}-")
+    directory = _private_directory()
     project = spec.project if spec.files == "direct" else f"{directory}/project"
     parent = os.getpid()
     pid = os.fork()
     if pid == 0:
         _supervise(spec, body, kernel_fd, control_fd, Place(directory, project), parent)
     return pid, directory
+
+
+def _private_directory() -> str:
+    try:
+        return tempfile.mkdtemp(prefix=f"cellwright-cage-{os.getpid()}-")
+    except OSError as error:
+        raise UserError(
+            f"There is no temporary directory for the notebook's copy of the project: {error.strerror or error}.",
+            hint="Make /tmp writable (Docker, Podman: --tmpfs /tmp; Kubernetes: an emptyDir mounted there). "
+            "TMPDIR is not heard: nothing of a person's environment reaches this process.",
+        ) from error
 
 
 def _supervise(
@@ -118,7 +131,7 @@ def _settle(answers: Answers, kept: set[int], zygote: int) -> None:
 
 def _fill(spec: CageSpec, place: Place) -> View:
     """The private directory: scratch space and, unless the real files are used, a filtered copy of the project."""
-    uid = (spec.uid or DEFAULT_UID) if os.geteuid() == 0 else None
+    uid = (spec.uid or DEFAULT_UID) if linux.is_root() else None
     owner = None if uid is None else (uid, uid)
     for name in ("tmp", "home", "read-only"):
         os.mkdir(f"{place.directory}/{name}", 0o755 if name == "read-only" else 0o700)
@@ -143,7 +156,7 @@ def _fill(spec: CageSpec, place: Place) -> View:
 
 def _copy_project(spec: CageSpec, place: Place, copy: int, owner: tuple[int, int] | None) -> None:
     budget = Budget(bytes=spec.limits.disk_mb * _MEGABYTE, files=spec.limits.inodes)
-    leave_out = {*spec.hidden, *spec.protected}
+    leave_out = {*spec.hidden, *spec.left_out, *spec.protected}
     source = os.open(spec.project, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         Copier(leave_out=leave_out, owner=owner, budget=budget).copy_all(source, copy)
@@ -211,7 +224,7 @@ def _be_kernel(
 
 def _become(spec: CageSpec) -> None:
     # Tier D contains nothing, and says so; another uid would only keep it from its own interpreter.
-    if os.geteuid() == 0 and spec.tier != "D":
+    if linux.is_root() and spec.tier != "D":
         uid = spec.uid or DEFAULT_UID
         os.setgroups([])
         os.setresgid(uid, uid, uid)
