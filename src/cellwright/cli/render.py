@@ -26,6 +26,8 @@ _MARKS = {
 
 people = Console(stderr=True, highlight=False)
 _data = Console(highlight=False)
+_MOST_FILES = 20
+"""Changed files that are named one by one; nobody reads ten thousand lines."""
 
 
 def as_json(value: object) -> None:
@@ -62,10 +64,22 @@ def run_result(result: Mapping[str, Any]) -> None:
         mark = _MARKS.get(cell["status"], "·")
         table.add_row(mark, escape(cell["name"]), f"{cell['ms']:.1f}", escape(_outcome(cell)))
     _data.print(table)
-    for change in result.get("files", []):
-        _data.print(f"[dim]file[/] {change['kind']}: {escape(change['path'])}")
+    _changed_files(result)
     sandbox = result["sandbox"]
     people.print(f"[dim]tier {sandbox['tier']} · kernel ready in {result['kernel_ready_ms']:.0f} ms[/]")
+
+
+def _changed_files(result: Mapping[str, Any]) -> None:
+    files = result.get("files", [])
+    for change in files[:_MOST_FILES]:
+        why = f" [yellow](not kept: {escape(change['reason'])})[/]" if change["reason"] else ""
+        _data.print(f"[dim]file[/] {change['kind']}: {escape(change['path'])}{why}")
+    if len(files) > _MOST_FILES:
+        _data.print(f"[dim]… and {len(files) - _MOST_FILES:,} more files; --json lists them all[/]")
+    held_back = result.get("held_back")
+    if held_back:
+        people.print(f"[yellow]No file was kept:[/] {escape(held_back['reason'])}. The project is as it was.")
+        people.print(f"[cyan]hint:[/] {escape(held_back['hint'])}")
 
 
 def _outcome(cell: Mapping[str, Any]) -> str:

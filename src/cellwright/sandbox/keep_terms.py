@@ -88,7 +88,8 @@ async def told(on_progress: Callable[[str], None] | None) -> AsyncGenerator[Prog
 async def _tell(progress: Progress, on_progress: Callable[[str], None]) -> None:
     await anyio.sleep(_FIRST_WORD_SECONDS)
     while True:
-        on_progress(progress.text())
+        if text := progress.text():
+            on_progress(text)
         await anyio.sleep(_INTERVAL_SECONDS)
 
 
@@ -98,7 +99,8 @@ async def keep_changes(
     """Keep all of them, or none and say why."""
     question = terms.question(changes)
     if question is not None:
-        progress.text = lambda: f"Waiting for an answer about {question.files:,} changed files …"
+        # Whoever is asked sees the question, and types.
+        progress.text = lambda: ""
         if terms.ask is None or not await terms.ask(question):
             return _none(changes, question.reason, question.hint)
     keeper = await anyio.to_thread.run_sync(make_keeper)
