@@ -123,7 +123,8 @@ class Zygote:
             control.close()
             raise OSError(answer["failed"])
         self.descriptors = answer["descriptors"]
-        cage = Cage(answer["started"], fds[0], CageControl(control, proxy_port=spec.proxy_port), kernel)
+        speaking = CageControl(control, proxy_port=spec.proxy_port, tier=spec.tier)
+        cage = Cage(answer["started"], fds[0], speaking, kernel)
         self.cages[cage.pid] = cage
         return cage
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,7 @@ import anyio.to_thread
 from cellwright.errors import RefusedByPolicy, UserError
 from cellwright.kernel import KernelPool, OpenNotebook, Terrain, UvSettings
 from cellwright.notebook import NotebookFile, read
-from cellwright.sandbox import DataMount, FilesMode, Limits, Report, Tier, probe, project_of
+from cellwright.sandbox import DataMount, FilesMode, KeepQuestion, Limits, Report, Tier, probe, project_of
 from cellwright.settings import Settings
 
 if TYPE_CHECKING:
@@ -53,12 +53,16 @@ async def open_notebook(
     pool: KernelPool | None = None,
     settings: Settings | None = None,
     on_progress: Callable[[str], None] | None = None,
+    ask_to_keep: Callable[[KeepQuestion], Awaitable[bool]] | None = None,
 ) -> AsyncGenerator[OpenNotebook]:
     """A marimo notebook with a live, sandboxed kernel.
 
     Leaving the block stops what runs, settles changed files and ends the kernel. Where nothing can contain the
     code (tier D) this is refused, unless `allow_uncontained` says otherwise. There is no network but to the hosts
     that `egress` allows; approving one more takes effect at once.
+
+    Afterwards `notebook.kept` says what became of the changed files. Of more than `limits` let pass none is kept,
+    which is `held_back` there, unless `ask_to_keep` says yes.
     """
     file, report = await anyio.to_thread.run_sync(lambda: (read(Path(path)), probe()))
     terrain = terrain_for(
@@ -69,6 +73,7 @@ async def open_notebook(
         settings=settings or Settings.read(),
         egress=egress,
         on_progress=on_progress,
+        ask_to_keep=ask_to_keep,
     )
     async with AsyncExitStack() as stack:
         own_pool = pool or await stack.enter_async_context(open_pool(settings))
@@ -84,6 +89,7 @@ def terrain_for(
     settings: Settings,
     egress: Egress | None = None,
     on_progress: Callable[[str], None] | None = None,
+    ask_to_keep: Callable[[KeepQuestion], Awaitable[bool]] | None = None,
 ) -> Terrain:
     """Where this notebook's kernels run."""
     if egress is not None and tier in {"C", "D"}:
@@ -103,6 +109,7 @@ def terrain_for(
         environments=settings.cache / "environments",
         uv=UvSettings(variables=settings.uv_variables),
         on_progress=on_progress,
+        ask_to_keep=ask_to_keep,
         egress=egress,
     )
 

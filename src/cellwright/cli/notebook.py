@@ -12,10 +12,11 @@ import typer
 
 from cellwright.app import Files, open_notebook
 from cellwright.cli import render
+from cellwright.cli.run_typing import ask_line, is_somebody_here
 from cellwright.errors import Unavailable, UserError
 from cellwright.kernel import Call, CellFinished, CellOutcome, Event, Observation, OpenNotebook
 from cellwright.notebook import Document, SaveConflict, graph, parse_edits, read, summary
-from cellwright.sandbox import FileChange, FilesMode, Limits, Tier
+from cellwright.sandbox import FileChange, FilesMode, KeepQuestion, Limits, Tier
 
 app = typer.Typer(help="Open a marimo notebook without a browser.", no_args_is_help=True)
 
@@ -37,8 +38,8 @@ LimitOption = Annotated[
     typer.Option(
         "--limit",
         metavar="NAME=VALUE",
-        help="memory=2g, wall=20s, cpu=60s, processes=64, open_files=256, disk=1g, inodes=10000, tmp=256m, output=8m. "
-        "Repeatable.",
+        help="memory=2g, wall=20s, cpu=60s, processes=64, open_files=256, disk=1g, inodes=10000, tmp=256m, output=8m, "
+        "kept_files=50000, kept_size=2g, keep_time=5m. Repeatable.",
     ),
 ]
 ProjectOption = Annotated[
@@ -151,7 +152,7 @@ async def _run(file: Path, options: _Options, is_for_people: bool) -> dict[str, 
         observation = await _followed(notebook.run("all"), is_for_people)
         result = _result(notebook, observation)
         changes = await _changes(notebook, observation)
-    return {**result, "files": _settled(notebook, changes)}
+    return {**result, "files": _settled(notebook, changes), "held_back": _held_back(notebook)}
 
 
 async def _apply(file: Path, edits: object, options: _Options, is_for_people: bool) -> dict[str, Any]:
@@ -164,6 +165,7 @@ async def _apply(file: Path, edits: object, options: _Options, is_for_people: bo
     return {
         **result,
         "files": _settled(notebook, changes),
+        "held_back": _held_back(notebook),
         "refused": _refusal(observation, conflict),
         "saved": observation.refused is None and conflict is None,
     }
@@ -187,7 +189,13 @@ def _opened(file: Path, options: _Options) -> Any:
         tier=options.tier,
         allow_uncontained=options.allow_uncontained,
         on_progress=render.note,
+        ask_to_keep=_ask_to_keep if is_somebody_here() else None,
     )
+
+
+async def _ask_to_keep(question: KeepQuestion) -> bool:
+    answer = await ask_line(f"The notebook left {question.reason}. Keep them? [y/N] ")
+    return answer is not None and answer.lower() in {"y", "yes"}
 
 
 async def _followed(call: Call, is_for_people: bool) -> Observation:
@@ -232,6 +240,7 @@ def _cell(outcome: CellOutcome) -> dict[str, Any]:
 
 def _settled(notebook: OpenNotebook, changes: tuple[FileChange, ...]) -> list[dict[str, Any]]:
     refused = {path: reason for report in notebook.kept for path, reason in report.refused}
+    none = "held back" if _held_back(notebook) is not None else refused.get("*")
     kept = {path for report in notebook.kept for path in report.kept}
     return [
         {
@@ -239,10 +248,15 @@ def _settled(notebook: OpenNotebook, changes: tuple[FileChange, ...]) -> list[di
             "kind": change.kind,
             "bytes": change.bytes,
             "kept": change.path in kept or notebook.files_mode == "direct",
-            "reason": refused.get(change.path),
+            "reason": refused.get(change.path, none),
         }
         for change in changes
     ]
+
+
+def _held_back(notebook: OpenNotebook) -> dict[str, Any] | None:
+    held_back = next((report.held_back for report in reversed(notebook.kept) if report.held_back), None)
+    return dataclasses.asdict(held_back) if held_back is not None else None
 
 
 def _refusal(observation: Observation, conflict: SaveConflict | None) -> dict[str, Any] | None:

@@ -18,7 +18,7 @@ from cellwright.errors import KernelLost, Unavailable
 from cellwright.kernel.link import Link, LinkBroken, LinkCaps, LinkClosed, MarimoNotification
 from cellwright.kernel.observation import KernelEnd, ended
 from cellwright.kernel.zygote import CagedProcess, Zygote
-from cellwright.sandbox import CageControl, CageSpec, FileChange, KeepReport
+from cellwright.sandbox import CageControl, CageSpec, FileChange, KeepReport, KeepTerms
 from cellwright.sandbox.control import MAIN, Seat
 from cellwright_guest import wire
 
@@ -75,7 +75,7 @@ class Kernel:
         began = time.perf_counter()
         process = await zygote.start(spec, command=command)
         link = Link(process.kernel, LinkCaps(bytes_per_request=spec.limits.output_mb << 20))
-        control = CageControl(process.control, proxy_port=spec.proxy_port)
+        control = CageControl(process.control, proxy_port=spec.proxy_port, tier=spec.tier)
         kernel = cls(process, spec, began=began, link=link, control=control, seat=MAIN)
         kernel.ready_seconds += copy_seconds
         try:
@@ -166,10 +166,10 @@ class Kernel:
         """Files of the project that its code made, changed or removed."""
         return await self.control.changes(self.seat)
 
-    async def keep(self, project: Path) -> KeepReport:
-        """Carry those changes over into the real project."""
+    async def keep(self, project: Path, terms: KeepTerms) -> KeepReport:
+        """Carry those changes over into the real project; ends the kernel and all it started."""
         hidden = (*self.spec.hidden, *self.spec.protected)
-        return await self.control.keep(project, hidden=hidden, seat=self.seat)
+        return await self.control.keep(project, hidden=hidden, seat=self.seat, terms=terms)
 
     async def leave(self) -> None:
         """End this kernel's process, whose place another of its cage has taken; the cage goes on."""

@@ -19,7 +19,17 @@ from cellwright.kernel.kernel import Kernel
 from cellwright.kernel.script_header import header_of
 from cellwright.kernel.zygote import Zygote, package_paths
 from cellwright.notebook import Document
-from cellwright.sandbox import CageSpec, DataMount, FilesMode, KeepReport, Limits, Tier, hidden_in
+from cellwright.sandbox import (
+    CageSpec,
+    DataMount,
+    FilesMode,
+    KeepQuestion,
+    KeepReport,
+    KeepTerms,
+    Limits,
+    Tier,
+    hidden_in,
+)
 from cellwright.sandbox.copy_plan import CopyPlan, plan_copy
 from cellwright.sandbox.keep import without_leftovers
 from cellwright.sandbox.spec import PROTECTED, PROXY_PORT
@@ -49,6 +59,8 @@ class Terrain:
     """Where built environments are cached; None refuses notebooks that need one."""
     uv: UvSettings = field(default_factory=UvSettings)
     on_progress: Callable[[str], None] | None = None
+    ask_to_keep: Callable[[KeepQuestion], Awaitable[bool]] | None = None
+    """Who decides about more changed files than the limits let pass; None: they are not kept."""
     egress: Egress | None = None
     """Which hosts the notebook may reach; None: there is no network."""
 
@@ -121,7 +133,18 @@ class Workplace:
 
     async def settle_files(self, kernel: Kernel) -> KeepReport | None:
         """Carry the changed files over, when that was agreed."""
-        return await kernel.keep(self._terrain.project) if self._terrain.files == "keep" else None
+        terrain, limits = self._terrain, self._terrain.limits
+        if terrain.files != "keep":
+            return None
+        terms = KeepTerms(
+            files=limits.kept_files,
+            megabytes=limits.kept_mb,
+            most_megabytes=limits.disk_mb,
+            seconds=limits.keep_seconds,
+            ask=terrain.ask_to_keep,
+            on_progress=terrain.on_progress,
+        )
+        return await kernel.keep(terrain.project, terms)
 
     def like(self, kind: type[Workplace], **terrain: Any) -> Workplace:
         """Another place for the same notebook, on other terms."""

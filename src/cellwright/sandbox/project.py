@@ -96,7 +96,7 @@ def _walk(directory: str, prefix: str) -> Iterator[str]:
                 yield from _secret_behind(entry, prefix)
                 continue
             if entry.is_dir(follow_symlinks=False):
-                if entry.name in _SECRET_DIRECTORIES or path in _SECRET_PATHS:
+                if entry.name in _SECRET_DIRECTORIES or path in _SECRET_PATHS or is_claim(entry.name):
                     yield path
                 elif path != ".git":
                     yield from _walk(entry.path, path + "/")

@@ -57,6 +57,12 @@ class Limits:
     """`/tmp`, the home directory and `/dev/shm` together."""
     output_mb: int = 64
     """What the notebook may print and show; enforced by whoever reads it."""
+    kept_files: int = 10_000
+    """Changed files of the project that are kept unasked; of more, none is kept unless a person says so."""
+    kept_mb: int = 1024
+    """The same in bytes."""
+    keep_seconds: float = 120.0
+    """Keeping them may take so long; after that none is kept."""
 
     @classmethod
     def parse(cls, words: Sequence[str]) -> Limits:
@@ -109,6 +115,9 @@ _READERS: dict[str, _Reader] = {
     "inodes": lambda name, value: {"inodes": _count(name, value)},
     "tmp": lambda name, value: {"tmp_mb": _size_mb(name, value)},
     "output": lambda name, value: {"output_mb": _size_mb(name, value)},
+    "kept_files": lambda name, value: {"kept_files": _count(name, value)},
+    "kept_size": lambda name, value: {"kept_mb": _size_mb(name, value)},
+    "keep_time": lambda name, value: {"keep_seconds": _seconds(name, value)},
 }
 
 
