@@ -32,12 +32,7 @@ _PASSED_VARIABLES = re.compile(
     r"|OFFLINE|NATIVE_TLS|SYSTEM_CERTS|INSECURE_HOST|HTTP_TIMEOUT|HTTP_CONNECT_TIMEOUT|HTTP_RETRIES|EXCLUDE_NEWER)",
     re.IGNORECASE,
 )
-_PIP_VARIABLES = {
-    "PIP_INDEX_URL": "UV_DEFAULT_INDEX",
-    "PIP_EXTRA_INDEX_URL": "UV_INDEX",
-    "PIP_FIND_LINKS": "UV_FIND_LINKS",
-    "PIP_CERT": "SSL_CERT_FILE",
-}
+_YES = frozenset({"1", "true", "yes", "on", "y", "t"})
 
 Progress = Callable[[str], None]
 
@@ -58,7 +53,7 @@ class UvSettings:
     other_caches: tuple[Path, ...] = ()
     """Further caches of uv, the person's own for one, that are looked into when the index cannot be reached."""
     variables: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
-    """The person's environment variables; of these only index, proxy and certificate settings reach uv."""
+    """The connection's settings, as variables; of these only index, proxy and certificate settings reach uv."""
     timeout_seconds: float = 600
     """For one environment: waiting for another builder, resolving, downloading and installing together."""
     binary: Path | None = None
@@ -67,7 +62,12 @@ class UvSettings:
     @property
     def is_offline(self) -> bool:
         """Whether the person wants no index to be asked."""
-        return self.offline or self.variables.get("UV_OFFLINE", "").lower() in {"1", "true", "yes", "on", "y", "t"}
+        return self.offline or self.variables.get("UV_OFFLINE", "").lower() in _YES
+
+    @property
+    def has_no_index(self) -> bool:
+        """Whether the person wants only folders and pages of wheels to be looked into."""
+        return self.no_index or self.variables.get("UV_NO_INDEX", "").lower() in _YES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,15 +134,12 @@ def _uv_command(places: Places, plan: Plan, uv: UvSettings, attempt: Attempt) ->
     command += ["--no-python-downloads", "--no-managed-python", f"--python={plan.interpreter}"]
     command += [f"--prefix={places.workshop / 'venv'}", f"--cache-dir={attempt.cache}"]
     command += [f"--requirements={attempt.requirements}"] + ["--no-deps"] * (not attempt.has_dependencies)
-    return command + ["--no-index"] * uv.no_index + ["--offline"] * attempt.is_offline
+    return command + ["--no-index"] * uv.has_no_index + ["--offline"] * attempt.is_offline
 
 
 def _uv_variables(places: Places, uv: UvSettings) -> dict[str, str]:
     """uv's whole environment. Addresses go here, not on the command line, where anyone can read their passwords."""
-    theirs = {_PIP_VARIABLES[name]: value for name, value in uv.variables.items() if name in _PIP_VARIABLES}
-    if "UV_FIND_LINKS" in theirs:
-        theirs["UV_FIND_LINKS"] = ",".join(theirs["UV_FIND_LINKS"].split())
-    theirs |= {name: value for name, value in uv.variables.items() if _PASSED_VARIABLES.fullmatch(name)}
+    theirs = {name: value for name, value in uv.variables.items() if _PASSED_VARIABLES.fullmatch(name)}
     if uv.index_url is not None:
         theirs["UV_DEFAULT_INDEX"] = uv.index_url
     if uv.extra_index_urls:

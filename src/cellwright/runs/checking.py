@@ -29,7 +29,8 @@ class Checked:
     """What to know about how it was checked."""
 
 
-CheckNotebook = Callable[[Goal], Awaitable[Checked]]
+CheckNotebook = Callable[[str, Goal], Awaitable[Checked]]
+"""Checks the notebook of this run and goal."""
 
 
 def with_plan(checked: Checked, plan: Plan) -> Checked:

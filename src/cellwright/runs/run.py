@@ -320,7 +320,7 @@ class Run:
 
         async def work() -> Checked:
             await tidy_up(place, plan, f"{self._flow.id}/{name}", is_new=self._is_new)
-            return with_plan(await self._workshop.check(goal), plan)
+            return with_plan(await self._workshop.check(self._flow.run, goal), plan)
 
         return await self._flow.step(name, work, returns=Checked)
 
