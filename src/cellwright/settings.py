@@ -70,6 +70,13 @@ class Settings:
         return replace(self, connection=connection, certificates=connection.certificates)
 
     @property
+    def program_environment(self) -> dict[str, str]:
+        """The person's variables with the proxies and certificates in force, wherever those were set."""
+        names = {"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR"}
+        others = {name: value for name, value in self.environment.items() if name.upper() not in names}
+        return others | {name: value for name, value in self.connection.settings if name in names}
+
+    @property
     def uv_cache(self) -> Path:
         """Where the person's own uv keeps what it downloaded."""
         own, xdg = self.environment.get("UV_CACHE_DIR"), self.environment.get("XDG_CACHE_HOME")

@@ -83,7 +83,7 @@ async def examine(settings: Settings, *, launch: Launch | None = None) -> Examin
             await _zygote(settings),
             await anyio.to_thread.run_sync(_disk, settings),
             *_network(network, settings.sources),
-            *await _models(settings, launch or Launch(home=settings.home, environment=settings.environment)),
+            *await _models(settings, launch or Launch(home=settings.home, environment=settings.program_environment)),
         ),
     )
 

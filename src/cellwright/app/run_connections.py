@@ -1,7 +1,7 @@
 """The connection of each run: proxies, certificates and indexes of the command that started it, over restarts too.
 
-They may hold passwords, so they lie in a file of the state directory that only its owner can read, and nowhere else: not
-in the journal, not in a log, not in a prompt.
+They may hold passwords, so they lie in a file of the state directory that only its owner can read, and nowhere else:
+not in the journal, not in a log, not in a prompt.
 """
 
 from __future__ import annotations

@@ -235,9 +235,14 @@ def _open_models(options: StudioOptions, person: str) -> AbstractAsyncContextMan
     environment = settings.environment
     keys = {provider: environment[name] for name, provider in key_variables(environment).items() if environment[name]}
     launch = options.launch or Launch(
-        home=settings.home, environment=environment, keys=keys, person=person, team_rules=settings.team_rules
+        home=settings.home,
+        environment=settings.program_environment,
+        keys=keys,
+        person=person,
+        team_rules=settings.team_rules,
     )
-    return Models.open(settings.home, launch=launch)
+    # Whoever started the gateway, what this run asks goes the way of this run's own settings.
+    return Models.open(settings.home, launch=replace(launch, connection=settings.connection.variables))
 
 
 async def _open_way_out(
