@@ -31,7 +31,8 @@ _ANSWER_SECONDS: Final = 10
 _LOG_BYTES: Final = 1 << 20
 _PASSED_ON: Final = (
     "PATH", "HOME", "LANG", "TZ", "XDG_RUNTIME_DIR", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "DBUS_SESSION_BUS_ADDRESS",
-    "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR",
+    "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "SSL_CLIENT_CERT",
+    "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "PIP_CERT", "PIP_PROXY",
 )  # fmt: skip
 """Of the person's environment, what every resident needs: where keyrings, proxies and certificates are."""
 

@@ -107,7 +107,10 @@ def terrain_for(
         tier=tier,
         reveal=files.reveal,
         environments=settings.cache / "environments",
-        uv=UvSettings(variables=settings.uv_variables),
+        uv=UvSettings(
+            variables=settings.connection.variables,
+            other_caches=(settings.uv_cache,) if settings.uv_cache.is_dir() else (),
+        ),
         on_progress=on_progress,
         ask_to_keep=ask_to_keep,
         egress=egress,

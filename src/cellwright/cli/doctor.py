@@ -17,7 +17,7 @@ app = typer.Typer()
 
 @app.command()
 def doctor(as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False) -> None:
-    """Check Python, marimo, the sandbox, the zygote, the disk and models; exit 1 if notebooks cannot run contained."""
+    """Check Python, marimo, sandbox, disk, network settings and models; exit 1 if notebooks cannot run contained."""
     report = _view(anyio.run(examine, Settings.read()))
     if as_json:
         render.as_json(report)
@@ -40,4 +40,5 @@ def _view(found: Examination) -> dict[str, Any]:
             {"name": check.name, "ok": check.is_ok, "detail": check.detail, "consequence": check.consequence}
             for check in found.checks
         ],
+        "network": [dataclasses.asdict(setting) for setting in found.network],
     }
