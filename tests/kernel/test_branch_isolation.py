@@ -404,9 +404,10 @@ for _number in range(30):
 WHOLE = HALF_WAY.replace("while True:\n            time.sleep(1)", "pass")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "moment", "is_saved"),
-    some([(HALF_WAY, "half way", False), (WHOLE, "Committed", True)], 1),
+    [(HALF_WAY, "half way", False), (WHOLE, "Committed", True)],
     ids=["during", "after"],
 )
 def test_a_host_that_is_killed_while_it_commits_leaves_nothing_half_done(
