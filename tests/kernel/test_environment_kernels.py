@@ -111,6 +111,7 @@ async def test_a_notebook_with_a_header_runs_on_its_own_packages_inside_its_own_
     assert told
 
 
+@pytest.mark.slow
 async def test_a_kernel_with_its_own_packages_is_branched_by_a_fork_and_its_programs_have_no_rights(
     opened: Opener, settings: Settings, tmp_path: Path
 ) -> None:
@@ -129,6 +130,7 @@ async def test_a_kernel_with_its_own_packages_is_branched_by_a_fork_and_its_prog
         assert {line.split()[1] for line in console.split("\n") if line} == {"0000000000000000"}
 
 
+@pytest.mark.slow
 async def test_the_second_kernel_of_a_header_uses_the_environment_that_was_built(
     opened: Opener, settings: Settings, tmp_path: Path
 ) -> None:

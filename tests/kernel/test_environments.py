@@ -643,6 +643,7 @@ async def test_tasks_asking_at_once_share_one_installation(tmp_path: Path, cache
     assert len(calls.read_text().splitlines()) == 1
 
 
+@pytest.mark.slow
 async def test_processes_asking_at_once_share_one_installation(tmp_path: Path, cache: Path, wheels: Path) -> None:
     binary, calls = counting_uv(tmp_path)
     command = [sys.executable, "-c", BUILD, str(cache), str(wheels), str(binary)]

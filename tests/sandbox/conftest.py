@@ -184,12 +184,15 @@ def projects() -> Iterator[Callable[[User], Path]]:
         shutil.rmtree(directory)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def zygotes() -> Iterator[Callable[[User], Zygote]]:
-    """Launches zygotes and ends them."""
+    """One zygote for each kind of user; where a test has killed it, the next gets another."""
     launched: list[Zygote] = []
 
     def launch(user: User) -> Zygote:
+        for zygote in launched:
+            if zygote.user == user and zygote.process.poll() is None:
+                return zygote
         launched.append(Zygote.launch(user))
         return launched[-1]
 
