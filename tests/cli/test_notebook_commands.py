@@ -228,7 +228,7 @@ def test_doctor_tells_the_tier_and_every_missing_protection() -> None:
     assert report["ok"] is True
     assert report["sandbox"]["tier"] in ("A", "B", "C")
     assert all(item["consequence"] for item in report["sandbox"]["protections"] if not item["present"])
-    assert {"python", "marimo", "zygote", "disk"} <= {check["name"] for check in report["checks"]}
+    assert {"python", "marimo", "memory pages", "zygote", "disk"} <= {check["name"] for check in report["checks"]}
 
 
 def test_the_program_starts_quickly_enough_to_say_what_it_can_do() -> None:

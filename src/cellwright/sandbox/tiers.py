@@ -61,7 +61,7 @@ def probe() -> Report:
         Protection(name=name, present=found[name][0], consequence="" if found[name][0] else lost, detail=found[name][1])
         for name, lost in _CONSEQUENCES.items()
     )
-    return Report(tier=_tier(found), protections=protections, untested=_untested(found))
+    return Report(tier=_tier(found), protections=protections, untested=_untested())
 
 
 def _try_everything() -> dict[str, tuple[bool, str]]:
@@ -85,9 +85,5 @@ def _tier(found: dict[str, tuple[bool, str]]) -> Tier:
     return "C" if found["tier_C"][0] and walls else "D"
 
 
-def _untested(found: dict[str, tuple[bool, str]]) -> tuple[str, ...]:
-    is_version_2 = found["control_groups"] == (True, "version 2")
-    return (
-        f"aarch64 processors ({'this machine is one' if MACHINE == 'aarch64' else 'not this machine'})",
-        f"control groups version 2 ({'in use here' if is_version_2 else 'not in use here'})",
-    )
+def _untested() -> tuple[str, ...]:
+    return (f"aarch64 processors ({'this machine is one' if MACHINE == 'aarch64' else 'not this machine'})",)
