@@ -112,12 +112,15 @@ def unit_of_root() -> Path:
     return unit
 
 
-def shared_unit() -> Path:
-    """A unit that is ours and holds a thread-mode child, so that it cannot be divided: everything stays as it was."""
-    unit = give(divide(divide(GROUPS) / "system.slice") / "threads.service")
-    (give(unit / "pool") / "cgroup.type").write_text("threaded")
-    enter(unit)
-    become_user()
+def hidden_neighbour() -> Path:
+    """A group of ours with a process that we cannot see, and so not move: everything must be again as it was."""
+    unit = enter(give(divide(divide(GROUPS) / "system.slice") / "hidden.service"))
+    linux.unshare(linux.CLONE_NEWPID | linux.CLONE_NEWNS)
+    if (inner := os.fork()) != 0:
+        os.waitpid(inner, 0)
+        os._exit(0)
+    linux.mount(None, "/", None, linux.MS_REC | linux.MS_PRIVATE)
+    linux.mount("proc", "/proc", "proc")
     return unit
 
 
@@ -209,5 +212,5 @@ def pages() -> dict[str, Any]:
 
 if __name__ == "__main__":
     tell({"place": "machine", **in_child(pages)})
-    for place in (user_session, lone_unit, container, unit_of_root, shared_unit, root_group):
+    for place in (user_session, lone_unit, container, unit_of_root, hidden_neighbour, root_group):
         tell({"place": place.__name__, **in_child(lambda place=place: look(place))})
