@@ -62,3 +62,16 @@ def test_a_group_holds_what_is_put_into_it(user: str) -> None:
 def test_counters_are_read_by_name() -> None:
     assert cgroups.counter("low 0\noom_kill 3\noom_kill_disable 9\n", "oom_kill") == 3
     assert cgroups.counter("", "oom_kill") == 0
+
+
+@pytest.mark.parametrize(
+    ("mount", "path", "group"),
+    [
+        (("/sys/fs/cgroup", "/"), "/", "/sys/fs/cgroup"),
+        (("/sys/fs/cgroup", "/"), "/app.slice/run-1.scope", "/sys/fs/cgroup/app.slice/run-1.scope"),
+        (("/sys/fs/cgroup", "/"), "/app.slice/run-1.scope/cellwright-self", "/sys/fs/cgroup/app.slice/run-1.scope"),
+        (("/sys/fs/cgroup", "/docker/1"), "/docker/1/cellwright-self", "/sys/fs/cgroup"),
+    ],
+)
+def test_of_version_2_only_our_own_group_is_used(mount: tuple[str, str], path: str, group: str) -> None:
+    assert cgroups.own_group(mount, path) == group
