@@ -77,7 +77,7 @@ class Container:
             command = ["/bin/sh", "-c", 'echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"', "sh", *command]
         with _bundle(self, command, cwd) as bundle:
             return subprocess.run(
-                ["runc", "--root", str(bundle / "state"), "run", "--bundle", str(bundle), f"cellwright-{os.getpid()}"],
+                [*_runc(bundle), "run", "--bundle", str(bundle), bundle.name],
                 capture_output=True, text=True, timeout=_PATIENCE_SECONDS, check=False, stdin=subprocess.DEVNULL,
             )  # fmt: skip
 
@@ -95,7 +95,15 @@ def _bundle(container: Container, command: Sequence[str], cwd: str) -> Generator
             if (machine := Path("/") / link).is_symlink():
                 (root / link).symlink_to(machine.readlink())
         (bundle / "config.json").write_text(json.dumps(_config(container, command, cwd)))
-        yield bundle
+        try:
+            yield bundle
+        finally:
+            # What outlasts its time outlasts runc too.
+            subprocess.run([*_runc(bundle), "delete", "--force", bundle.name], capture_output=True, check=False)
+
+
+def _runc(bundle: Path) -> list[str]:
+    return ["runc", "--root", str(bundle / "state")]
 
 
 def _config(container: Container, command: Sequence[str], cwd: str) -> dict[str, Any]:

@@ -13,8 +13,11 @@ import anyio.to_thread
 from cellwright.errors import RefusedByPolicy, UserError
 from cellwright.kernel import KernelPool, OpenNotebook, Terrain, UvSettings
 from cellwright.notebook import NotebookFile, read
-from cellwright.sandbox import DataMount, FilesMode, Limits, Report, Tier, probe, project_of
+from cellwright.sandbox import DataMount, FilesMode, Limits, Report, Tier, linux, probe, project_of
 from cellwright.settings import Settings
+
+_SHARED_CACHE = Path("/var/cache/cellwright")
+"""Root's, where everybody may read."""
 
 if TYPE_CHECKING:
     from cellwright.sandbox import Egress
@@ -100,11 +103,22 @@ def terrain_for(
         limits=limits,
         tier=tier,
         reveal=files.reveal,
-        environments=settings.cache / "environments",
+        environments=_environments(settings, tier),
         uv=UvSettings(variables=settings.uv_variables),
         on_progress=on_progress,
         egress=egress,
     )
+
+
+def _environments(settings: Settings, tier: Tier) -> Path:
+    """Where environments are built and kept. Blocking."""
+    place = settings.cache
+    while not place.exists():
+        place = place.parent
+    if tier == "C" and linux.is_root() and not linux.is_open_to_all(str(place)):
+        # Its kernels run as somebody else, who cannot enter root's home, and nothing is mounted for them.
+        return _SHARED_CACHE / "environments"
+    return settings.cache / "environments"
 
 
 def project_for(notebook: Path, files: Files) -> Path:
