@@ -31,7 +31,7 @@ UV_PIP := $(BIN)/uv $(CERTIFICATES) pip
 PAGE := src/cellwright/server/web/static/index.html
 PAGE_SOURCES := $(shell find web -name node_modules -prune -o -type f -print)
 
-.PHONY: help setup page types browser emulator screenshots run examples test test-all eval bench check fmt docs
+.PHONY: help setup page types browser emulator containers screenshots run examples test test-all eval bench check fmt docs
 
 help: ## print what each verb does
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -56,7 +56,7 @@ examples: $(READY) ## make the data and the delivered notebooks under examples/ 
 test: check ## check, then every test that is not marked slow; this is what CI runs
 	@$(BIN)/pytest -m "not slow" $(IN_PARALLEL) --durations=15 $(BEYOND_CHECK)
 
-test-all: check $(PAGE) browser emulator ## check, then every test, those in a real browser too
+test-all: check $(PAGE) browser emulator containers ## check, then every test, those in a browser, containers and an emulator too
 	@$(BIN)/pytest $(IN_PARALLEL) --durations=15 $(BEYOND_CHECK)
 	@$(BIN)/pytest -q -m slow tests/house --ignore=$(DOCS_RUN)
 
@@ -105,6 +105,12 @@ packages:
 browser:
 	@command -v chromium >/dev/null || { apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium >/dev/null; } \
 		|| { echo "The browser's tests need Chromium: apt-get install chromium" >&2; exit 1; }
+
+# runc, and the seccomp profile that Podman ships.
+containers:
+	@command -v runc >/dev/null && test -f /usr/share/containers/seccomp.json \
+		|| { apt-get update -qq && apt-get install -qq -y --no-install-recommends runc golang-github-containers-common >/dev/null; } \
+		|| { echo "The containers' tests need runc and a profile: apt-get install runc golang-github-containers-common" >&2; exit 1; }
 
 # The same for machines we do not have: QEMU, and Debian's kernel, which is unpacked and never installed.
 emulator:

@@ -13,8 +13,11 @@ import anyio.to_thread
 from cellwright.errors import RefusedByPolicy, UserError
 from cellwright.kernel import KernelPool, OpenNotebook, Terrain, UvSettings
 from cellwright.notebook import NotebookFile, read
-from cellwright.sandbox import DataMount, FilesMode, KeepQuestion, Limits, Report, Tier, probe, project_of
+from cellwright.sandbox import DataMount, FilesMode, KeepQuestion, Limits, Report, Tier, linux, probe, project_of
 from cellwright.settings import Settings
+
+_SHARED_CACHE = Path("/var/cache/cellwright")
+"""Root's, where everybody may read."""
 
 if TYPE_CHECKING:
     from cellwright.sandbox import Egress
@@ -106,7 +109,7 @@ def terrain_for(
         limits=limits,
         tier=tier,
         reveal=files.reveal,
-        environments=settings.cache / "environments",
+        environments=_environments(settings, tier),
         uv=UvSettings(
             variables=settings.connection.variables,
             other_caches=(settings.uv_cache,) if settings.uv_cache.is_dir() else (),
@@ -115,6 +118,17 @@ def terrain_for(
         ask_to_keep=ask_to_keep,
         egress=egress,
     )
+
+
+def _environments(settings: Settings, tier: Tier) -> Path:
+    """Where environments are built and kept. Blocking."""
+    place = settings.cache
+    while not place.exists():
+        place = place.parent
+    if tier == "C" and linux.is_root() and not linux.is_open_to_all(str(place)):
+        # Its kernels run as somebody else, who cannot enter root's home, and nothing is mounted for them.
+        return _SHARED_CACHE / "environments"
+    return settings.cache / "environments"
 
 
 def project_for(notebook: Path, files: Files) -> Path:
