@@ -151,7 +151,7 @@ async def _run(file: Path, options: _Options, is_for_people: bool) -> dict[str, 
     async with _opened(file, options) as notebook:
         observation = await _followed(notebook.run("all"), is_for_people)
         result = _result(notebook, observation)
-        changes = await _changes(notebook, observation)
+        changes = await _changes_not_kept(notebook, observation)
     return {**result, "files": _settled(notebook, changes), "held_back": _held_back(notebook)}
 
 
@@ -161,7 +161,7 @@ async def _apply(file: Path, edits: object, options: _Options, is_for_people: bo
         observation = await _followed(notebook.apply(wanted), is_for_people)
         conflict = await notebook.save() if observation.refused is None else None
         result = _result(notebook, observation)
-        changes = await _changes(notebook, observation)
+        changes = await _changes_not_kept(notebook, observation)
     return {
         **result,
         "files": _settled(notebook, changes),
@@ -169,16 +169,6 @@ async def _apply(file: Path, edits: object, options: _Options, is_for_people: bo
         "refused": _refusal(observation, conflict),
         "saved": observation.refused is None and conflict is None,
     }
-
-
-async def _changes(notebook: OpenNotebook, observation: Observation) -> tuple[FileChange, ...]:
-    """None where the cage went with its kernel: why that ended stands in the result, and is what counts."""
-    try:
-        return await notebook.changed_files()
-    except Unavailable:
-        if observation.kernel_end is None:
-            raise
-        return ()
 
 
 def _opened(file: Path, options: _Options) -> Any:
@@ -238,9 +228,24 @@ def _cell(outcome: CellOutcome) -> dict[str, Any]:
     }
 
 
+async def _changes_not_kept(notebook: OpenNotebook, observation: Observation) -> tuple[FileChange, ...]:
+    """What will be forgotten when the notebook closes; what is kept is listed then, with progress.
+
+    None where the cage went with its kernel: why that ended stands in the result, and is what counts.
+    """
+    if notebook.files_mode == "keep":
+        return ()
+    try:
+        return await notebook.changed_files()
+    except Unavailable:
+        if observation.kernel_end is None:
+            raise
+        return ()
+
+
 def _settled(notebook: OpenNotebook, changes: tuple[FileChange, ...]) -> list[dict[str, Any]]:
     refused = {path: reason for report in notebook.kept for path, reason in report.refused}
-    none = "held back" if _held_back(notebook) is not None else refused.get("*")
+    none = "held back" if _held_back(notebook) is not None else None
     kept = {path for report in notebook.kept for path in report.kept}
     return [
         {
@@ -250,12 +255,12 @@ def _settled(notebook: OpenNotebook, changes: tuple[FileChange, ...]) -> list[di
             "kept": change.path in kept or notebook.files_mode == "direct",
             "reason": refused.get(change.path, none),
         }
-        for change in changes
+        for change in (*changes, *(change for report in notebook.kept[-1:] for change in report.changes))
     ]
 
 
 def _held_back(notebook: OpenNotebook) -> dict[str, Any] | None:
-    held_back = next((report.held_back for report in reversed(notebook.kept) if report.held_back), None)
+    held_back = notebook.kept[-1].held_back if notebook.kept else None
     return dataclasses.asdict(held_back) if held_back is not None else None
 
 
