@@ -27,7 +27,10 @@ BEYOND_CHECK := $(foreach file,$(filter-out $(DOCS_RUN),$(wildcard tests/house/t
 IN_PARALLEL := -n 3 --dist loadfile
 # A company's own certificate authority is in the machine's store, not in uv's.
 CERTIFICATES := $(if $(wildcard /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt),--system-certs)
-UV_PIP := $(BIN)/uv $(CERTIFICATES) pip
+# Index, proxy and certificates as Cellwright itself has them: uv by itself would not know what is set for pip.
+IN_FORCE = PYTHONPATH=src $(BIN)/python -c 'import shlex; from cellwright.settings import Settings; \
+	print(*(f"export {n}={shlex.quote(v)}" for n, v in Settings.read().connection.settings), sep="\n")'
+UV_PIP = eval "$$($(IN_FORCE))" && $(BIN)/uv $(CERTIFICATES) pip
 PAGE := src/cellwright/server/web/static/index.html
 PAGE_SOURCES := $(shell find web -name node_modules -prune -o -type f -print)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import secrets
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -149,7 +150,7 @@ def _view(result: Verified | NotVerified, stored: Path | None) -> dict[str, Any]
             "source": report.source,
         },
         "tier": report.tier,
-        "proof": dataclasses.asdict(result.signed) if isinstance(result, Verified) else None,
+        "proof": json.loads(to_json(result.signed)) if isinstance(result, Verified) else None,
         "stored": str(stored) if stored is not None else None,
     }
 

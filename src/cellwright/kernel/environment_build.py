@@ -106,12 +106,13 @@ async def _gather(site: _Site) -> None:
     packages = site_packages_in(prefix)
     while wanted := await anyio.to_thread.run_sync(lacking, packages, site.plan.requirements):
         ours = await anyio.to_thread.run_sync(installed, wanted) if site.plan.is_for_our_python else []
-        for distribution in ours:
-            await anyio.to_thread.run_sync(link, distribution, prefix, packages, site.plan.interpreter)
         names = {canonicalize_name(distribution.name) for distribution in ours}
+        # First what may not be had: linking takes longer than finding that out.
         for name, requirements in wanted.items():
             if name not in names:
                 await _take_from_cache(site, [str(one) for one in requirements])
+        for distribution in ours:
+            await anyio.to_thread.run_sync(link, distribution, prefix, packages, site.plan.interpreter)
     await anyio.to_thread.run_sync(open_to_all, prefix)
     site.tell(f"Made of what is installed here: {', '.join(site.plan.requirements)}")
 
