@@ -48,10 +48,10 @@ def broken(promises: list[Promise], ids: set[str]) -> list[str]:
     ]
 
 
-def only_slow(promises: list[Promise], fast: set[str]) -> list[str]:
+def only_slow(promises: list[Promise], fast: set[str]) -> list[Promise]:
     """What no test of `make test` keeps."""
     kept = fast | {test.partition("::")[0] for test in fast}
-    return [promise.says for promise in promises if not kept.intersection(promise.tests)]
+    return [promise for promise in promises if not kept.intersection(promise.tests)]
 
 
 @functools.cache
