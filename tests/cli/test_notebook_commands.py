@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
@@ -228,7 +230,10 @@ def test_doctor_tells_the_tier_and_every_missing_protection() -> None:
     assert report["ok"] is True
     assert report["sandbox"]["tier"] in ("A", "B", "C")
     assert all(item["consequence"] for item in report["sandbox"]["protections"] if not item["present"])
-    assert {"python", "marimo", "zygote", "disk"} <= {check["name"] for check in report["checks"]}
+    told = {check["name"]: check["detail"] for check in report["checks"]}
+    assert {"python", "marimo", "zygote", "disk"} <= told.keys()
+    assert told["python"].startswith(platform.python_version())
+    assert f"SQLite {sqlite3.sqlite_version}" in told["python"]
 
 
 def test_the_program_starts_quickly_enough_to_say_what_it_can_do() -> None:

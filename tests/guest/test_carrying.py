@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cellwright.ids import CellId
@@ -413,7 +413,6 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None)
 @given(first=VALUES, second=VALUES, lengths=st.lists(st.integers(0, 3_000), max_size=3))
 def test_any_plain_data_comes_back_equal_and_shared(first: Any, second: Any, lengths: list[int]) -> None:
     arrays = [np.arange(length) for length in lengths]

@@ -397,7 +397,7 @@ def test_writable_shared_memory_is_told_and_memory_that_is_only_read_is_not(tmp_
         shared = numpy.load("a.npy", mmap_mode="r+")
         read = numpy.load("a.npy", mmap_mode="r")
         private = numpy.load("a.npy", mmap_mode="c")
-        nameless = mmap.mmap(-1, 4096)
+        nameless = mmap.mmap(-1, mmap.PAGESIZE)
         tell()
         """,
         tmp_path,

@@ -14,6 +14,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from cellwright.app import Files
+from cellwright.connection import Connection
 from cellwright.errors import UserError
 from cellwright.kernel import OpenNotebook
 from cellwright.notebook import CreateCell
@@ -80,7 +81,7 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def settings(wheels: Path, tmp_path: Path) -> Settings:
     variables = {"UV_FIND_LINKS": str(wheels), "UV_OFFLINE": "1"}
-    return Settings(home=tmp_path / "home", cache=tmp_path / "cache", uv_variables=variables)
+    return Settings(home=tmp_path / "home", cache=tmp_path / "cache", connection=Connection.of(variables))
 
 
 def with_header(path: Path, *dependencies: str) -> Path:
@@ -110,6 +111,7 @@ async def test_a_notebook_with_a_header_runs_on_its_own_packages_inside_its_own_
     assert told
 
 
+@pytest.mark.slow
 async def test_a_kernel_with_its_own_packages_is_branched_by_a_fork_and_its_programs_have_no_rights(
     opened: Opener, settings: Settings, tmp_path: Path
 ) -> None:
@@ -128,6 +130,7 @@ async def test_a_kernel_with_its_own_packages_is_branched_by_a_fork_and_its_prog
         assert {line.split()[1] for line in console.split("\n") if line} == {"0000000000000000"}
 
 
+@pytest.mark.slow
 async def test_the_second_kernel_of_a_header_uses_the_environment_that_was_built(
     opened: Opener, settings: Settings, tmp_path: Path
 ) -> None:

@@ -526,8 +526,9 @@ async def test_uv_sees_only_index_proxy_and_certificate_variables(tmp_path: Path
         "HTTPS_PROXY": "http://127.0.0.1:9",
         "no_proxy": "localhost",
         "UV_INDEX_MINE_PASSWORD": "secret",
-        "PIP_FIND_LINKS": "/a /b",
-        "PIP_CERT": "/certificate",
+        "UV_FIND_LINKS": "/a,/b",
+        "SSL_CERT_FILE": "/certificate",
+        "PIP_INDEX_URL": "/evil",
         "UV_PYTHON": "/evil",
         "UV_CONFIG_FILE": "/evil",
         "PYTHONPATH": "/evil",
@@ -642,6 +643,7 @@ async def test_tasks_asking_at_once_share_one_installation(tmp_path: Path, cache
     assert len(calls.read_text().splitlines()) == 1
 
 
+@pytest.mark.slow
 async def test_processes_asking_at_once_share_one_installation(tmp_path: Path, cache: Path, wheels: Path) -> None:
     binary, calls = counting_uv(tmp_path)
     command = [sys.executable, "-c", BUILD, str(cache), str(wheels), str(binary)]

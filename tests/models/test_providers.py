@@ -26,17 +26,23 @@ ANSWERS_BY_TOOL: tuple[Kind, ...] = ("google", "groq", "mistral")
 """Asked for a shape beside tools, these models must call a tool of ours."""
 
 
-@pytest.fixture
-async def server() -> AsyncGenerator[ProviderServer]:
+@pytest.fixture(scope="module")
+async def one_server() -> AsyncGenerator[ProviderServer]:
     async with ProviderServer.open() as opened:
         yield opened
 
 
-@pytest.fixture
-async def providers(server: ProviderServer) -> AsyncGenerator[Providers]:
-    opened = Providers(configured(server))
+@pytest.fixture(scope="module")
+async def providers(one_server: ProviderServer) -> AsyncGenerator[Providers]:
+    opened = Providers(configured(one_server))
     yield opened
     await opened.aclose()
+
+
+@pytest.fixture
+def server(one_server: ProviderServer) -> ProviderServer:
+    one_server.forget()
+    return one_server
 
 
 every_kind = pytest.mark.parametrize("kind", KINDS)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import anyio
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cellwright.errors import CellwrightError, Unavailable
@@ -91,7 +91,6 @@ async def test_a_babbling_cage_is_ended(liar: Liar, bytes_sent: bytes) -> None:
         await liar.control.wait_kernel()
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.binary(max_size=200))
 def test_no_bytes_whatsoever_break_the_host(data: bytes) -> None:
     async def listen() -> None:
@@ -109,7 +108,6 @@ def test_no_bytes_whatsoever_break_the_host(data: bytes) -> None:
     anyio.run(listen)
 
 
-@settings(max_examples=200, deadline=None)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.text(max_size=8),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,7 @@ import anyio.to_thread
 from cellwright.errors import RefusedByPolicy, UserError
 from cellwright.kernel import KernelPool, OpenNotebook, Terrain, UvSettings
 from cellwright.notebook import NotebookFile, read
-from cellwright.sandbox import DataMount, FilesMode, Limits, Report, Tier, probe, project_of
+from cellwright.sandbox import DataMount, FilesMode, KeepQuestion, Limits, Report, Tier, probe, project_of
 from cellwright.settings import Settings
 
 if TYPE_CHECKING:
@@ -53,12 +53,16 @@ async def open_notebook(
     pool: KernelPool | None = None,
     settings: Settings | None = None,
     on_progress: Callable[[str], None] | None = None,
+    ask_to_keep: Callable[[KeepQuestion], Awaitable[bool]] | None = None,
 ) -> AsyncGenerator[OpenNotebook]:
     """A marimo notebook with a live, sandboxed kernel.
 
     Leaving the block stops what runs, settles changed files and ends the kernel. Where nothing can contain the
     code (tier D) this is refused, unless `allow_uncontained` says otherwise. There is no network but to the hosts
     that `egress` allows; approving one more takes effect at once.
+
+    Afterwards `notebook.kept` says what became of the changed files. Of more than `limits` let pass none is kept,
+    which is `held_back` there, unless `ask_to_keep` says yes.
     """
     file, report = await anyio.to_thread.run_sync(lambda: (read(Path(path)), probe()))
     terrain = terrain_for(
@@ -69,6 +73,7 @@ async def open_notebook(
         settings=settings or Settings.read(),
         egress=egress,
         on_progress=on_progress,
+        ask_to_keep=ask_to_keep,
     )
     async with AsyncExitStack() as stack:
         own_pool = pool or await stack.enter_async_context(open_pool(settings))
@@ -84,6 +89,7 @@ def terrain_for(
     settings: Settings,
     egress: Egress | None = None,
     on_progress: Callable[[str], None] | None = None,
+    ask_to_keep: Callable[[KeepQuestion], Awaitable[bool]] | None = None,
 ) -> Terrain:
     """Where this notebook's kernels run."""
     if egress is not None and tier in {"C", "D"}:
@@ -101,8 +107,12 @@ def terrain_for(
         tier=tier,
         reveal=files.reveal,
         environments=settings.cache / "environments",
-        uv=UvSettings(variables=settings.uv_variables),
+        uv=UvSettings(
+            variables=settings.connection.variables,
+            other_caches=(settings.uv_cache,) if settings.uv_cache.is_dir() else (),
+        ),
         on_progress=on_progress,
+        ask_to_keep=ask_to_keep,
         egress=egress,
     )
 
@@ -122,11 +132,13 @@ def contained(wanted: Tier | None, report: Report, *, allow_uncontained: bool) -
     """The tier to run at: what this machine offers, never better, never nothing unless told so."""
     tier = wanted or report.tier
     if tier < report.tier:
-        raise RefusedByPolicy(f"Tier {tier} is not to be had here.", hint="`cellwright doctor` says what is missing.")
+        told = next(obstacle for obstacle in report.obstacles if obstacle.tier == tier)
+        raise RefusedByPolicy(f"Tier {tier} is not to be had here: {told.reason}", hint=told.cure)
     if tier == "D" and not allow_uncontained:
+        why = " ".join(obstacle.reason for obstacle in report.obstacles if obstacle.tier != "A")
         raise RefusedByPolicy(
-            "Nothing would contain the notebook's code (tier D).",
-            hint="`cellwright doctor` says what is missing; --allow-uncontained runs it all the same.",
+            f"Nothing would contain the notebook's code (tier D). {why}".rstrip(),
+            hint="`cellwright doctor` says what would help; --allow-uncontained runs it all the same.",
         )
     return tier
 

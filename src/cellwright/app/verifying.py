@@ -14,9 +14,21 @@ from cellwright.app.notebooks import Files, contained, project_for, terrain_for
 from cellwright.kernel import KernelPool
 from cellwright.notebook import read
 from cellwright.policy import Masker
-from cellwright.runs.checking import Checked
+from cellwright.runs.checking import Checked, Ran
 from cellwright.runs.delivery import DeliveredCheck
-from cellwright.runs.verify import Machine, NotVerified, Shelf, Signer, Verified, fresh_in, hint_of, text_of, verify
+from cellwright.runs.verify import (
+    SOURCE_NOTES,
+    Machine,
+    NoEnvironment,
+    NotVerified,
+    Shelf,
+    Signer,
+    Verified,
+    fresh_in,
+    hint_of,
+    text_of,
+    verify,
+)
 from cellwright.sandbox import DataMount, Limits, Tier, probe
 from cellwright.settings import Settings
 
@@ -57,11 +69,18 @@ async def check_notebook(
         DeliveredCheck(name=check.name, says=check.name, has_passed=check.outcome == "passed", detail=check.message)
         for check in outcome.report.checks
     )
+    note = SOURCE_NOTES.get(outcome.report.source, "")
     if isinstance(outcome, NotVerified):
         problems = tuple(f"{text_of(reason)} {hint_of(reason)}" for reason in outcome.reasons)
-        return Checked(problems=problems, checks=checks)
+        return Checked(problems=problems, checks=checks, ran=_ran(outcome), note=note)
     place = await anyio.to_thread.run_sync(_keep, settings, outcome, path, terrain.data)
-    return Checked(problems=(), checks=checks, proof=str(place))
+    return Checked(problems=(), checks=checks, proof=str(place), note=note)
+
+
+def _ran(outcome: NotVerified) -> Ran:
+    if any(isinstance(reason, NoEnvironment) and reason.is_unavailable for reason in outcome.reasons):
+        return "unavailable"
+    return "whole" if outcome.report.cells else "not at all"
 
 
 def _keep(settings: Settings, verified: Verified, path: Path, data: Sequence[DataMount]) -> Path:

@@ -12,10 +12,11 @@ import typer
 
 from cellwright.app import Files, open_notebook
 from cellwright.cli import render
-from cellwright.errors import UserError
+from cellwright.cli.run_typing import ask_line, is_somebody_here
+from cellwright.errors import Unavailable, UserError
 from cellwright.kernel import Call, CellFinished, CellOutcome, Event, Observation, OpenNotebook
 from cellwright.notebook import Document, SaveConflict, graph, parse_edits, read, summary
-from cellwright.sandbox import FileChange, FilesMode, Limits, Tier
+from cellwright.sandbox import FileChange, FilesMode, KeepQuestion, Limits, Tier
 
 app = typer.Typer(help="Open a marimo notebook without a browser.", no_args_is_help=True)
 
@@ -37,8 +38,8 @@ LimitOption = Annotated[
     typer.Option(
         "--limit",
         metavar="NAME=VALUE",
-        help="memory=2g, wall=20s, cpu=60s, processes=64, open_files=256, disk=1g, inodes=10000, tmp=256m, output=8m. "
-        "Repeatable.",
+        help="memory=2g, wall=20s, cpu=60s, processes=64, open_files=256, disk=1g, inodes=10000, tmp=256m, output=8m, "
+        "kept_files=50000, kept_size=2g, keep_time=5m. Repeatable.",
     ),
 ]
 ProjectOption = Annotated[
@@ -150,8 +151,8 @@ async def _run(file: Path, options: _Options, is_for_people: bool) -> dict[str, 
     async with _opened(file, options) as notebook:
         observation = await _followed(notebook.run("all"), is_for_people)
         result = _result(notebook, observation)
-        changes = await notebook.changed_files()
-    return {**result, "files": _settled(notebook, changes)}
+        changes = await _changes(notebook, observation)
+    return {**result, "files": _settled(notebook, changes), "held_back": _held_back(notebook)}
 
 
 async def _apply(file: Path, edits: object, options: _Options, is_for_people: bool) -> dict[str, Any]:
@@ -160,13 +161,24 @@ async def _apply(file: Path, edits: object, options: _Options, is_for_people: bo
         observation = await _followed(notebook.apply(wanted), is_for_people)
         conflict = await notebook.save() if observation.refused is None else None
         result = _result(notebook, observation)
-        changes = await notebook.changed_files()
+        changes = await _changes(notebook, observation)
     return {
         **result,
         "files": _settled(notebook, changes),
+        "held_back": _held_back(notebook),
         "refused": _refusal(observation, conflict),
         "saved": observation.refused is None and conflict is None,
     }
+
+
+async def _changes(notebook: OpenNotebook, observation: Observation) -> tuple[FileChange, ...]:
+    """None where the cage went with its kernel: why that ended stands in the result, and is what counts."""
+    try:
+        return await notebook.changed_files()
+    except Unavailable:
+        if observation.kernel_end is None:
+            raise
+        return ()
 
 
 def _opened(file: Path, options: _Options) -> Any:
@@ -177,7 +189,13 @@ def _opened(file: Path, options: _Options) -> Any:
         tier=options.tier,
         allow_uncontained=options.allow_uncontained,
         on_progress=render.note,
+        ask_to_keep=_ask_to_keep if is_somebody_here() else None,
     )
+
+
+async def _ask_to_keep(question: KeepQuestion) -> bool:
+    answer = await ask_line(f"The notebook left {question.reason}. Keep them? [y/N] ")
+    return answer is not None and answer.lower() in {"y", "yes"}
 
 
 async def _followed(call: Call, is_for_people: bool) -> Observation:
@@ -197,7 +215,12 @@ def _result(notebook: OpenNotebook, observation: Observation) -> dict[str, Any]:
         "stale": list(observation.stale),
         "kernel_end": dataclasses.asdict(end) if end is not None else None,
         "problem": observation.problem,
-        "sandbox": {"tier": notebook.tier, "limits": notebook.limits.as_dict(), "hidden": list(notebook.hidden_files)},
+        "sandbox": {
+            "tier": notebook.tier,
+            "limits": notebook.limits.as_dict(),
+            "hidden": list(notebook.hidden_files),
+            "left_out": list(notebook.left_out_files),
+        },
         "kernel_ready_ms": round(kernel.ready_ms, 1) if kernel is not None else None,
         "ok": observation.is_ok,
     }
@@ -217,6 +240,7 @@ def _cell(outcome: CellOutcome) -> dict[str, Any]:
 
 def _settled(notebook: OpenNotebook, changes: tuple[FileChange, ...]) -> list[dict[str, Any]]:
     refused = {path: reason for report in notebook.kept for path, reason in report.refused}
+    none = "held back" if _held_back(notebook) is not None else refused.get("*")
     kept = {path for report in notebook.kept for path in report.kept}
     return [
         {
@@ -224,10 +248,15 @@ def _settled(notebook: OpenNotebook, changes: tuple[FileChange, ...]) -> list[di
             "kind": change.kind,
             "bytes": change.bytes,
             "kept": change.path in kept or notebook.files_mode == "direct",
-            "reason": refused.get(change.path),
+            "reason": refused.get(change.path, none),
         }
         for change in changes
     ]
+
+
+def _held_back(notebook: OpenNotebook) -> dict[str, Any] | None:
+    held_back = next((report.held_back for report in reversed(notebook.kept) if report.held_back), None)
+    return dataclasses.asdict(held_back) if held_back is not None else None
 
 
 def _refusal(observation: Observation, conflict: SaveConflict | None) -> dict[str, Any] | None:

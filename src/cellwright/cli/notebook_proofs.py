@@ -27,6 +27,7 @@ from cellwright.notebook import NotebookFile, read
 from cellwright.notebook.atomic import write_atomically
 from cellwright.policy import Masker
 from cellwright.runs.verify import (
+    SOURCE_NOTES,
     Kept,
     Machine,
     NotVerified,
@@ -142,7 +143,11 @@ def _view(result: Verified | NotVerified, stored: Path | None) -> dict[str, Any]
         "checks": [dataclasses.asdict(check) for check in report.checks],
         "lint": [dataclasses.asdict(finding) for finding in report.findings],
         "data": [dataclasses.asdict(data) for data in report.data],
-        "environment": {"has_header": report.has_header, "packages": dict(report.packages)},
+        "environment": {
+            "has_header": report.has_header,
+            "packages": dict(report.packages),
+            "source": report.source,
+        },
         "tier": report.tier,
         "proof": dataclasses.asdict(result.signed) if isinstance(result, Verified) else None,
         "stored": str(stored) if stored is not None else None,
@@ -166,6 +171,8 @@ def _show(view: Mapping[str, Any]) -> None:
         names = [one["path"] for one in view["data"]]
         _say("✓", view["proof"]["proof"]["determinism"], "green")
         _say("✓", f"{packages} from its header" if header else f"no header: Cellwright's own {packages}", "green")
+        if note := SOURCE_NOTES.get(view["environment"]["source"], ""):
+            _say("!", note, "yellow")
         _say("✓", f"data: {', '.join(names[:10]) or 'none'}{' …' if len(names) > 10 else ''}", "green")
         _say("✓", f"verified, and signed with key {fingerprint(view['proof']['key'])}", "bold green")
     else:
@@ -227,8 +234,8 @@ async def _packages_now(file: NotebookFile, terrain: Terrain) -> Mapping[str, st
         header = header_of(file.document.header)
         if header is None:
             return await anyio.to_thread.run_sync(distributions_in, [Path(path) for path in package_paths()])
-        async with fresh_packages(header, terrain) as (_, packages):
-            return packages
+        async with fresh_packages(header, terrain) as fresh:
+            return fresh.packages
     except (UserError, Unavailable) as error:
         return error.message
 

@@ -1,4 +1,7 @@
-"""Building an environment: an empty prefix, uv's packages, our interpreter last, then one rename into its place."""
+"""Building an environment: an empty prefix, packages, our interpreter last, then one rename into its place.
+
+Packages come from the index; while that cannot be reached, from uv's cache, and last from what is installed with us.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +9,28 @@ import errno
 import json
 import shutil
 import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
 import anyio.to_thread
+from packaging.utils import canonicalize_name
 
-from cellwright.errors import UserError
+from cellwright.errors import CellwrightError, Defect, Unavailable, UserError
 from cellwright.kernel.environment_cache import clear
-from cellwright.kernel.environment_plan import Environment, Places, Plan, environment_at
+from cellwright.kernel.environment_plan import (
+    Environment,
+    PackageSource,
+    Places,
+    Plan,
+    environment_at,
+    site_packages_in,
+)
+from cellwright.kernel.installed_packages import NotInstalled, installed, lacking, link, open_to_all
 from cellwright.kernel.script_header import PYTHON_VERSION, bounded
-from cellwright.kernel.uv_process import Progress, UvSettings, run_uv
+from cellwright.kernel.uv_process import Attempt, Progress, Unreachable, UvSettings, run_uv
 
 
 async def build(places: Places, plan: Plan, uv: UvSettings, lock: int, tell: Progress) -> Environment:
@@ -23,12 +38,95 @@ async def build(places: Places, plan: Plan, uv: UvSettings, lock: int, tell: Pro
     try:
         await anyio.to_thread.run_sync(_prepare, places, plan)
         tell(f"Installing {len(plan.requirements)} requirements: {bounded(', '.join(plan.requirements), 200)}")
-        await run_uv(places, plan, uv, lock, tell)
-        await anyio.to_thread.run_sync(_finish, places, plan)
+        source = await _fill(_Site(places, plan, uv, lock, tell))
+        await anyio.to_thread.run_sync(_finish, places, plan, source)
     finally:
         with anyio.CancelScope(shield=True):
             await anyio.to_thread.run_sync(lambda: shutil.rmtree(places.workshop, ignore_errors=True))
-    return environment_at(places, plan)
+    return environment_at(places, plan, source)
+
+
+@dataclass(frozen=True, slots=True)
+class _Site:
+    """One environment while it is built."""
+
+    places: Places
+    plan: Plan
+    uv: UvSettings
+    lock: int
+    tell: Progress
+
+    @property
+    def caches(self) -> tuple[Path, ...]:
+        return (self.places.cache / "uv", *self.uv.other_caches)
+
+    async def install(
+        self, requirements: Path, cache: Path, *, is_offline: bool, has_dependencies: bool = True
+    ) -> None:
+        attempt = Attempt(
+            requirements=requirements, cache=cache, is_offline=is_offline, has_dependencies=has_dependencies
+        )
+        await run_uv(self.places, self.plan, self.uv, attempt, self.lock, self.tell)
+
+
+async def _fill(site: _Site) -> PackageSource:
+    """Install the packages; where from. Raises the index's own failure if nothing else has them either."""
+    requirements, caches = site.places.workshop / "requirements.txt", site.caches
+    problem: CellwrightError | None = None
+    if not site.uv.is_offline:
+        try:
+            await site.install(requirements, caches[0], is_offline=False)
+        except Unreachable as error:
+            problem = error
+            site.tell("The package index cannot be reached: looking on this machine")
+        else:
+            return "index"
+    for cache in caches:
+        await anyio.to_thread.run_sync(_prepare, site.places, site.plan)
+        try:
+            await site.install(requirements, cache, is_offline=True)
+        except (Unreachable, UserError) as error:
+            problem = problem or error
+        else:
+            return "cache"
+    await anyio.to_thread.run_sync(_prepare, site.places, site.plan)
+    try:
+        await _gather(site)
+    except NotInstalled as missing:
+        if not isinstance(problem, Unreachable):
+            raise problem or Defect("No cache was looked into.") from missing
+        hint = f"{problem.hint} Without an index this machine lacks {bounded(str(missing), 200)}."
+        raise Unavailable(problem.message, hint=hint) from problem
+    return "installed"
+
+
+async def _gather(site: _Site) -> None:
+    """Link what is installed with us, and take the rest from uv's caches, until nothing is lacking."""
+    prefix = site.places.workshop / "venv"
+    packages = site_packages_in(prefix)
+    while wanted := await anyio.to_thread.run_sync(lacking, packages, site.plan.requirements):
+        ours = await anyio.to_thread.run_sync(installed, wanted) if site.plan.is_for_our_python else []
+        for distribution in ours:
+            await anyio.to_thread.run_sync(link, distribution, prefix, packages, site.plan.interpreter)
+        names = {canonicalize_name(distribution.name) for distribution in ours}
+        for name, requirements in wanted.items():
+            if name not in names:
+                await _take_from_cache(site, [str(one) for one in requirements])
+    await anyio.to_thread.run_sync(open_to_all, prefix)
+    site.tell(f"Made of what is installed here: {', '.join(site.plan.requirements)}")
+
+
+async def _take_from_cache(site: _Site, requirements: Sequence[str]) -> None:
+    """One distribution, without what it needs in turn: that may be installed with us."""
+    file = site.places.workshop / "one.txt"
+    await anyio.to_thread.run_sync(file.write_text, "\n".join(requirements) + "\n")
+    try:
+        for cache in site.caches:
+            with suppress(Unreachable, UserError):
+                return await site.install(file, cache, is_offline=True, has_dependencies=False)
+    finally:
+        await anyio.to_thread.run_sync(file.unlink)
+    raise NotInstalled(" and ".join(requirements))
 
 
 def _prepare(places: Places, plan: Plan) -> None:
@@ -43,7 +141,7 @@ def _prepare(places: Places, plan: Plan) -> None:
     (places.workshop / "requirements.txt").write_text("\n".join(plan.requirements) + "\n")
 
 
-def _finish(places: Places, plan: Plan) -> None:
+def _finish(places: Places, plan: Plan, source: PackageSource) -> None:
     """Makes the prefix a virtual environment and puts it in its place in one step."""
     prefix = places.workshop / "venv"
     try:
@@ -55,8 +153,13 @@ def _finish(places: Places, plan: Plan) -> None:
         ) from error
     for script in (prefix / "bin").iterdir():
         _make_relocatable(script, plan.interpreter)
-    record = {"requirements": plan.requirements, "python": plan.python, "platform": plan.platform}
-    (places.workshop / "environment.json").write_text(json.dumps(record, indent=1) + "\n")
+    record = {
+        "requirements": plan.requirements,
+        "python": plan.python,
+        "platform": plan.platform,
+        "source": source,
+    }
+    (places.workshop / places.record.name).write_text(json.dumps(record, indent=1) + "\n")
     (places.workshop / "last-used").touch()
     places.workshop.rename(places.finished)
 

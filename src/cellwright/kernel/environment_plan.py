@@ -8,11 +8,20 @@ import sys
 import sysconfig
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final, Literal
 
 from cellwright.kernel.script_header import PYTHON_VERSION, ScriptHeader, requirements_for
 
 LAYOUT_VERSION = 1
 """Part of every key: raise it when an environment built by an older Cellwright must not be used."""
+
+
+_OUR_PYTHON: Final = f"{PYTHON_VERSION} {sysconfig.get_config_var('SOABI')}"
+
+PackageSource = Literal["index", "cache", "installed"]
+"""Where the packages of an environment came from. index: resolved by uv, from the package index. cache: the same from
+uv's cache alone. installed: what is installed with Cellwright and fits, and for the rest uv's cache. The last two only
+while no index can be reached."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +35,7 @@ class Environment:
     """A link to our own base interpreter. Start it only in a cage."""
     site_packages: Path
     requirements: tuple[str, ...]
+    source: PackageSource = "index"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +46,11 @@ class Plan:
     interpreter: Path
     python: str
     platform: str
+
+    @property
+    def is_for_our_python(self) -> bool:
+        """Whether what is installed with Cellwright would also run in it."""
+        return self.interpreter == _our_interpreter() and self.python == _OUR_PYTHON
 
     @property
     def key(self) -> str:
@@ -62,6 +77,11 @@ class Places:
         return self.cache / "environments" / self.key
 
     @property
+    def record(self) -> Path:
+        """What the finished environment was made of."""
+        return self.finished / "environment.json"
+
+    @property
     def workshop(self) -> Path:
         """Where it is built."""
         return self.cache / "building" / self.key
@@ -76,10 +96,14 @@ def plan_for(header: ScriptHeader) -> Plan:
     """What a header asks for, on this machine and for our own interpreter."""
     return Plan(
         requirements=requirements_for(header),
-        interpreter=Path(str(getattr(sys, "_base_executable", sys.executable))),
-        python=f"{PYTHON_VERSION} {sysconfig.get_config_var('SOABI')}",
+        interpreter=_our_interpreter(),
+        python=_OUR_PYTHON,
         platform=sysconfig.get_platform(),
     )
+
+
+def _our_interpreter() -> Path:
+    return Path(str(getattr(sys, "_base_executable", sys.executable)))
 
 
 def places_for(plan: Plan, cache: Path) -> Places:
@@ -87,17 +111,19 @@ def places_for(plan: Plan, cache: Path) -> Places:
     return Places(cache=cache.absolute(), key=plan.key)
 
 
-def environment_at(places: Places, plan: Plan) -> Environment:
+def environment_at(places: Places, plan: Plan, source: PackageSource = "index") -> Environment:
     """The environment as it is once it is finished."""
     path = places.finished / "venv"
     return Environment(
         key=places.key,
         path=path,
         python=path / "bin" / "python",
-        site_packages=_site_packages(path),
+        site_packages=site_packages_in(path),
         requirements=plan.requirements,
+        source=source,
     )
 
 
-def _site_packages(prefix: Path) -> Path:
+def site_packages_in(prefix: Path) -> Path:
+    """Where the packages of the environment at `prefix` are."""
     return Path(sysconfig.get_path("purelib", "venv", {"base": str(prefix)}))

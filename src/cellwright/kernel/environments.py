@@ -17,11 +17,11 @@ import anyio.to_thread
 from cellwright.errors import Unavailable
 from cellwright.kernel.environment_build import build
 from cellwright.kernel.environment_cache import find, hold, prune, sole_builder
-from cellwright.kernel.environment_plan import Environment, places_for, plan_for
+from cellwright.kernel.environment_plan import Environment, PackageSource, places_for, plan_for
 from cellwright.kernel.script_header import ScriptHeader
 from cellwright.kernel.uv_process import Progress, UvSettings
 
-__all__ = ["Environment", "UvSettings", "environment_for", "hold", "prune"]
+__all__ = ["Environment", "PackageSource", "UvSettings", "environment_for", "hold", "prune"]
 
 
 async def environment_for(

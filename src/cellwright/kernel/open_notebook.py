@@ -405,6 +405,11 @@ class OpenNotebook:
         return self._workplace.hidden
 
     @property
+    def left_out_files(self) -> tuple[str, ...]:
+        """Paths of the project that are not in the copy its kernel works on; none where it has the project itself."""
+        return self._workplace.left_out
+
+    @property
     def files_mode(self) -> FilesMode:
         """What becomes of changed files."""
         return self._workplace.files

@@ -266,6 +266,10 @@ class Answers:
             case "read":
                 history = self._history(branch, is_whole=message.get("whole") is True)
                 self._send_file(message["id"], str(message["path"]), history)
+            case "leave":
+                self._hand_over_files(
+                    message["id"], self._history(branch, is_whole=message.get("whole") is True)
+                )
             case "stop":
                 self._is_stopping = True
             case other:
@@ -285,6 +289,19 @@ class Answers:
             self._is_stopping = True
         finally:
             os.close(place)
+
+    def _hand_over_files(self, request: int, history: list[View]) -> None:
+        """End everything that runs, then give the host the layers in which the changes are: nobody writes there now."""
+        statuses = self._kill_all()
+        if self._kernel in statuses:
+            self._end(statuses[self._kernel])
+        if family.children():
+            raise OSError(errno.EBUSY, "a process of the notebook does not end")
+        layers = [view.upper for view in history if view.upper is not None]
+        try:
+            socket.send_fds(self._control, [frames.pack_json({"id": request, "layers": len(layers)})], layers)
+        except OSError:
+            self._is_stopping = True
 
     def _history(self, branch: int, *, is_whole: bool) -> list[View]:
         """Where the changes of a branch are: since it was made, or since the cage was."""

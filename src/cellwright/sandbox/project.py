@@ -49,7 +49,7 @@ def project_of(notebook: Path) -> Path:
     Never the home directory or the root: a cage around those would show everything a person has.
     """
     own = notebook.resolve().parent
-    refused = {Path("/"), *_homes()}
+    refused = {Path("/"), *homes()}
     for directory in (own, *own.parents):
         if directory in refused:
             break
@@ -63,7 +63,8 @@ def project_of(notebook: Path) -> Path:
     return own
 
 
-def _homes() -> set[Path]:
+def homes() -> set[Path]:
+    """Where the person is at home, as far as anybody knows."""
     places = [os.path.expanduser("~")]  # noqa: PTH111  leaves it as it is where nobody knows
     try:
         places.append(pwd.getpwuid(os.getuid()).pw_dir)
@@ -95,7 +96,7 @@ def _walk(directory: str, prefix: str) -> Iterator[str]:
                 yield from _secret_behind(entry, prefix)
                 continue
             if entry.is_dir(follow_symlinks=False):
-                if entry.name in _SECRET_DIRECTORIES or path in _SECRET_PATHS:
+                if entry.name in _SECRET_DIRECTORIES or path in _SECRET_PATHS or is_claim(entry.name):
                     yield path
                 elif path != ".git":
                     yield from _walk(entry.path, path + "/")

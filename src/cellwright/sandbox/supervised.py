@@ -11,7 +11,6 @@ from __future__ import annotations
 import errno
 import gc
 import os
-import shutil
 import signal
 import socket
 import tempfile
@@ -25,6 +24,7 @@ from cellwright.sandbox.answers import Answers, Clock, Meters
 from cellwright.sandbox.changes import CopyView, View
 from cellwright.sandbox.copying import Budget, Copier
 from cellwright.sandbox.family import kill_descendants
+from cellwright.sandbox.private_directory import hold, remove
 from cellwright.sandbox.root import Views
 from cellwright.sandbox.spec import DEFAULT_UID, CageSpec
 
@@ -32,6 +32,8 @@ _MEGABYTE = 1024 * 1024
 _READABLE = (
     "/etc/ld.so.cache", "/etc/localtime", "/etc/alternatives", "/etc/fonts", "/etc/ssl/certs", "/etc/ssl/openssl.cnf",
     "/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/pki/tls/certs", "/proc",
+    # Native libraries read them to size their pools; DuckDB ends the process when it may look but not open.
+    "/sys/fs/cgroup", "/sys/devices/system/cpu",
 )  # fmt: skip
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 
@@ -58,7 +60,7 @@ def start(spec: CageSpec, body: Callable[[], None], kernel_fd: int, control_fd: 
             hint="Use --files keep: the notebook then works on a copy and its changes are brought back.",
         )
     linux.prctl(linux.PR_SET_CHILD_SUBREAPER, 1)
-    directory = tempfile.mkdtemp(prefix=f"cellwright-cage-{os.getpid()}-")
+    directory = _private_directory()
     project = spec.project if spec.files == "direct" else f"{directory}/project"
     parent = os.getpid()
     pid = os.fork()
@@ -67,16 +69,15 @@ def start(spec: CageSpec, body: Callable[[], None], kernel_fd: int, control_fd: 
     return pid, directory
 
 
-def remove(directory: str) -> None:
-    """Delete a private directory, whatever modes a notebook left in it."""
-    shutil.rmtree(directory, ignore_errors=True)
-    if os.path.lexists(directory):
-        os.chmod(directory, 0o700)
-        for parent, names, _ in os.walk(directory):
-            for name in names:
-                if not os.path.islink(f"{parent}/{name}"):
-                    os.chmod(f"{parent}/{name}", 0o700)
-        shutil.rmtree(directory, ignore_errors=True)
+def _private_directory() -> str:
+    try:
+        return tempfile.mkdtemp(prefix=f"cellwright-cage-{os.getpid()}-")
+    except OSError as error:
+        raise UserError(
+            f"There is no temporary directory for the notebook's copy of the project: {error.strerror or error}.",
+            hint="Make /tmp writable (Docker, Podman: --tmpfs /tmp; Kubernetes: an emptyDir mounted there). "
+            "TMPDIR is not heard: nothing of a person's environment reaches this process.",
+        ) from error
 
 
 def _supervise(
@@ -89,6 +90,8 @@ def _supervise(
         gc.disable()
         clock = Clock()
         _settle(answers, {kernel_fd, control_fd}, zygote)
+        # Held as long as this process lives: a later start knows by it that the directory is in use.
+        hold(place.directory)
         view = _fill(spec, place)
         clock.lap("copy")
         report, reporting = os.pipe()
@@ -128,7 +131,7 @@ def _settle(answers: Answers, kept: set[int], zygote: int) -> None:
 
 def _fill(spec: CageSpec, place: Place) -> View:
     """The private directory: scratch space and, unless the real files are used, a filtered copy of the project."""
-    uid = (spec.uid or DEFAULT_UID) if os.geteuid() == 0 else None
+    uid = (spec.uid or DEFAULT_UID) if linux.is_root() else None
     owner = None if uid is None else (uid, uid)
     for name in ("tmp", "home", "read-only"):
         os.mkdir(f"{place.directory}/{name}", 0o755 if name == "read-only" else 0o700)
@@ -153,7 +156,7 @@ def _fill(spec: CageSpec, place: Place) -> View:
 
 def _copy_project(spec: CageSpec, place: Place, copy: int, owner: tuple[int, int] | None) -> None:
     budget = Budget(bytes=spec.limits.disk_mb * _MEGABYTE, files=spec.limits.inodes)
-    leave_out = {*spec.hidden, *spec.protected}
+    leave_out = {*spec.hidden, *spec.left_out, *spec.protected}
     source = os.open(spec.project, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         Copier(leave_out=leave_out, owner=owner, budget=budget).copy_all(source, copy)
@@ -221,7 +224,7 @@ def _be_kernel(
 
 def _become(spec: CageSpec) -> None:
     # Tier D contains nothing, and says so; another uid would only keep it from its own interpreter.
-    if os.geteuid() == 0 and spec.tier != "D":
+    if linux.is_root() and spec.tier != "D":
         uid = spec.uid or DEFAULT_UID
         os.setgroups([])
         os.setresgid(uid, uid, uid)

@@ -16,7 +16,7 @@ import anyio.to_thread
 
 from cellwright.errors import RefusedByPolicy
 from cellwright.kernel import KernelPool, OpenNotebook, Terrain
-from cellwright.kernel.environments import environment_for
+from cellwright.kernel.environments import PackageSource, environment_for
 from cellwright.kernel.joining import distributions_in
 from cellwright.kernel.script_header import ScriptHeader, header_of
 from cellwright.kernel.zygote import package_paths
@@ -34,6 +34,8 @@ class FreshPlace:
     """What its header asks for; None when it has none and runs on Cellwright's own packages."""
     packages: Mapping[str, str]
     """Every distribution there is, name → version."""
+    source: PackageSource | None
+    """Where its environment came from; None when it has none of its own."""
     project: Path
     data: tuple[DataMount, ...]
     tier: Tier
@@ -56,23 +58,34 @@ def fresh_in(pool: KernelPool, terrain: Terrain, *, other: KernelPool | None = N
         if header is None:
             folders = [Path(path) for path in package_paths()]
             packages = await anyio.to_thread.run_sync(distributions_in, folders)
-            yield _place((pool, other), file, forgetful, None, packages)
+            yield _place((pool, other), file, forgetful, None, packages, None)
             return
-        async with fresh_packages(header, forgetful) as (built, packages):
-            yield _place((pool, pool), file, built, header.dependencies, packages)
+        async with fresh_packages(header, forgetful) as fresh:
+            yield _place((pool, pool), file, fresh.terrain, header.dependencies, fresh.packages, fresh.source)
 
     return open_fresh
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FreshPackages:
+    """An environment that was made now."""
+
+    terrain: Terrain
+    """On which kernels have it."""
+    packages: Mapping[str, str]
+    """The distributions in it, name → version."""
+    source: PackageSource
+
+
 @asynccontextmanager
-async def fresh_packages(header: ScriptHeader, terrain: Terrain) -> AsyncGenerator[tuple[Terrain, dict[str, str]]]:
-    """An environment resolved now, not one that was kept, and the distributions in it. Downloads are shared."""
+async def fresh_packages(header: ScriptHeader, terrain: Terrain) -> AsyncGenerator[FreshPackages]:
+    """An environment resolved now, not one that was kept. Downloads are shared."""
     if terrain.environments is None:
         raise RefusedByPolicy("This notebook asks for its own packages, and building environments is off here.")
     async with _own_folder(terrain.environments) as folder:
         environment = await environment_for(header, cache=folder, uv=terrain.uv, on_progress=terrain.on_progress)
         packages = await anyio.to_thread.run_sync(distributions_in, [environment.site_packages])
-        yield replace(terrain, environments=folder), packages
+        yield FreshPackages(terrain=replace(terrain, environments=folder), packages=packages, source=environment.source)
 
 
 def _place(
@@ -81,11 +94,13 @@ def _place(
     terrain: Terrain,
     requirements: tuple[str, ...] | None,
     packages: Mapping[str, str],
+    source: PackageSource | None,
 ) -> FreshPlace:
     return FreshPlace(
         open=lambda run: _on_kernel_of(pools[run > 1], file, terrain),
         requirements=requirements,
         packages=dict(sorted(packages.items())),
+        source=source,
         project=terrain.project,
         data=terrain.data,
         tier=terrain.tier,

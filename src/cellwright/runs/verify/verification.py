@@ -16,6 +16,7 @@ import anyio.to_thread
 
 from cellwright.errors import Unavailable, UserError
 from cellwright.ids import CellId
+from cellwright.kernel.environments import PackageSource
 from cellwright.notebook import Document, Finding, NotebookFile, check, read
 from cellwright.policy.masking import Masker
 from cellwright.runs.verify.checks import CheckResult
@@ -64,6 +65,8 @@ class Report:
     data: tuple[DataFile, ...] = ()
     packages: Mapping[str, str] = field(default_factory=dict[str, str])
     has_header: bool = False
+    source: PackageSource | None = None
+    """Where the packages of its header came from."""
     tier: str = ""
 
 
@@ -117,7 +120,8 @@ async def verify(
         try:
             place = await stack.enter_async_context(open_fresh(file))
         except (UserError, Unavailable) as error:
-            judge.reasons.append(NoEnvironment(message=error.message, hint=error.hint))
+            is_unavailable = isinstance(error, Unavailable)
+            judge.reasons.append(NoEnvironment(message=error.message, hint=error.hint, is_unavailable=is_unavailable))
             return NotVerified(reasons=tuple(judge.reasons), report=Report(findings=findings))
         before = await _hashed(file, place)
         runs = [await _run(place, file.document, 1, seconds, tell)]
@@ -187,6 +191,7 @@ def _report(
         data=data,
         packages=place.packages,
         has_header=place.requirements is not None,
+        source=place.source,
         tier=place.tier,
     )
 
@@ -224,7 +229,7 @@ def _proof(file: NotebookFile, runs: Sequence[Run], report: Report, place: Fresh
         options_sha256=options_sha256(file.document),
         cells=cells,
         data=report.data,
-        environment=ProvenEnvironment(requirements=place.requirements, packages=place.packages),
+        environment=ProvenEnvironment(requirements=place.requirements, packages=place.packages, source=place.source),
         checks=tuple(ProvenCheck(name=one.name, kind=one.kind, outcome=one.outcome) for one in report.checks),
         warnings=tuple(f"line {one.line}: {one.message} ({one.code})" for one in report.findings),
         tools=tools_here(),

@@ -56,7 +56,8 @@ def fork_bomb(targets: Targets) -> str:
 def thread_bomb(targets: Targets) -> str:
     gate = threading.Event()
     threads: list[threading.Thread] = []
-    threading.stack_size(64 << 10)
+    # The smallest a thread may have here: 128 KiB and more on aarch64, where 64 KiB is refused.
+    threading.stack_size(max(64 << 10, os.sysconf("SC_THREAD_STACK_MIN")))
     try:
         while len(threads) < targets["attempt"]:
             thread = threading.Thread(target=gate.wait, args=(10,))
