@@ -21,6 +21,13 @@ def every(cases: Iterable[Any], step: int) -> list[Any]:
     return [_slow(case) if place % step else case for place, case in enumerate(cases)]
 
 
+def spread(cases: Iterable[Any], number: int) -> list[Any]:
+    """So many of them as they are, evenly spread over all, the others marked as slow."""
+    every = list(cases)
+    kept = {place * len(every) // number for place in range(number)}
+    return [case if place in kept else _slow(case) for place, case in enumerate(every)]
+
+
 def _slow(case: Any) -> Any:
     values = case if isinstance(case, tuple) else (case,)
     return pytest.param(*values, marks=pytest.mark.slow)

@@ -215,16 +215,16 @@ def test_nulls_of_a_sample_are_scaled_to_all_rows() -> None:
     assert found.nulls == len(large) // 2
 
 
-# Made only when its own test runs: a third of a gigabyte would otherwise stay in every worker.
+# Made only when its own test runs: all of them would otherwise stay in every worker.
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: "x" * (64 * MB),
-        lambda: [1] * 8_000_000,
-        lambda: dict.fromkeys(range(1_000_000), "x"),
-        lambda: pd.DataFrame({"s": pd.Series(["x" * (32 * MB)] * 2, dtype="str")}),
-        lambda: pd.DataFrame({"o": pd.Series(["x" * (32 * MB)] * 2, dtype=object)}),
-        lambda: pl.DataFrame({"s": ["x" * (32 * MB)] * 2, "l": [[1] * 1_000_000] * 2}),
+        lambda: "x" * (24 * MB),
+        lambda: [1] * 4_000_000,
+        lambda: dict.fromkeys(range(500_000), "x"),
+        lambda: pd.DataFrame({"s": pd.Series(["x" * (12 * MB)] * 2, dtype="str")}),
+        lambda: pd.DataFrame({"o": pd.Series(["x" * (12 * MB)] * 2, dtype=object)}),
+        lambda: pl.DataFrame({"s": ["x" * (12 * MB)] * 2, "l": [[1] * 500_000] * 2}),
         lambda: 10**1_000_000,
     ],
     ids=["str", "list", "dict", "str cells", "object cells", "polars cells", "integer"],
