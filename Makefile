@@ -20,9 +20,14 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python;
 
 # The house rules are part of `check`, all but the documentation's blocks: those start kernels.
 DOCS_RUN := tests/house/test_docs_run.py
-BEYOND_CHECK := $(foreach file,$(filter-out $(DOCS_RUN),$(wildcard tests/house/test_*.py)),--ignore=$(file))
-# Files side by side, each whole: what a file's tests share is set up once.
-IN_PARALLEL := -n 3 --dist loadfile
+# Files side by side, each whole: what a file's tests share is set up once. Two, because each worker first reads every
+# test; those that wait for another process leave the processor to the checkers.
+IN_PARALLEL := -n 2 --dist loadfile
+# Types take one core as long as the tests take the other: side by side, told after the tests. The exit code is that of
+# either. An environment that forbids bytecode would have every process compile all of src again.
+export PYTHONDONTWRITEBYTECODE :=
+BESIDE := found=$$(mktemp) && { $(BIN)/python -m tests.checks >"$$found" 2>&1 & checks=$$!; code=0; $(BIN)/pytest
+AND_CHECKS := || code=$$?; wait $$checks || code=1; cat "$$found"; rm -f "$$found"; exit $$code; }
 # A company's own certificate authority is in the machine's store, not in uv's.
 CERTIFICATES := $(if $(wildcard /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt),--system-certs)
 UV_PIP := $(BIN)/uv $(CERTIFICATES) pip
@@ -51,11 +56,11 @@ run: $(READY) ## answer a goal on the bundled data, without a model or a key: a 
 examples: $(READY) ## make the data and the delivered notebooks under examples/ again
 	@$(BIN)/python -m eval.examples
 
-test: check ## check, then every test that is not marked slow; this is what CI runs
-	@$(BIN)/pytest -m "not slow" $(IN_PARALLEL) --durations=15 $(BEYOND_CHECK)
+test: $(READY) ## every test that is not marked slow, the checks beside them; this is what CI runs
+	@$(BESIDE) -m "not slow" $(IN_PARALLEL) --durations=15 $(AND_CHECKS)
 
-test-all: check $(PAGE) browser ## check, then every test, those in a real browser too
-	@$(BIN)/pytest $(IN_PARALLEL) --durations=15 $(BEYOND_CHECK)
+test-all: $(READY) $(PAGE) browser ## every test, with more examples, in a real browser too; the checks beside them
+	@$(BESIDE) $(IN_PARALLEL) --hypothesis-profile=thorough --durations=15 $(AND_CHECKS)
 
 eval: $(READY) ## give the tasks of eval/ to the analyst, or to any model: make eval MODEL=openai:gpt-5
 	@$(BIN)/python -m eval --model "$(MODEL)" $(EVAL)
@@ -63,12 +68,8 @@ eval: $(READY) ## give the tasks of eval/ to the analyst, or to any model: make 
 bench: $(READY) ## measure Cellwright against its peers; writes bench/results/latest.json
 	@$(BIN)/python -m bench
 
-check: $(READY) ## lint, format, types, floors and doorkeepers, house rules: no kernel is started
-	@$(BIN)/ruff check .
-	@$(BIN)/ruff format --check .
-	@$(BIN)/basedpyright
-	@$(BIN)/lint-imports --no-logo
-	@$(BIN)/pytest -q tests/house --ignore=$(DOCS_RUN)
+check: $(READY) ## lint, format, types, floors and doorkeepers, house rules (what did not change is skipped, not in CI)
+	@$(BESIDE) -q tests/house --ignore=$(DOCS_RUN) $(AND_CHECKS)
 
 fmt: $(READY) ## sort imports, fix what can be fixed, format
 	@$(BIN)/ruff check --fix-only --quiet .

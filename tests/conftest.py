@@ -15,11 +15,12 @@ if TYPE_CHECKING:
     from cellwright.kernel import KernelPool, OpenNotebook
 
 
-# How long an example takes says more about the machine than about the code.
-hypothesis.settings.register_profile(
-    "unhurried", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
-)
-hypothesis.settings.load_profile("unhurried")
+# How long an example takes says more about the machine than about the code. `make test-all` loads the thorough one;
+# `--hypothesis-profile` is read after this file, so it wins.
+UNHURRIED = hypothesis.settings(deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.register_profile("every-day", UNHURRIED, max_examples=25)
+hypothesis.settings.register_profile("thorough", UNHURRIED, max_examples=200)
+hypothesis.settings.load_profile("every-day")
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""The floors and doorkeepers of the house hold, and would break if somebody broke them."""
+"""The floors and doorkeepers would break if somebody broke them; that they hold is what `make check` asks of them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.house.doorkeeper import imported_names
-from tests.house.places import ROOT, SOURCE, VENV_BIN, read_toml
+from tests.house.places import ROOT, VENV_BIN, read_toml
 
 CONTRACTS: list[str] = [
     contract["name"] for contract in read_toml(ROOT / "pyproject.toml")["tool"]["importlinter"]["contracts"]
@@ -105,10 +105,6 @@ def verdicts(folder: Path, source: Path) -> dict[str, str]:
     assert list(found) == CONTRACTS, ran.stdout + ran.stderr
     assert (ran.returncode == 0) == (set(found.values()) == {"KEPT"})
     return found
-
-
-def test_this_house_keeps_every_contract() -> None:
-    assert {name for name, verdict in verdicts(ROOT, SOURCE).items() if verdict == "BROKEN"} == set()
 
 
 def test_every_contract_has_a_sample_that_breaks_it() -> None:

@@ -5,11 +5,35 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.house.places import ROOT
-from tests.house.promises import Promise, broken, find_tests, read_promises
+from tests.house.promises import Promise, broken, find_fast, find_tests, only_slow, read_promises
 
 
 def test_every_promise_is_kept_by_tests_that_exist_and_every_test_file_keeps_one() -> None:
     assert broken(read_promises(ROOT / "tests/promises.toml"), find_tests(ROOT)) == []
+
+
+NEEDS_MORE: dict[str, str] = {}
+"""What a promise needs that a machine for `make test` does not have; each is kept by `make test-all`."""
+
+
+def test_every_promise_is_kept_by_a_test_of_make_test() -> None:
+    assert only_slow(read_promises(ROOT / "tests/promises.toml"), find_fast(ROOT)) == list(NEEDS_MORE)
+
+
+def test_what_is_marked_slow_is_no_test_of_make_test(tmp_path: Path) -> None:
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests/test_x.py").write_text(
+        "import pytest\n@pytest.mark.slow\ndef test_a(): ...\n"
+        "@pytest.mark.parametrize('n', [1, pytest.param(2, marks=pytest.mark.slow)])\ndef test_b(n): ...\n"
+    )
+    (tmp_path / "tests/test_y.py").write_text("pytestmark = [pytest.mark.slow]\ndef test_c(): ...\n")
+    fast = find_fast(tmp_path)
+    assert fast == {"tests/test_x.py::test_b"}
+    promises = [
+        Promise(says="file", tests=("tests/test_x.py",)),
+        Promise(says="slow", tests=("tests/test_x.py::test_a", "tests/test_y.py")),
+    ]
+    assert only_slow(promises, fast) == ["slow"]
 
 
 def test_tests_are_found_by_reading_them(tmp_path: Path) -> None:
