@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from cellwright.sandbox import cgroups
 from cellwright.sandbox.spec import Limits
 from tests.cgroups import groups
-from tests.sandbox.conftest import USERS, BenchFor
+from tests.sandbox.conftest import USERS, BenchFor, Zygote
 
 AS_ROOT = [user for user in USERS if user == "root"]
 
@@ -36,7 +37,11 @@ async def test_groups_of_a_killed_zygote_are_swept_by_the_next(bench_for: BenchF
     killed = subprocess.Popen([sys.executable, "-c", leave_one])  # noqa: ASYNC220  over in a moment
     killed.wait()
     assert groups_of(killed.pid) != []
-    await bench_for("root").run("")
+    following = Zygote.launch("root")
+    try:
+        await replace(bench_for("root"), zygote=following).run("")
+    finally:
+        following.close()
     assert groups_of(killed.pid) == []
 
 
