@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 import anyio.to_thread
 
 from cellwright.errors import RefusedByPolicy, UserError
-from cellwright.kernel import KernelPool, OpenNotebook, Terrain, UvSettings
+from cellwright.kernel import KernelPool, OpenNotebook, PythonChoice, Pythons, Terrain, UvSettings
 from cellwright.notebook import NotebookFile, read
 from cellwright.sandbox import DataMount, FilesMode, Limits, Report, Tier, probe, project_of
 from cellwright.settings import Settings
@@ -49,6 +50,7 @@ async def open_notebook(
     limits: Limits | None = None,
     tier: Tier | None = None,
     allow_uncontained: bool = False,
+    python: PythonChoice = "header",
     egress: Egress | None = None,
     pool: KernelPool | None = None,
     settings: Settings | None = None,
@@ -58,7 +60,8 @@ async def open_notebook(
 
     Leaving the block stops what runs, settles changed files and ends the kernel. Where nothing can contain the
     code (tier D) this is refused, unless `allow_uncontained` says otherwise. There is no network but to the hosts
-    that `egress` allows; approving one more takes effect at once.
+    that `egress` allows; approving one more takes effect at once. It runs on a Python that its header allows: ours, or
+    one that is installed; with `python="ours"` on ours whatever the header says.
     """
     file, report = await anyio.to_thread.run_sync(lambda: (read(Path(path)), probe()))
     terrain = terrain_for(
@@ -67,6 +70,7 @@ async def open_notebook(
         limits=limits or Limits(),
         tier=contained(tier, report, allow_uncontained=allow_uncontained),
         settings=settings or Settings.read(),
+        python=python,
         egress=egress,
         on_progress=on_progress,
     )
@@ -82,6 +86,7 @@ def terrain_for(
     limits: Limits,
     tier: Tier,
     settings: Settings,
+    python: PythonChoice = "header",
     egress: Egress | None = None,
     on_progress: Callable[[str], None] | None = None,
 ) -> Terrain:
@@ -102,8 +107,26 @@ def terrain_for(
         reveal=files.reveal,
         environments=settings.cache / "environments",
         uv=UvSettings(variables=settings.uv_variables),
+        pythons=_pythons(settings, project, python),
         on_progress=on_progress,
         egress=egress,
+    )
+
+
+def _pythons(settings: Settings, project: Path, choice: PythonChoice) -> Pythons:
+    """Where the person's interpreters are: where uv looks, and where pyenv, asdf and mise put theirs."""
+    variables, home = settings.environment, settings.user_home
+    shared = Path(variables.get("XDG_DATA_HOME") or home / ".local" / "share")
+    return Pythons(
+        choice=choice,
+        path=tuple(variables.get("PATH", "").split(os.pathsep)),
+        managed=Path(variables.get("UV_PYTHON_INSTALL_DIR") or shared / "uv" / "python"),
+        versions=(
+            Path(variables.get("PYENV_ROOT") or home / ".pyenv") / "versions",
+            Path(variables.get("ASDF_DATA_DIR") or home / ".asdf") / "installs" / "python",
+            Path(variables.get("MISE_DATA_DIR") or shared / "mise") / "installs" / "python",
+        ),
+        avoid=(project,),
     )
 
 

@@ -237,6 +237,7 @@ class _House:
             launch=self.options.launch or common.launch,
             pool=self.pool,
             state=run_folder(self.settings, run),
+            python=goal.python,
             is_offline=common.is_offline,
         )
 
@@ -248,7 +249,12 @@ class _House:
         """Verify the notebook as anybody could with `cellwright notebook verify`."""
         files = await self._files(goal)
         return await check_notebook(
-            Path(goal.notebook), files=files, pool=self.pool, other=self.other, settings=self.settings
+            Path(goal.notebook),
+            files=files,
+            pool=self.pool,
+            other=self.other,
+            settings=self.settings,
+            python=goal.python,
         )
 
 

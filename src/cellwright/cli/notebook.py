@@ -12,8 +12,9 @@ import typer
 
 from cellwright.app import Files, open_notebook
 from cellwright.cli import render
+from cellwright.cli.python_option import PythonOption, python_choice
 from cellwright.errors import UserError
-from cellwright.kernel import Call, CellFinished, CellOutcome, Event, Observation, OpenNotebook
+from cellwright.kernel import Call, CellFinished, CellOutcome, Event, Observation, OpenNotebook, PythonChoice
 from cellwright.notebook import Document, SaveConflict, graph, parse_edits, read, summary
 from cellwright.sandbox import FileChange, FilesMode, Limits, Tier
 
@@ -75,9 +76,10 @@ def run(
     reveal: RevealOption = None,
     tier: TierOption = None,
     allow_uncontained: UncontainedOption = False,
+    python: PythonOption = "header",
 ) -> None:
     """Run a notebook from top to bottom in the cage and tell the outcome of every cell."""
-    options = _options(data, files, limit, project, reveal, tier, allow_uncontained)
+    options = _options(data, files, limit, project, reveal, tier, allow_uncontained, python)
     result = anyio.run(_run, file, options, not as_json)
     _finish(result, as_json)
 
@@ -94,9 +96,10 @@ def apply(
     reveal: RevealOption = None,
     tier: TierOption = None,
     allow_uncontained: UncontainedOption = False,
+    python: PythonOption = "header",
 ) -> None:
     """Apply edits, run what they affect, save the notebook."""
-    options = _options(data, files, limit, project, reveal, tier, allow_uncontained)
+    options = _options(data, files, limit, project, reveal, tier, allow_uncontained, python)
     result = anyio.run(_apply, file, _read_json(edits), options, not as_json)
     _finish(result, as_json)
 
@@ -121,6 +124,7 @@ class _Options:
     limits: Limits
     tier: Tier | None
     allow_uncontained: bool
+    python: PythonChoice
 
 
 def _options(
@@ -131,6 +135,7 @@ def _options(
     reveal: list[str] | None,
     tier: str | None,
     allow_uncontained: bool,
+    python: str = "header",
 ) -> _Options:
     modes: dict[str, FilesMode] = {"keep": "keep", "drop": "drop", "direct": "direct"}
     tiers: dict[str, Tier] = {"A": "A", "B": "B", "C": "C", "D": "D"}
@@ -143,6 +148,7 @@ def _options(
         limits=Limits.parse(limit or ()),
         tier=tiers[tier.upper()] if tier is not None else None,
         allow_uncontained=allow_uncontained,
+        python=python_choice(python),
     )
 
 
@@ -176,6 +182,7 @@ def _opened(file: Path, options: _Options) -> Any:
         limits=options.limits,
         tier=options.tier,
         allow_uncontained=options.allow_uncontained,
+        python=options.python,
         on_progress=render.note,
     )
 
@@ -198,6 +205,7 @@ def _result(notebook: OpenNotebook, observation: Observation) -> dict[str, Any]:
         "kernel_end": dataclasses.asdict(end) if end is not None else None,
         "problem": observation.problem,
         "sandbox": {"tier": notebook.tier, "limits": notebook.limits.as_dict(), "hidden": list(notebook.hidden_files)},
+        "python": notebook.python,
         "kernel_ready_ms": round(kernel.ready_ms, 1) if kernel is not None else None,
         "ok": observation.is_ok,
     }

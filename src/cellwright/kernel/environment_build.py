@@ -1,11 +1,10 @@
-"""Building an environment: an empty prefix, uv's packages, our interpreter last, then one rename into its place."""
+"""Building an environment: an empty prefix, uv's packages, the interpreter last, then one rename into its place."""
 
 from __future__ import annotations
 
 import errno
 import json
 import shutil
-import sys
 from pathlib import Path
 
 import anyio
@@ -14,7 +13,8 @@ import anyio.to_thread
 from cellwright.errors import UserError
 from cellwright.kernel.environment_cache import clear
 from cellwright.kernel.environment_plan import Environment, Places, Plan, environment_at
-from cellwright.kernel.script_header import PYTHON_VERSION, bounded
+from cellwright.kernel.interpreters import Interpreter
+from cellwright.kernel.script_header import bounded
 from cellwright.kernel.uv_process import Progress, UvSettings, run_uv
 
 
@@ -38,8 +38,8 @@ def _prepare(places: Places, plan: Plan) -> None:
     # A kernel may run under another user, whatever umask we have.
     for folder in (places.workshop, prefix):
         folder.chmod(0o755)
-    if sys.platlibdir != "lib":
-        (prefix / sys.platlibdir).symlink_to("lib")
+    if (libraries := plan.interpreter.platlibdir) != "lib":
+        (prefix / libraries).symlink_to("lib")
     (places.workshop / "requirements.txt").write_text("\n".join(plan.requirements) + "\n")
 
 
@@ -54,14 +54,14 @@ def _finish(places: Places, plan: Plan) -> None:
             hint="Remove the package that is not a Python library from the notebook's header.",
         ) from error
     for script in (prefix / "bin").iterdir():
-        _make_relocatable(script, plan.interpreter)
-    record = {"requirements": plan.requirements, "python": plan.python, "platform": plan.platform}
+        _make_relocatable(script, plan.interpreter.executable)
+    record = {"requirements": plan.requirements, "python": plan.python, "platform": plan.interpreter.platform}
     (places.workshop / "environment.json").write_text(json.dumps(record, indent=1) + "\n")
     (places.workshop / "last-used").touch()
     places.workshop.rename(places.finished)
 
 
-def _add_interpreter(prefix: Path, interpreter: Path) -> None:
+def _add_interpreter(prefix: Path, interpreter: Interpreter) -> None:
     # Whatever wheels put in these places is unlinked, never written to: its other name is in uv's cache.
     (prefix / ".lock").unlink(missing_ok=True)
     links = prefix / "bin"
@@ -69,19 +69,20 @@ def _add_interpreter(prefix: Path, interpreter: Path) -> None:
         raise NotADirectoryError(errno.ENOTDIR, "a link", str(links))
     links.mkdir(exist_ok=True)
     links.chmod(0o755)
-    for name in ("python", "python3", f"python{sys.version_info.major}.{sys.version_info.minor}"):
+    for name in ("python", "python3", f"python{interpreter.short_version}"):
         (links / name).unlink(missing_ok=True)
-        (links / name).symlink_to(interpreter)
+        (links / name).symlink_to(interpreter.executable)
     settings = prefix / "pyvenv.cfg"
     settings.unlink(missing_ok=True)
     settings.write_text(
-        f"home = {interpreter.parent}\ninclude-system-site-packages = false\nversion = {PYTHON_VERSION}\n"
+        f"home = {interpreter.executable.parent}\ninclude-system-site-packages = false\n"
+        f"version = {interpreter.version}\n"
     )
     settings.chmod(0o644)
 
 
 def _make_relocatable(script: Path, interpreter: Path) -> None:
-    """Lets a console script find `python` beside itself: uv wrote our base interpreter, which lacks the packages."""
+    """Lets a console script find `python` beside itself: uv wrote the base interpreter, which lacks the packages."""
     first = f"#!{interpreter}\n".encode()
     if script.is_symlink() or not script.is_file():
         return

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sys
-import sysconfig
 from dataclasses import dataclass
 from pathlib import Path
 
-from cellwright.kernel.script_header import PYTHON_VERSION, ScriptHeader, requirements_for
+from cellwright.kernel.interpreters import Interpreter
+from cellwright.kernel.script_header import ScriptHeader, requirements_for
 
 LAYOUT_VERSION = 1
 """Part of every key: raise it when an environment built by an older Cellwright must not be used."""
@@ -23,7 +22,8 @@ class Environment:
     path: Path
     """The prefix: the only folder a cage needs to see."""
     python: Path
-    """A link to our own base interpreter. Start it only in a cage."""
+    """A link to the interpreter. Start it only in a cage."""
+    interpreter: Interpreter
     site_packages: Path
     requirements: tuple[str, ...]
 
@@ -33,14 +33,18 @@ class Plan:
     """Everything that decides what ends up in an environment."""
 
     requirements: tuple[str, ...]
-    interpreter: Path
-    python: str
-    platform: str
+    interpreter: Interpreter
+
+    @property
+    def python(self) -> str:
+        """Version and ABI."""
+        return f"{self.interpreter.version} {self.interpreter.soabi}"
 
     @property
     def key(self) -> str:
         """The same for whoever asks for the same."""
-        content = [LAYOUT_VERSION, self.requirements, str(self.interpreter), self.python, self.platform]
+        python = self.interpreter
+        content = [LAYOUT_VERSION, self.requirements, str(python.executable), self.python, python.platform]
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:32]
 
 
@@ -72,14 +76,9 @@ class Places:
         return self.cache / "locks" / f"{self.key}.lock"
 
 
-def plan_for(header: ScriptHeader) -> Plan:
-    """What a header asks for, on this machine and for our own interpreter."""
-    return Plan(
-        requirements=requirements_for(header),
-        interpreter=Path(str(getattr(sys, "_base_executable", sys.executable))),
-        python=f"{PYTHON_VERSION} {sysconfig.get_config_var('SOABI')}",
-        platform=sysconfig.get_platform(),
-    )
+def plan_for(header: ScriptHeader, interpreter: Interpreter) -> Plan:
+    """What a header asks for, on this machine and for this interpreter."""
+    return Plan(requirements=requirements_for(header, interpreter), interpreter=interpreter)
 
 
 def places_for(plan: Plan, cache: Path) -> Places:
@@ -94,10 +93,7 @@ def environment_at(places: Places, plan: Plan) -> Environment:
         key=places.key,
         path=path,
         python=path / "bin" / "python",
-        site_packages=_site_packages(path),
+        interpreter=plan.interpreter,
+        site_packages=path / plan.interpreter.site_packages,
         requirements=plan.requirements,
     )
-
-
-def _site_packages(prefix: Path) -> Path:
-    return Path(sysconfig.get_path("purelib", "venv", {"base": str(prefix)}))

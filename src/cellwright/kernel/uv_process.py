@@ -108,7 +108,7 @@ def _uv_command(places: Places, plan: Plan, uv: UvSettings) -> list[str]:
         "--color=never",
         "--no-progress",
     ]
-    command += ["--no-python-downloads", "--no-managed-python", f"--python={plan.interpreter}"]
+    command += ["--no-python-downloads", "--no-managed-python", f"--python={plan.interpreter.executable}"]
     command += [f"--prefix={places.workshop / 'venv'}", f"--cache-dir={places.cache / 'uv'}"]
     command += [f"--requirements={places.workshop / 'requirements.txt'}"]
     return command + ["--no-index"] * uv.no_index + ["--offline"] * uv.offline

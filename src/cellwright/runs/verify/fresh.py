@@ -34,6 +34,8 @@ class FreshPlace:
     """What its header asks for; None when it has none and runs on Cellwright's own packages."""
     packages: Mapping[str, str]
     """Every distribution there is, name → version."""
+    python: str
+    """The version of the interpreter."""
     project: Path
     data: tuple[DataMount, ...]
     tier: Tier
@@ -56,23 +58,35 @@ def fresh_in(pool: KernelPool, terrain: Terrain, *, other: KernelPool | None = N
         if header is None:
             folders = [Path(path) for path in package_paths()]
             packages = await anyio.to_thread.run_sync(distributions_in, folders)
-            yield _place((pool, other), file, forgetful, None, packages)
+            ours = FreshPackages(packages=packages, python=terrain.pythons.ours.version)
+            yield _place((pool, other), file, forgetful, None, ours)
             return
-        async with fresh_packages(header, forgetful) as (built, packages):
-            yield _place((pool, pool), file, built, header.dependencies, packages)
+        async with fresh_packages(header, forgetful) as (built, fresh):
+            yield _place((pool, pool), file, built, header.dependencies, fresh)
 
     return open_fresh
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FreshPackages:
+    """What is in an environment that was just built."""
+
+    packages: Mapping[str, str]
+    python: str
+
+
 @asynccontextmanager
-async def fresh_packages(header: ScriptHeader, terrain: Terrain) -> AsyncGenerator[tuple[Terrain, dict[str, str]]]:
-    """An environment resolved now, not one that was kept, and the distributions in it. Downloads are shared."""
+async def fresh_packages(header: ScriptHeader, terrain: Terrain) -> AsyncGenerator[tuple[Terrain, FreshPackages]]:
+    """An environment resolved now, not one that was kept, and what is in it. Downloads are shared."""
     if terrain.environments is None:
         raise RefusedByPolicy("This notebook asks for its own packages, and building environments is off here.")
     async with _own_folder(terrain.environments) as folder:
-        environment = await environment_for(header, cache=folder, uv=terrain.uv, on_progress=terrain.on_progress)
+        environment = await environment_for(
+            header, cache=folder, uv=terrain.uv, pythons=terrain.pythons, on_progress=terrain.on_progress
+        )
         packages = await anyio.to_thread.run_sync(distributions_in, [environment.site_packages])
-        yield replace(terrain, environments=folder), packages
+        fresh = FreshPackages(packages=packages, python=environment.interpreter.version)
+        yield replace(terrain, environments=folder), fresh
 
 
 def _place(
@@ -80,12 +94,13 @@ def _place(
     file: NotebookFile,
     terrain: Terrain,
     requirements: tuple[str, ...] | None,
-    packages: Mapping[str, str],
+    fresh: FreshPackages,
 ) -> FreshPlace:
     return FreshPlace(
         open=lambda run: _on_kernel_of(pools[run > 1], file, terrain),
         requirements=requirements,
-        packages=dict(sorted(packages.items())),
+        packages=dict(sorted(fresh.packages.items())),
+        python=fresh.python,
         project=terrain.project,
         data=terrain.data,
         tier=terrain.tier,
