@@ -12,9 +12,10 @@ import typer
 
 from cellwright.app import Files, open_notebook
 from cellwright.cli import render
+from cellwright.cli.python_option import PythonOption, python_choice
 from cellwright.cli.run_typing import ask_line, is_somebody_here
 from cellwright.errors import Unavailable, UserError
-from cellwright.kernel import Call, CellFinished, CellOutcome, Event, Observation, OpenNotebook
+from cellwright.kernel import Call, CellFinished, CellOutcome, Event, Observation, OpenNotebook, PythonChoice
 from cellwright.notebook import Document, SaveConflict, graph, parse_edits, read, summary
 from cellwright.sandbox import FileChange, FilesMode, KeepQuestion, Limits, Tier
 
@@ -76,9 +77,10 @@ def run(
     reveal: RevealOption = None,
     tier: TierOption = None,
     allow_uncontained: UncontainedOption = False,
+    python: PythonOption = "header",
 ) -> None:
     """Run a notebook from top to bottom in the cage and tell the outcome of every cell."""
-    options = _options(data, files, limit, project, reveal, tier, allow_uncontained)
+    options = _options(data, files, limit, project, reveal, tier, allow_uncontained, python)
     result = anyio.run(_run, file, options, not as_json)
     _finish(result, as_json)
 
@@ -95,9 +97,10 @@ def apply(
     reveal: RevealOption = None,
     tier: TierOption = None,
     allow_uncontained: UncontainedOption = False,
+    python: PythonOption = "header",
 ) -> None:
     """Apply edits, run what they affect, save the notebook."""
-    options = _options(data, files, limit, project, reveal, tier, allow_uncontained)
+    options = _options(data, files, limit, project, reveal, tier, allow_uncontained, python)
     result = anyio.run(_apply, file, _read_json(edits), options, not as_json)
     _finish(result, as_json)
 
@@ -122,6 +125,7 @@ class _Options:
     limits: Limits
     tier: Tier | None
     allow_uncontained: bool
+    python: PythonChoice
 
 
 def _options(
@@ -132,6 +136,7 @@ def _options(
     reveal: list[str] | None,
     tier: str | None,
     allow_uncontained: bool,
+    python: str = "header",
 ) -> _Options:
     modes: dict[str, FilesMode] = {"keep": "keep", "drop": "drop", "direct": "direct"}
     tiers: dict[str, Tier] = {"A": "A", "B": "B", "C": "C", "D": "D"}
@@ -144,6 +149,7 @@ def _options(
         limits=Limits.parse(limit or ()),
         tier=tiers[tier.upper()] if tier is not None else None,
         allow_uncontained=allow_uncontained,
+        python=python_choice(python),
     )
 
 
@@ -178,6 +184,7 @@ def _opened(file: Path, options: _Options) -> Any:
         limits=options.limits,
         tier=options.tier,
         allow_uncontained=options.allow_uncontained,
+        python=options.python,
         on_progress=render.note,
         ask_to_keep=_ask_to_keep if is_somebody_here() else None,
     )
@@ -211,6 +218,7 @@ def _result(notebook: OpenNotebook, observation: Observation) -> dict[str, Any]:
             "hidden": list(notebook.hidden_files),
             "left_out": list(notebook.left_out_files),
         },
+        "python": notebook.python,
         "kernel_ready_ms": round(kernel.ready_ms, 1) if kernel is not None else None,
         "ok": observation.is_ok,
     }
