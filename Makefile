@@ -22,16 +22,24 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 
 # The house rules are part of `check`, all but the documentation's blocks: those start kernels.
 DOCS_RUN := tests/house/test_docs_run.py
-BEYOND_CHECK := $(foreach file,$(filter-out $(DOCS_RUN),$(wildcard tests/house/test_*.py)),--ignore=$(file))
-# Files side by side, each whole: what a file's tests share is set up once.
-IN_PARALLEL := -n 3 --dist loadfile
+# Files side by side, each whole: what a file's tests share is set up once. Two, because each worker first reads every
+# test; those that wait for another process leave the processor to the checkers.
+IN_PARALLEL := -n 2 --dist loadfile
+# Types take one core as long as the tests take the other: side by side, told after the tests. The exit code is that of
+# either. An environment that forbids bytecode would have every process compile all of src again.
+export PYTHONDONTWRITEBYTECODE :=
+BESIDE := found=$$(mktemp) && { $(BIN)/python -m tests.checks >"$$found" 2>&1 & checks=$$!; code=0; $(BIN)/pytest
+AND_CHECKS := || code=$$?; wait $$checks || code=1; cat "$$found"; rm -f "$$found"; exit $$code; }
 # A company's own certificate authority is in the machine's store, not in uv's.
 CERTIFICATES := $(if $(wildcard /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt),--system-certs)
-UV_PIP := $(BIN)/uv $(CERTIFICATES) pip
+# Index, proxy and certificates as Cellwright itself has them: uv by itself would not know what is set for pip.
+IN_FORCE = PYTHONPATH=src $(BIN)/python -c 'import shlex; from cellwright.settings import Settings; \
+	print(*(f"export {n}={shlex.quote(v)}" for n, v in Settings.read().connection.settings), sep="\n")'
+UV_PIP = eval "$$($(IN_FORCE))" && $(BIN)/uv $(CERTIFICATES) pip
 PAGE := src/cellwright/server/web/static/index.html
 PAGE_SOURCES := $(shell find web -name node_modules -prune -o -type f -print)
 
-.PHONY: help setup page types browser screenshots run examples test test-all eval bench check fmt docs
+.PHONY: help setup page types browser emulator containers screenshots run examples test test-all eval bench check fmt docs
 
 help: ## print what each verb does
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -53,12 +61,11 @@ run: $(RUNNABLE) ## answer a goal on the bundled data, without a model or a key:
 examples: $(READY) ## make the data and the delivered notebooks under examples/ again
 	@$(BIN)/python -m eval.examples
 
-test: check ## check, then every test that is not marked slow; this is what CI runs
-	@$(BIN)/pytest -m "not slow" $(IN_PARALLEL) --durations=15 $(BEYOND_CHECK)
+test: $(READY) ## every test that is not marked slow, the checks beside them; this is what CI runs
+	@$(BESIDE) -m "not slow" $(IN_PARALLEL) --durations=15 $(AND_CHECKS)
 
-test-all: check $(PAGE) browser ## check, then every test, those in a real browser too
-	@$(BIN)/pytest $(IN_PARALLEL) --durations=15 $(BEYOND_CHECK)
-	@$(BIN)/pytest -q -m slow tests/house --ignore=$(DOCS_RUN)
+test-all: $(READY) $(PAGE) browser emulator containers ## every test, with more examples, in a browser, containers and an emulator too
+	@$(BESIDE) $(IN_PARALLEL) --hypothesis-profile=thorough --durations=15 $(AND_CHECKS)
 
 eval: $(READY) ## give the tasks of eval/ to the analyst, or to any model: make eval MODEL=openai:gpt-5
 	@$(BIN)/python -m eval --model "$(MODEL)" $(EVAL)
@@ -66,12 +73,8 @@ eval: $(READY) ## give the tasks of eval/ to the analyst, or to any model: make 
 bench: $(READY) ## measure Cellwright against its peers; writes bench/results/latest.json
 	@$(BIN)/python -m bench
 
-check: $(READY) ## lint, format, types, floors and doorkeepers, house rules: no kernel is started
-	@$(BIN)/ruff check .
-	@$(BIN)/ruff format --check .
-	@$(BIN)/basedpyright
-	@$(BIN)/lint-imports --no-logo
-	@$(BIN)/pytest -q -m "not slow" tests/house --ignore=$(DOCS_RUN)
+check: $(READY) ## lint, format, types, floors and doorkeepers, house rules (what did not change is skipped, not in CI)
+	@$(BESIDE) -q -m "not slow" tests/house --ignore=$(DOCS_RUN) $(AND_CHECKS)
 
 fmt: $(READY) ## sort imports, fix what can be fixed, format
 	@$(BIN)/ruff check --fix-only --quiet .
@@ -105,6 +108,16 @@ packages:
 browser:
 	@command -v chromium >/dev/null || { apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium >/dev/null; } \
 		|| { echo "The browser's tests need Chromium: apt-get install chromium" >&2; exit 1; }
+
+# runc, and the seccomp profile that Podman ships.
+containers:
+	@command -v runc >/dev/null && test -f /usr/share/containers/seccomp.json \
+		|| { apt-get update -qq && apt-get install -qq -y --no-install-recommends runc golang-github-containers-common >/dev/null; } \
+		|| { echo "The containers' tests need runc and a profile: apt-get install runc golang-github-containers-common" >&2; exit 1; }
+
+# The same for machines we do not have: QEMU, and Debian's kernel, which is unpacked and never installed.
+emulator:
+	@test -e .emulator/boot || bash tests/sandbox/emulated/fetch.sh .emulator
 
 # Its builder is a Node from a wheel, which is not among what runs notebooks.
 $(PAGE): $(PAGE_SOURCES) requirements/page.txt | $(RUNNABLE)

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+from cellwright.connection import OWN_FILE, Connection, Sources, asked_by_command, read_sources
+from cellwright.errors import UserError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,14 +26,16 @@ class Settings:
     """The team's rule file, `$CELLWRIGHT_TEAM_RULES`."""
     environment: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     """All of it, for programs started on the person's behalf, each of which takes what it needs."""
-    uv_variables: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
-    """The person's index, proxy and certificate settings, for building environments."""
+    sources: Sources = field(default_factory=Sources, repr=False)
+    """Proxies, certificates and package indexes in force, and where each was set."""
+    connection: Connection = field(default_factory=Connection)
+    """The same without where: what every part of the host connects with."""
     user_home: Path = field(default_factory=Path.home)
     """What `~` stands for in rules."""
     private_hosts: frozenset[str] = frozenset()
     """Hosts that may lead into the private network once they are approved, `$CELLWRIGHT_PRIVATE_HOSTS`."""
     certificates: Path | None = None
-    """Authorities to trust besides the usual ones, `$SSL_CERT_FILE`."""
+    """Authorities to trust besides the usual ones, `$SSL_CERT_FILE` of the connection."""
     git_name: str = ""
     """Whose name an agent's commits bear, `$GIT_AUTHOR_NAME`; empty: that of the person it works for."""
     git_email: str = ""
@@ -38,39 +43,57 @@ class Settings:
 
     @classmethod
     def read(cls, variables: Mapping[str, str] | None = None) -> Settings:
-        """From `$CELLWRIGHT_HOME`, else the XDG folders."""
+        """From `$CELLWRIGHT_HOME`, else the XDG folders. Raises `UserError` for a mistake in `network.toml`."""
         variables = os.environ if variables is None else variables
         person = Path(variables.get("HOME") or "/")
         state = Path(variables.get("XDG_STATE_HOME") or person / ".local" / "state")
         cache = Path(variables.get("XDG_CACHE_HOME") or person / ".cache")
         own = variables.get("CELLWRIGHT_HOME")
-        passed_on = (
-            "UV_",
-            "PIP_",
-            "HTTP_PROXY",
-            "HTTPS_PROXY",
-            "NO_PROXY",
-            "ALL_PROXY",
-            "SSL_CERT_FILE",
-            "SSL_CERT_DIR",
-        )
+        home = Path(own) if own else state / "cellwright"
+        sources = read_sources(variables, own=home / OWN_FILE, home=person)
         return cls(
-            home=Path(own) if own else state / "cellwright",
+            home=home,
             cache=Path(own) / "cache" if own else cache / "cellwright",
             team_rules=Path(team) if (team := variables.get("CELLWRIGHT_TEAM_RULES")) else None,
             environment=dict(variables),
-            uv_variables={name: value for name, value in variables.items() if name.upper().startswith(passed_on)},
+            sources=sources,
+            connection=sources.connection,
             user_home=person,
             private_hosts=frozenset(variables.get("CELLWRIGHT_PRIVATE_HOSTS", "").replace(",", " ").lower().split()),
-            certificates=Path(file) if (file := variables.get("SSL_CERT_FILE")) and Path(file).is_file() else None,
+            certificates=sources.connection.certificates,
             git_name=variables.get("GIT_AUTHOR_NAME", ""),
             git_email=variables.get("GIT_AUTHOR_EMAIL", ""),
         )
 
+    def for_command(self, asked: Mapping[str, str]) -> Settings:
+        """For a run whose command had these connection settings in force: what `network.toml` says still wins."""
+        connection = asked_by_command(asked, own=self.home / OWN_FILE)
+        return replace(self, connection=connection, certificates=connection.certificates)
+
+    @property
+    def program_environment(self) -> dict[str, str]:
+        """The person's variables with the proxies and certificates in force, wherever those were set."""
+        names = {"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR"}
+        others = {name: value for name, value in self.environment.items() if name.upper() not in names}
+        return others | {name: value for name, value in self.connection.settings if name in names}
+
+    @property
+    def uv_cache(self) -> Path:
+        """Where the person's own uv keeps what it downloaded."""
+        own, xdg = self.environment.get("UV_CACHE_DIR"), self.environment.get("XDG_CACHE_HOME")
+        return Path(own) if own else Path(xdg or self.user_home / ".cache") / "uv"
+
     def ready_home(self) -> Path:
         """The state directory, made if need be, closed to everyone else."""
-        self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self.home.chmod(0o700)
+        try:
+            self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self.home.chmod(0o700)
+        except OSError as error:
+            raise UserError(
+                f"The state directory {str(self.home)!r} cannot be made: {error.strerror}.",
+                hint="Set CELLWRIGHT_HOME to a directory of your own. A container's user without an entry in "
+                "/etc/passwd has HOME=/.",
+            ) from error
         return self.home
 
 

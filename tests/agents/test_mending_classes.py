@@ -17,6 +17,7 @@ import psutil
 import pytest
 
 from cellwright.agents.failure_rules import FailureKind
+from cellwright.connection import Connection
 from cellwright.kernel.observation import ConsoleText
 from cellwright.kernel.script_header import header_of
 from cellwright.notebook import read
@@ -32,7 +33,7 @@ from tests.agents.workshop import ADA, DONE, open_workshop
 from tests.conftest import Opener
 from tests.kernel.test_environment_kernels import needed_by, tiny_wheel, wheel_of
 from tests.models.houses import House
-from tests.sampling import some
+from tests.sampling import some, spread
 
 
 def decided(where: Path) -> list[list[FailureKind]]:
@@ -163,7 +164,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.kind} {case.wrong[:12]!r}")
+@pytest.mark.parametrize("case", spread(CASES, 5), ids=lambda case: f"{case.kind} {case.wrong[:12]!r}")
 async def test_what_is_not_certain_is_mended_by_the_model_after_advice_for_its_class_said_once(
     house: House, where: Path, opened: Opener, case: Case
 ) -> None:
@@ -260,7 +261,7 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def settings(wheels: Path, tmp_path: Path) -> Settings:
     variables = {"UV_FIND_LINKS": str(wheels), "UV_OFFLINE": "1"}
-    return Settings(home=tmp_path / "home", cache=tmp_path / "cache", uv_variables=variables)
+    return Settings(home=tmp_path / "home", cache=tmp_path / "cache", connection=Connection.of(variables))
 
 
 @pytest.mark.parametrize("is_allowed", some([False, True], 1))

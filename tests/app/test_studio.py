@@ -13,6 +13,7 @@ import pytest
 from cellwright.agents import built_in_roles
 from cellwright.agents.artifacts import read_artifacts
 from cellwright.app import Files, Network, StudioOptions, open_studio
+from cellwright.connection import Connection
 from cellwright.journal import Records
 from cellwright.kernel import KernelPool
 from cellwright.kernel.script_header import header_of
@@ -158,7 +159,7 @@ async def test_a_missing_package_is_asked_for_once_installed_and_the_kernel_goes
     house: House, where: Path, project: Project, pool: KernelPool, wheels: Path
 ) -> None:
     uv = {"UV_FIND_LINKS": str(wheels), "UV_OFFLINE": "1"}
-    settings = Settings(home=house.home, cache=house.home / "cache", uv_variables=uv)
+    settings = Settings(home=house.home, cache=house.home / "cache", connection=Connection.of(uv))
     house.provider.script(
         CallTool("run", {"cells": "all"}),
         apply(create("import tiny_tool\nloud = tiny_tool.shout('hi') * x\nloud", name="loud")),

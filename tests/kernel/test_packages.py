@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from inline_snapshot import snapshot
 
+from cellwright.connection import Connection
 from cellwright.errors import RefusedByPolicy, Unavailable, UserError
 from cellwright.ids import CellId
 from cellwright.kernel import OpenNotebook, Terrain
@@ -62,7 +63,7 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def settings(wheels: Path, tmp_path: Path) -> Settings:
     variables = {"UV_FIND_LINKS": str(wheels), "UV_OFFLINE": "1"}
-    return Settings(home=tmp_path / "home", cache=tmp_path / "cache", uv_variables=variables)
+    return Settings(home=tmp_path / "home", cache=tmp_path / "cache", connection=Connection.of(variables))
 
 
 # ── which one ──

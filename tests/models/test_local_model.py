@@ -41,7 +41,11 @@ def with_a_model(environment: Path) -> Path:
 
 
 def run_uv(*words: str) -> None:
-    variables = {**Settings.read().uv_variables, "PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(Path.home())}
+    variables = {
+        **Settings.read().connection.variables,
+        "PATH": "/usr/local/bin:/usr/bin:/bin",
+        "HOME": str(Path.home()),
+    }
     command = [find_uv_bin(), "--quiet", "--system-certs", *words]
     ran = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=SECONDS, check=False)
     assert ran.returncode == 0, ran.stderr

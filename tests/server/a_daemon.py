@@ -5,8 +5,9 @@ Whoever works leaves a line in `begun.txt` and `work.txt`; each look at how many
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -72,7 +73,8 @@ class TinyRuns:
     def giving_way(self, give_way: Callable[[Path], Awaitable[None]]) -> AbstractContextManager[None]:
         return nullcontext()
 
-    async def start(self, goal: Goal, *, run: str | None = None) -> RunId:
+    async def start(self, goal: Goal, *, run: str | None = None, connection: Mapping[str, str] | None = None) -> RunId:
+        leave(self._folder / "connections.txt", json.dumps(dict(connection or {})))
         return await self._journal.run("run", goal_json(goal), run=run)
 
     async def cancel(self, run: str, *, reason: str = "cancelled") -> None:

@@ -62,7 +62,7 @@ def test_what_it_is_told_is_what_it_reads(tmp_path: Path) -> None:
         plain = json.loads(json.dumps(told(start)))
         assert KEY not in json.dumps(plain)
         own = Settings.read(PERSONS)
-        expected = replace(settings, environment=own.environment, uv_variables=own.uv_variables)
+        expected = replace(settings, environment=own.environment, sources=own.sources, connection=own.connection)
         assert read_start(plain, own) == replace(start, settings=expected)
 
 

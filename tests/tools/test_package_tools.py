@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from inline_snapshot import snapshot
 
+from cellwright.connection import Connection
 from cellwright.errors import UserError
 from cellwright.journal import Found, NotFound
 from cellwright.kernel import OpenNotebook
@@ -38,7 +39,7 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def settings(wheels: Path, tmp_path: Path) -> Settings:
     variables = {"UV_FIND_LINKS": str(wheels), "UV_OFFLINE": "1"}
-    return Settings(home=tmp_path / "home", cache=tmp_path / "cache", uv_variables=variables)
+    return Settings(home=tmp_path / "home", cache=tmp_path / "cache", connection=Connection.of(variables))
 
 
 def test_what_would_be_installed_follows_from_the_import_and_is_never_a_guess() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import shutil
 import time
@@ -15,6 +16,8 @@ from urllib.parse import urlsplit
 import anyio
 import anyio.to_thread
 
+from cellwright.app.machine_facts import memory_pages, windows_beneath
+from cellwright.connection import Sources, masked
 from cellwright.errors import CellwrightError, Unavailable, UserError
 from cellwright.journal.database import SQLITE_VERSION
 from cellwright.kernel import Zygote
@@ -24,6 +27,7 @@ from cellwright.models.keys import kept_keys, variable_of
 from cellwright.models.launching import Launch, running_pid
 from cellwright.models.reports import ProvidersReport
 from cellwright.sandbox import Report, probe
+from cellwright.sandbox.huge_pages import can_gather, huge_page_bytes
 from cellwright.settings import Settings
 
 _FREE_GB: Final = 2
@@ -43,11 +47,22 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ShownSetting:
+    """A proxy, certificate or index setting in force, without its password."""
+
+    name: str
+    value: str
+    source: str
+    """The variable or file it was set by."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Examination:
     """Everything that was looked at."""
 
     sandbox: Report
     checks: tuple[Check, ...]
+    network: tuple[ShownSetting, ...] = ()
 
     @property
     def is_ok(self) -> bool:
@@ -56,17 +71,25 @@ class Examination:
 
 
 async def examine(settings: Settings, *, launch: Launch | None = None) -> Examination:
-    """Look at Python, marimo, the sandbox, the zygote, the disk and models. Takes a second; starts no gateway."""
+    """Look at Python, marimo, the sandbox, the zygote, the disk, the network's settings and models.
+
+    Takes a second; starts no gateway and connects to nothing outside.
+    """
     sandbox = await anyio.to_thread.run_sync(probe)
+    network = shown_settings(settings.sources)
     return Examination(
         sandbox=sandbox,
+        network=network,
         checks=(
             Check(name="python", is_ok=True, detail=_python()),
             Check(name="marimo", is_ok=True, detail=f"{version('marimo')} (pinned)"),
             *_protections(sandbox),
+            *_obstacles(sandbox),
+            *_machine(sandbox),
             await _zygote(settings),
             await anyio.to_thread.run_sync(_disk, settings),
-            *await _models(settings, launch or Launch(home=settings.home, environment=settings.environment)),
+            *_network(network, settings.sources),
+            *await _models(settings, launch or Launch(home=settings.home, environment=settings.program_environment)),
         ),
     )
 
@@ -87,13 +110,30 @@ def _protections(sandbox: Report) -> list[Check]:
     ]
 
 
+def _obstacles(sandbox: Report) -> list[Check]:
+    """Why it is no better tier, beside what there is: what is there may still not be enough for a cage."""
+    return [
+        Check(name=f"sandbox: tier {told.tier}", is_ok=False, detail=told.reason, consequence=told.cure)
+        for told in sandbox.obstacles
+    ]
+
+
+def _machine(sandbox: Report) -> list[Check]:
+    huge_bytes = huge_page_bytes()
+    pages = memory_pages(os.sysconf("SC_PAGESIZE"), huge_bytes, is_usable=can_gather(huge_bytes))
+    has_landlock = any(protection.name == "landlock" and protection.present for protection in sandbox.protections)
+    windows = windows_beneath(platform.release(), has_landlock=has_landlock)
+    return [Check(**fact._asdict()) for fact in (pages, *windows)]
+
+
 async def _zygote(settings: Settings) -> Check:
     began = time.perf_counter()
     try:
         async with Zygote.open(settings.cache / "zygote") as zygote:
             facts = zygote.facts
     except CellwrightError as error:
-        return Check(name="zygote", is_ok=False, detail=error.message, consequence="No notebook can run.")
+        consequence = f"No notebook can run. {error.hint}".rstrip()
+        return Check(name="zygote", is_ok=False, detail=error.message, consequence=consequence)
     off = [patch["name"] for patch in facts["patches"] if patch["state"] != "Applied"]
     detail = f"warm in {(time.perf_counter() - began) * 1e3:.0f} ms, {facts['threads']} thread"
     if off:
@@ -109,6 +149,36 @@ def _disk(settings: Settings) -> Check:
     free = shutil.disk_usage(place).free / 1e9
     detail = f"{free:.1f} GB free at the state directory"
     return Check(name="disk", is_ok=free > _FREE_GB, detail=detail, consequence="Environments may not fit.")
+
+
+def shown_settings(sources: Sources) -> tuple[ShownSetting, ...]:
+    """What is in force and where it was set, as it may be shown."""
+    return tuple(
+        ShownSetting(name=name, value=masked(name, found.value), source=found.source)
+        for name, found in sorted(sources.found.items())
+        if found.value
+    )
+
+
+def _network(network: tuple[ShownSetting, ...], sources: Sources) -> list[Check]:
+    shown = [
+        Check(name=f"network: {one.name}", is_ok=not (why := _missing(sources, one.name)),
+              detail=f"{one.value} (from {one.source})", consequence=why)
+        for one in network
+    ]  # fmt: skip
+    unread = [
+        Check(name="network", is_ok=False, detail=f"{file} cannot be read", consequence="Nothing in it is in force.")
+        for file in sources.unreadable
+    ]
+    direct = Check(name="network", is_ok=True, detail="no proxy, certificates or package index are set")
+    return [*(shown or [direct]), *unread]
+
+
+def _missing(sources: Sources, name: str) -> str:
+    """What is wrong with a setting that names a file or a folder."""
+    if name in {"SSL_CERT_FILE", "SSL_CERT_DIR", "SSL_CLIENT_CERT", "NETRC"}:
+        return "" if Path(sources.found[name].value).exists() else "It is not there, so it is not used."
+    return ""
 
 
 async def _models(settings: Settings, launch: Launch) -> list[Check]:

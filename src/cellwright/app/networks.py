@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from ipaddress import ip_address
 from pathlib import Path
@@ -20,6 +20,7 @@ import anyio.to_thread
 from anyio.streams.memory import MemoryObjectReceiveStream
 from pydantic import TypeAdapter, ValidationError
 
+from cellwright.connection import Connection
 from cellwright.errors import Defect
 from cellwright.journal import Fact, Records, stream_of
 from cellwright.kernel.lifetimes import plain_errors
@@ -44,13 +45,17 @@ class Network:
     """Names that may lead to this machine or its own network, once they are approved."""
     certificates: Path | None = None
     """A PEM file with authorities to trust besides the usual ones."""
+    connection: Connection = field(default_factory=Connection)
+    """The proxy to take, if there is one."""
     caps: EgressCaps | None = None
     resolve: Resolve = resolve_here
 
     @classmethod
     def of(cls, settings: Settings) -> Network:
         """As the person's settings say."""
-        return cls(private_hosts=settings.private_hosts, certificates=settings.certificates)
+        return cls(
+            private_hosts=settings.private_hosts, certificates=settings.certificates, connection=settings.connection
+        )
 
     def may_be_private(self, host: str) -> bool:
         """Whether a yes to this name also means this machine or its network: it is listed, or says so itself."""
@@ -96,6 +101,7 @@ class WayOut:
             caps=network.caps,
             certificates=network.certificates,
             on_visit=visits.note,
+            connection=network.connection,
         )
         """For the notebook's code."""
         self.fetch: Final = EgressFetch(
@@ -103,6 +109,7 @@ class WayOut:
             resolve=network.resolve,
             certificates=network.certificates,
             on_visit=visits.note,
+            connection=network.connection,
         )
         """For the web tool, which asks about every page."""
 

@@ -16,12 +16,13 @@ import anyio
 from cellwright.agents import steering
 from cellwright.app.model_readiness import has_model
 from cellwright.app.notebooks import Files, open_pool
+from cellwright.app.run_connections import keep_connection, kept_connection
 from cellwright.app.studios import DESK, LANES, LEAVE, StudioOptions, Workplace, open_workplace
 from cellwright.app.verifying import check_notebook
 from cellwright.errors import UserError
 from cellwright.journal import Journal, Records, RunId, stream_of
 from cellwright.journal.crash import AtCrashPoint, carry_on
-from cellwright.journal.names import new_run_id
+from cellwright.journal.names import new_run_id, run_id
 from cellwright.kernel import CellFinished, KernelPool, OpenNotebook
 from cellwright.models.launching import Launch
 from cellwright.notebook.atomic import write_atomically
@@ -93,9 +94,16 @@ class Runs:
         finally:
             self._others.remove(give_way)
 
-    async def start(self, goal: Goal, *, run: str | None = None) -> RunId:
-        """Take on a goal: durable once this returns. A name that is taken means that run."""
-        return await self._journal.run(RUN, goal_json(goal), run=run)
+    async def start(self, goal: Goal, *, run: str | None = None, connection: Mapping[str, str] | None = None) -> RunId:
+        """Take on a goal: durable once this returns. A name that is taken means that run.
+
+        `connection` holds for the run for as long as there is one; None: this process's own settings.
+        """
+        chosen = run_id(run) if run is not None else new_run_id()
+        if connection is not None:
+            # Before the run: it may begin, and connect, at once.
+            await anyio.to_thread.run_sync(keep_connection, run_folder(self._settings, chosen), connection)
+        return await self._journal.run(RUN, goal_json(goal), run=chosen)
 
     async def cancel(self, run: str, *, reason: str = "cancelled") -> None:
         """Stop a run for good; what is done stays."""
@@ -111,7 +119,8 @@ class Runs:
         if seen.goal is None or seen.plan is None:
             raise UserError(f"The run {run!r} has no plan to go on with.", hint="Start it again with its goal.")
         plan = edited(seen.plan, RetryTask(task=task))
-        return await self.start(replace(seen.goal, plan=plan, continues=run))
+        connection = await anyio.to_thread.run_sync(kept_connection, run_folder(self._settings, run))
+        return await self.start(replace(seen.goal, plan=plan, continues=run), connection=connection)
 
     async def fork(self, run: str, *, from_step: int | None = None) -> RunId:
         """A new run that has the old one's steps below this one, and knows what was done to its notebook."""
@@ -229,14 +238,16 @@ class _House:
             tasks.cancel_scope.cancel()
 
     async def _studio(self, run: str, goal: Goal) -> StudioOptions:
-        common = self.options.studio or StudioOptions(settings=self.settings)
+        settings = await self.settings_of(run)
+        common = self.options.studio or StudioOptions(settings=settings)
         return replace(
             common,
-            settings=self.settings,
+            settings=settings,
             files=await self._files(goal),
             launch=self.options.launch or common.launch,
             pool=self.pool,
             state=run_folder(self.settings, run),
+            python=goal.python,
             is_offline=common.is_offline,
         )
 
@@ -244,11 +255,21 @@ class _House:
         data = await anyio.to_thread.run_sync(mounts_of, goal)
         return Files(project=Path(goal.project), data=data)
 
-    async def check(self, goal: Goal) -> Checked:
+    async def settings_of(self, run: str) -> Settings:
+        """Ours, with the connection of the command that started this run."""
+        asked = await anyio.to_thread.run_sync(kept_connection, run_folder(self.settings, run))
+        return self.settings if asked is None else await anyio.to_thread.run_sync(self.settings.for_command, asked)
+
+    async def check(self, run: str, goal: Goal) -> Checked:
         """Verify the notebook as anybody could with `cellwright notebook verify`."""
-        files = await self._files(goal)
+        files, settings = await self._files(goal), await self.settings_of(run)
         return await check_notebook(
-            Path(goal.notebook), files=files, pool=self.pool, other=self.other, settings=self.settings
+            Path(goal.notebook),
+            files=files,
+            pool=self.pool,
+            other=self.other,
+            settings=settings,
+            python=goal.python,
         )
 
 
@@ -294,6 +315,8 @@ def _carry_over(settings: Settings, run: str, forked: str) -> None:
             write_memory(new / kept.relative_to(old), renamed(memory, run, forked))
     if (old / LEAVE).exists():
         write_atomically(new / LEAVE, (old / LEAVE).read_bytes())
+    if (connection := kept_connection(old)) is not None:
+        keep_connection(new, connection)
 
 
 async def _tell_of_cells(notebook: OpenNotebook, records: Records, run: str) -> None:

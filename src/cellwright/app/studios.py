@@ -29,9 +29,10 @@ from cellwright.app.notebooks import Files, contained, open_notebook, open_pool,
 from cellwright.app.outlook import data_sights, limits_in_words
 from cellwright.app.run_data import CagedEyes
 from cellwright.app.toolboxes import Bench, all_tools, can_use_git
+from cellwright.connection import passwords_in
 from cellwright.journal import Flow, Records
 from cellwright.journal.names import run_of
-from cellwright.kernel import KernelPool
+from cellwright.kernel import KernelPool, PythonChoice
 from cellwright.models.client import Models
 from cellwright.models.keys import key_variables
 from cellwright.models.launching import Launch
@@ -63,6 +64,8 @@ class StudioOptions:
     tier: Tier | None = None
     """None: the best this machine has."""
     allow_uncontained: bool = False
+    python: PythonChoice = "header"
+    """ours: Cellwright's own, whatever the notebook's header asks for."""
     is_offline: bool = False
     """No network, whoever would allow it. On tiers C and D there is none anyway."""
     network: Network | None = None
@@ -220,7 +223,9 @@ def _look_over(path: Path, workflow: str, options: StudioOptions) -> _Ground:
 def _masker(options: StudioOptions) -> Masker:
     environment = options.settings.environment
     keys = [Secret(name=name, value=environment[name]) for name in key_variables(environment) if environment[name]]
-    return Masker.of([*options.secrets, *keys], salt=secrets.token_bytes(16))
+    addresses = passwords_in(options.settings.connection.variables)
+    passwords = [Secret(name=name, value=value) for name, value in addresses.items()]
+    return Masker.of([*options.secrets, *keys, *passwords], salt=secrets.token_bytes(16))
 
 
 # ── what is started ──
@@ -232,9 +237,14 @@ def _open_models(options: StudioOptions, person: str) -> AbstractAsyncContextMan
     environment = settings.environment
     keys = {provider: environment[name] for name, provider in key_variables(environment).items() if environment[name]}
     launch = options.launch or Launch(
-        home=settings.home, environment=environment, keys=keys, person=person, team_rules=settings.team_rules
+        home=settings.home,
+        environment=settings.program_environment,
+        keys=keys,
+        person=person,
+        team_rules=settings.team_rules,
     )
-    return Models.open(settings.home, launch=launch)
+    # Whoever started the gateway, what this run asks goes the way of this run's own settings.
+    return Models.open(settings.home, launch=replace(launch, connection=settings.connection.variables))
 
 
 async def _open_way_out(
@@ -258,6 +268,7 @@ async def _open_desk(
         limits=options.limits,
         tier=ground.tier,
         allow_uncontained=options.allow_uncontained,
+        python=options.python,
         egress=way_out.egress if way_out is not None else None,
         pool=pool,
         settings=options.settings,

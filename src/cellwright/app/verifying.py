@@ -11,12 +11,24 @@ from pathlib import Path
 import anyio.to_thread
 
 from cellwright.app.notebooks import Files, contained, project_for, terrain_for
-from cellwright.kernel import KernelPool
+from cellwright.kernel import KernelPool, PythonChoice
 from cellwright.notebook import read
 from cellwright.policy import Masker
-from cellwright.runs.checking import Checked
+from cellwright.runs.checking import Checked, Ran
 from cellwright.runs.delivery import DeliveredCheck
-from cellwright.runs.verify import Machine, NotVerified, Shelf, Signer, Verified, fresh_in, hint_of, text_of, verify
+from cellwright.runs.verify import (
+    SOURCE_NOTES,
+    Machine,
+    NoEnvironment,
+    NotVerified,
+    Shelf,
+    Signer,
+    Verified,
+    fresh_in,
+    hint_of,
+    text_of,
+    verify,
+)
 from cellwright.sandbox import DataMount, Limits, Tier, probe
 from cellwright.settings import Settings
 
@@ -30,6 +42,7 @@ async def check_notebook(
     settings: Settings,
     limits: Limits | None = None,
     tier: Tier | None = None,
+    python: PythonChoice = "header",
     on_progress: Callable[[str], None] | None = None,
 ) -> Checked:
     """Whether a notebook stands up, in words an agent can mend it by; a proof of one that does is kept.
@@ -43,6 +56,7 @@ async def check_notebook(
         limits=limits or Limits(),
         tier=contained(tier, report, allow_uncontained=False),
         settings=settings,
+        python=python,
         on_progress=on_progress,
     )
     outcome = await verify(
@@ -57,11 +71,18 @@ async def check_notebook(
         DeliveredCheck(name=check.name, says=check.name, has_passed=check.outcome == "passed", detail=check.message)
         for check in outcome.report.checks
     )
+    note = SOURCE_NOTES.get(outcome.report.source, "")
     if isinstance(outcome, NotVerified):
         problems = tuple(f"{text_of(reason)} {hint_of(reason)}" for reason in outcome.reasons)
-        return Checked(problems=problems, checks=checks)
+        return Checked(problems=problems, checks=checks, ran=_ran(outcome), note=note)
     place = await anyio.to_thread.run_sync(_keep, settings, outcome, path, terrain.data)
-    return Checked(problems=(), checks=checks, proof=str(place))
+    return Checked(problems=(), checks=checks, proof=str(place), note=note)
+
+
+def _ran(outcome: NotVerified) -> Ran:
+    if any(isinstance(reason, NoEnvironment) and reason.is_unavailable for reason in outcome.reasons):
+        return "unavailable"
+    return "whole" if outcome.report.cells else "not at all"
 
 
 def _keep(settings: Settings, verified: Verified, path: Path, data: Sequence[DataMount]) -> Path:

@@ -17,7 +17,7 @@ app = typer.Typer()
 
 @app.command()
 def doctor(as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False) -> None:
-    """Check Python, marimo, the sandbox, the zygote, the disk and models; exit 1 if notebooks cannot run contained."""
+    """Check Python, marimo, sandbox, disk, network settings and models; exit 1 if notebooks cannot run contained."""
     report = _view(anyio.run(examine, Settings.read()))
     if as_json:
         render.as_json(report)
@@ -33,10 +33,12 @@ def _view(found: Examination) -> dict[str, Any]:
         "sandbox": {
             "tier": sandbox.tier,
             "protections": [dataclasses.asdict(protection) for protection in sandbox.protections],
+            "obstacles": [dataclasses.asdict(obstacle) for obstacle in sandbox.obstacles],
             "untested": list(sandbox.untested),
         },
         "checks": [
             {"name": check.name, "ok": check.is_ok, "detail": check.detail, "consequence": check.consequence}
             for check in found.checks
         ],
+        "network": [dataclasses.asdict(setting) for setting in found.network],
     }

@@ -25,7 +25,8 @@ def launch_here(settings: Settings, *, idle_seconds: float = 300) -> Launch:
     """A gateway for the person at this terminal."""
     return Launch(
         home=settings.ready_home(),
-        environment=settings.environment,
+        environment=settings.program_environment,
+        connection=settings.connection.variables,
         idle_seconds=idle_seconds,
         person=person_name(),
         team_rules=settings.team_rules,

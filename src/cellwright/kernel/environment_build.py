@@ -1,21 +1,29 @@
-"""Building an environment: an empty prefix, uv's packages, our interpreter last, then one rename into its place."""
+"""Building an environment: an empty prefix, packages, the interpreter last, then one rename into its place.
+
+Packages come from the index; while that cannot be reached, from uv's cache, and last from what is installed with us.
+"""
 
 from __future__ import annotations
 
 import errno
 import json
 import shutil
-import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
 import anyio.to_thread
+from packaging.utils import canonicalize_name
 
-from cellwright.errors import UserError
+from cellwright.errors import CellwrightError, Defect, Unavailable, UserError
 from cellwright.kernel.environment_cache import clear
-from cellwright.kernel.environment_plan import Environment, Places, Plan, environment_at
-from cellwright.kernel.script_header import PYTHON_VERSION, bounded
-from cellwright.kernel.uv_process import Progress, UvSettings, run_uv
+from cellwright.kernel.environment_plan import Environment, PackageSource, Places, Plan, environment_at
+from cellwright.kernel.installed_packages import NotInstalled, installed, lacking, link, open_to_all
+from cellwright.kernel.interpreters import Interpreter
+from cellwright.kernel.script_header import bounded
+from cellwright.kernel.uv_process import Attempt, Progress, Unreachable, UvSettings, run_uv
 
 
 async def build(places: Places, plan: Plan, uv: UvSettings, lock: int, tell: Progress) -> Environment:
@@ -23,12 +31,99 @@ async def build(places: Places, plan: Plan, uv: UvSettings, lock: int, tell: Pro
     try:
         await anyio.to_thread.run_sync(_prepare, places, plan)
         tell(f"Installing {len(plan.requirements)} requirements: {bounded(', '.join(plan.requirements), 200)}")
-        await run_uv(places, plan, uv, lock, tell)
-        await anyio.to_thread.run_sync(_finish, places, plan)
+        source = await _fill(_Site(places, plan, uv, lock, tell))
+        await anyio.to_thread.run_sync(_finish, places, plan, source)
     finally:
         with anyio.CancelScope(shield=True):
             await anyio.to_thread.run_sync(lambda: shutil.rmtree(places.workshop, ignore_errors=True))
-    return environment_at(places, plan)
+    return environment_at(places, plan, source)
+
+
+@dataclass(frozen=True, slots=True)
+class _Site:
+    """One environment while it is built."""
+
+    places: Places
+    plan: Plan
+    uv: UvSettings
+    lock: int
+    tell: Progress
+
+    @property
+    def caches(self) -> tuple[Path, ...]:
+        return (self.places.cache / "uv", *self.uv.other_caches)
+
+    async def install(
+        self, requirements: Path, cache: Path, *, is_offline: bool, has_dependencies: bool = True
+    ) -> None:
+        attempt = Attempt(
+            requirements=requirements, cache=cache, is_offline=is_offline, has_dependencies=has_dependencies
+        )
+        await run_uv(self.places, self.plan, self.uv, attempt, self.lock, self.tell)
+
+
+async def _fill(site: _Site) -> PackageSource:
+    """Install the packages; where from. Raises the index's own failure if nothing else has them either."""
+    requirements, caches = site.places.workshop / "requirements.txt", site.caches
+    problem: CellwrightError | None = None
+    if not site.uv.is_offline:
+        try:
+            await site.install(requirements, caches[0], is_offline=False)
+        except Unreachable as error:
+            problem = error
+            site.tell("The package index cannot be reached: looking on this machine")
+        else:
+            return "index"
+    for cache in caches:
+        await anyio.to_thread.run_sync(_prepare, site.places, site.plan)
+        try:
+            await site.install(requirements, cache, is_offline=True)
+        except (Unreachable, UserError) as error:
+            problem = problem or error
+        else:
+            return "cache"
+    await anyio.to_thread.run_sync(_prepare, site.places, site.plan)
+    try:
+        await _gather(site)
+    except NotInstalled as missing:
+        if not isinstance(problem, Unreachable):
+            raise problem or Defect("No cache was looked into.") from missing
+        hint = f"{problem.hint} Without an index this machine lacks {bounded(str(missing), 200)}."
+        raise Unavailable(problem.message, hint=hint) from problem
+    return "installed"
+
+
+async def _gather(site: _Site) -> None:
+    """Link what is installed with us, and take the rest from uv's caches, until nothing is lacking."""
+    interpreter = site.plan.interpreter
+    if not site.plan.is_for_our_python:
+        raise NotInstalled(f"packages for Python {interpreter.version}")
+    prefix = site.places.workshop / "venv"
+    packages = prefix / interpreter.site_packages
+    while wanted := await anyio.to_thread.run_sync(lacking, packages, site.plan.requirements):
+        ours = await anyio.to_thread.run_sync(installed, wanted)
+        names = {canonicalize_name(distribution.name) for distribution in ours}
+        # First what may not be had: linking takes longer than finding that out.
+        for name, requirements in wanted.items():
+            if name not in names:
+                await _take_from_cache(site, [str(one) for one in requirements])
+        for distribution in ours:
+            await anyio.to_thread.run_sync(link, distribution, prefix, packages, interpreter.executable)
+    await anyio.to_thread.run_sync(open_to_all, prefix)
+    site.tell(f"Made of what is installed here: {', '.join(site.plan.requirements)}")
+
+
+async def _take_from_cache(site: _Site, requirements: Sequence[str]) -> None:
+    """One distribution, without what it needs in turn: that may be installed with us."""
+    file = site.places.workshop / "one.txt"
+    await anyio.to_thread.run_sync(file.write_text, "\n".join(requirements) + "\n")
+    try:
+        for cache in site.caches:
+            with suppress(Unreachable, UserError):
+                return await site.install(file, cache, is_offline=True, has_dependencies=False)
+    finally:
+        await anyio.to_thread.run_sync(file.unlink)
+    raise NotInstalled(" and ".join(requirements))
 
 
 def _prepare(places: Places, plan: Plan) -> None:
@@ -38,12 +133,12 @@ def _prepare(places: Places, plan: Plan) -> None:
     # A kernel may run under another user, whatever umask we have.
     for folder in (places.workshop, prefix):
         folder.chmod(0o755)
-    if sys.platlibdir != "lib":
-        (prefix / sys.platlibdir).symlink_to("lib")
+    if (libraries := plan.interpreter.platlibdir) != "lib":
+        (prefix / libraries).symlink_to("lib")
     (places.workshop / "requirements.txt").write_text("\n".join(plan.requirements) + "\n")
 
 
-def _finish(places: Places, plan: Plan) -> None:
+def _finish(places: Places, plan: Plan, source: PackageSource) -> None:
     """Makes the prefix a virtual environment and puts it in its place in one step."""
     prefix = places.workshop / "venv"
     try:
@@ -54,14 +149,19 @@ def _finish(places: Places, plan: Plan) -> None:
             hint="Remove the package that is not a Python library from the notebook's header.",
         ) from error
     for script in (prefix / "bin").iterdir():
-        _make_relocatable(script, plan.interpreter)
-    record = {"requirements": plan.requirements, "python": plan.python, "platform": plan.platform}
-    (places.workshop / "environment.json").write_text(json.dumps(record, indent=1) + "\n")
+        _make_relocatable(script, plan.interpreter.executable)
+    record = {
+        "requirements": plan.requirements,
+        "python": plan.python,
+        "platform": plan.interpreter.platform,
+        "source": source,
+    }
+    (places.workshop / places.record.name).write_text(json.dumps(record, indent=1) + "\n")
     (places.workshop / "last-used").touch()
     places.workshop.rename(places.finished)
 
 
-def _add_interpreter(prefix: Path, interpreter: Path) -> None:
+def _add_interpreter(prefix: Path, interpreter: Interpreter) -> None:
     # Whatever wheels put in these places is unlinked, never written to: its other name is in uv's cache.
     (prefix / ".lock").unlink(missing_ok=True)
     links = prefix / "bin"
@@ -69,19 +169,20 @@ def _add_interpreter(prefix: Path, interpreter: Path) -> None:
         raise NotADirectoryError(errno.ENOTDIR, "a link", str(links))
     links.mkdir(exist_ok=True)
     links.chmod(0o755)
-    for name in ("python", "python3", f"python{sys.version_info.major}.{sys.version_info.minor}"):
+    for name in ("python", "python3", f"python{interpreter.short_version}"):
         (links / name).unlink(missing_ok=True)
-        (links / name).symlink_to(interpreter)
+        (links / name).symlink_to(interpreter.executable)
     settings = prefix / "pyvenv.cfg"
     settings.unlink(missing_ok=True)
     settings.write_text(
-        f"home = {interpreter.parent}\ninclude-system-site-packages = false\nversion = {PYTHON_VERSION}\n"
+        f"home = {interpreter.executable.parent}\ninclude-system-site-packages = false\n"
+        f"version = {interpreter.version}\n"
     )
     settings.chmod(0o644)
 
 
 def _make_relocatable(script: Path, interpreter: Path) -> None:
-    """Lets a console script find `python` beside itself: uv wrote our base interpreter, which lacks the packages."""
+    """Lets a console script find `python` beside itself: uv wrote the base interpreter, which lacks the packages."""
     first = f"#!{interpreter}\n".encode()
     if script.is_symlink() or not script.is_file():
         return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import shutil
 import time
@@ -15,13 +16,13 @@ import anyio
 import anyio.to_thread
 
 from cellwright.errors import Unavailable
-from cellwright.kernel.environment_plan import Environment, Places, Plan, environment_at
+from cellwright.kernel.environment_plan import Environment, PackageSource, Places, Plan, environment_at
 from cellwright.kernel.uv_process import Progress
 
 
 def find(places: Places, plan: Plan) -> Environment | None:
     """The finished environment, stamped as used now. A folder of that name is whole: it got there by rename."""
-    environment = environment_at(places, plan)
+    environment = environment_at(places, plan, _source(places))
     if not environment.python.is_symlink() or not environment.site_packages.is_dir():
         return None
     try:
@@ -29,6 +30,17 @@ def find(places: Places, plan: Plan) -> Environment | None:
     except FileNotFoundError:
         return None
     return environment
+
+
+def _source(places: Places) -> PackageSource:
+    try:
+        match json.loads(places.record.read_bytes()):
+            case {"source": "cache" | "installed" as source}:
+                return source
+            case _:
+                return "index"
+    except (OSError, ValueError):
+        return "index"
 
 
 @contextmanager

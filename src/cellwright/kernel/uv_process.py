@@ -32,12 +32,7 @@ _PASSED_VARIABLES = re.compile(
     r"|OFFLINE|NATIVE_TLS|SYSTEM_CERTS|INSECURE_HOST|HTTP_TIMEOUT|HTTP_CONNECT_TIMEOUT|HTTP_RETRIES|EXCLUDE_NEWER)",
     re.IGNORECASE,
 )
-_PIP_VARIABLES = {
-    "PIP_INDEX_URL": "UV_DEFAULT_INDEX",
-    "PIP_EXTRA_INDEX_URL": "UV_INDEX",
-    "PIP_FIND_LINKS": "UV_FIND_LINKS",
-    "PIP_CERT": "SSL_CERT_FILE",
-}
+_YES = frozenset({"1", "true", "yes", "on", "y", "t"})
 
 Progress = Callable[[str], None]
 
@@ -55,17 +50,45 @@ class UvSettings:
     """Only `find_links`."""
     offline: bool = False
     """Only what is already in uv's cache or on this machine."""
+    other_caches: tuple[Path, ...] = ()
+    """Further caches of uv, the person's own for one, that are looked into when the index cannot be reached."""
     variables: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
-    """The person's environment variables; of these only index, proxy and certificate settings reach uv."""
+    """The connection's settings, as variables; of these only index, proxy and certificate settings reach uv."""
     timeout_seconds: float = 600
     """For one environment: waiting for another builder, resolving, downloading and installing together."""
     binary: Path | None = None
     """Another uv than the one installed with Cellwright."""
 
+    @property
+    def is_offline(self) -> bool:
+        """Whether the person wants no index to be asked."""
+        return self.offline or self.variables.get("UV_OFFLINE", "").lower() in _YES
 
-async def run_uv(places: Places, plan: Plan, uv: UvSettings, lock: int, tell: Progress) -> None:
-    """Install what is planned into the workshop; nothing of uv is left running. Raises if it fails."""
-    process = await _start_uv(places, plan, uv, lock)
+    @property
+    def has_no_index(self) -> bool:
+        """Whether the person wants only folders and pages of wheels to be looked into."""
+        return self.no_index or self.variables.get("UV_NO_INDEX", "").lower() in _YES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One call of uv."""
+
+    requirements: Path
+    """The file that lists them."""
+    cache: Path
+    is_offline: bool = False
+    has_dependencies: bool = True
+    """Whether what they need in turn is installed, too."""
+
+
+class Unreachable(Unavailable):
+    """No index answered: what is on this machine may do. Never leaves this room."""
+
+
+async def run_uv(places: Places, plan: Plan, uv: UvSettings, attempt: Attempt, lock: int, tell: Progress) -> None:
+    """Install into the workshop; nothing of uv is left running. Raises if it fails; `Unreachable`: no index answers."""
+    process = await _start_uv(places, plan, uv, attempt, lock)
     try:
         output = await _follow(process, tell)
         code = await process.wait()
@@ -77,11 +100,11 @@ async def run_uv(places: Places, plan: Plan, uv: UvSettings, lock: int, tell: Pr
         raise _failure(plan, output, code)
 
 
-async def _start_uv(places: Places, plan: Plan, uv: UvSettings, lock: int) -> anyio.abc.Process:
+async def _start_uv(places: Places, plan: Plan, uv: UvSettings, attempt: Attempt, lock: int) -> anyio.abc.Process:
     try:
         # uv inherits the lock: if we are killed, nobody touches the workshop before the orphan is done with it.
         return await anyio.open_process(
-            _uv_command(places, plan, uv),
+            _uv_command(places, plan, uv, attempt),
             cwd=places.home,
             env=_uv_variables(places, uv),
             stdin=subprocess.DEVNULL,
@@ -97,7 +120,7 @@ async def _start_uv(places: Places, plan: Plan, uv: UvSettings, lock: int) -> an
         ) from error
 
 
-def _uv_command(places: Places, plan: Plan, uv: UvSettings) -> list[str]:
+def _uv_command(places: Places, plan: Plan, uv: UvSettings, attempt: Attempt) -> list[str]:
     command = [
         str(uv.binary or find_uv_bin()),
         "pip",
@@ -108,18 +131,15 @@ def _uv_command(places: Places, plan: Plan, uv: UvSettings) -> list[str]:
         "--color=never",
         "--no-progress",
     ]
-    command += ["--no-python-downloads", "--no-managed-python", f"--python={plan.interpreter}"]
-    command += [f"--prefix={places.workshop / 'venv'}", f"--cache-dir={places.cache / 'uv'}"]
-    command += [f"--requirements={places.workshop / 'requirements.txt'}"]
-    return command + ["--no-index"] * uv.no_index + ["--offline"] * uv.offline
+    command += ["--no-python-downloads", "--no-managed-python", f"--python={plan.interpreter.executable}"]
+    command += [f"--prefix={places.workshop / 'venv'}", f"--cache-dir={attempt.cache}"]
+    command += [f"--requirements={attempt.requirements}"] + ["--no-deps"] * (not attempt.has_dependencies)
+    return command + ["--no-index"] * uv.has_no_index + ["--offline"] * attempt.is_offline
 
 
 def _uv_variables(places: Places, uv: UvSettings) -> dict[str, str]:
     """uv's whole environment. Addresses go here, not on the command line, where anyone can read their passwords."""
-    theirs = {_PIP_VARIABLES[name]: value for name, value in uv.variables.items() if name in _PIP_VARIABLES}
-    if "UV_FIND_LINKS" in theirs:
-        theirs["UV_FIND_LINKS"] = ",".join(theirs["UV_FIND_LINKS"].split())
-    theirs |= {name: value for name, value in uv.variables.items() if _PASSED_VARIABLES.fullmatch(name)}
+    theirs = {name: value for name, value in uv.variables.items() if _PASSED_VARIABLES.fullmatch(name)}
     if uv.index_url is not None:
         theirs["UV_DEFAULT_INDEX"] = uv.index_url
     if uv.extra_index_urls:
@@ -150,6 +170,15 @@ def _kill_group(process: anyio.abc.Process) -> None:
             os.killpg(process.pid, signal.SIGKILL)
 
 
+def _remedy(said: str) -> str:
+    """What a person can do about an index that is not reached."""
+    if "network was disabled" in said:
+        return "Allow the network again (UV_OFFLINE is set), then try again."
+    if "certificate" in said:
+        return "Name your company's certificate authority in SSL_CERT_FILE; `cellwright doctor` shows what is in force."
+    return "Check the network, the proxy and the index; `cellwright doctor` shows which are in force."
+
+
 def _failure(plan: Plan, output: str, code: int) -> CellwrightError:
     """uv's own words, as an error sorted by who can act."""
     start = re.search(r"^\s*(error:|×)", output, re.MULTILINE)
@@ -157,9 +186,7 @@ def _failure(plan: Plan, output: str, code: int) -> CellwrightError:
     if re.search(r"No space left on device|Disk quota exceeded|os error 28\b", said):
         return Unavailable(f"The disk is full: {said}", hint="Make room, then open the notebook again.")
     if re.search(r"network was disabled|error sending request|Failed to fetch|dns error|timed out|Connection re", said):
-        return Unavailable(
-            f"The package index cannot be reached: {said}", hint="Check the network and the index, then try again."
-        )
+        return Unreachable(f"The package index cannot be reached: {said}", hint=_remedy(said))
     ours = " and ".join(one for one in plan.requirements if re.match(r"(marimo|msgspec)==", one))
     if re.search(r"No solution found|Failed to resolve", said):
         return UserError(

@@ -149,6 +149,7 @@ class Models:
 
     def __init__(self, launch: Launch, tasks: TaskGroup) -> None:
         self._launch = launch
+        self._connection = None if launch.connection is None else dict(launch.connection)
         self._tasks = tasks
         self._link: _Link | None = None
         self._linking = anyio.Lock()
@@ -226,7 +227,9 @@ class Models:
     async def embed(self, texts: Sequence[str], choice: Choice | None = None) -> list[list[float]]:
         """One vector per text."""
         number = self._number()
-        asked = Embed(number=number, texts=tuple(texts), choice=choice or Choice(tier="embed"))
+        asked = Embed(
+            number=number, texts=tuple(texts), choice=choice or Choice(tier="embed"), connection=self._connection
+        )
         match await self._exchange(number, asked):
             case Vectors(vectors=vectors):
                 return vectors
@@ -269,7 +272,7 @@ class Models:
         inbox = link.open_inbox(number)
         is_over = False
         try:
-            await link.send(Ask(number=number, call=call))
+            await link.send(Ask(number=number, call=call, connection=self._connection))
             while not is_over:
                 match await inbox.get():
                     case Told(updates=updates):

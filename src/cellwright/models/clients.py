@@ -7,17 +7,19 @@ but proxies and certificates, and those only for endpoints elsewhere.
 from __future__ import annotations
 
 import ssl
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from functools import cache
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any, Final, assert_never
+from urllib.parse import urlsplit
 from urllib.request import getproxies
 
 import anyio
 import httpx2
 
+from cellwright.connection import Connection
 from cellwright.errors import Unavailable
 from cellwright.models.catalogue import Traits
 from cellwright.models.configuration import Endpoint
@@ -79,24 +81,40 @@ async def closing_responses() -> AsyncGenerator[None]:
                 await response.aclose()
 
 
-def open_http(endpoint: Endpoint, *, has_key: bool) -> Http:
-    """The pool of an endpoint. Raises `Unavailable` if its certificates cannot be read."""
+CONNECTION: Final[ContextVar[Connection | None]] = ContextVar("connection", default=None)
+"""How whoever asks wants to be connected; None: as this process's own environment says."""
+
+
+@contextmanager
+def connecting_by(variables: Mapping[str, str] | None) -> Generator[None]:
+    """What is begun in this block connects by these settings, to its end."""
+    token = CONNECTION.set(None if variables is None else Connection.of(variables))
+    try:
+        yield
+    finally:
+        CONNECTION.reset(token)
+
+
+def open_http(endpoint: Endpoint, *, has_key: bool, connection: Connection | None = None) -> Http:
+    """The pool of an endpoint. Raises `Unavailable` if its certificates cannot be read, `UserError` for a bad proxy."""
     if endpoint.kind == "groq":
         # Its SDK is the only one that still wants the older library.
         import httpx as library
     else:
         library: Any = httpx2
-    trust = _trust(endpoint)
+    trust = _trust(endpoint, connection)
+    proxy = endpoint.proxy or _proxy(endpoint, connection)
+    may_have_proxies = connection is None and not endpoint.local and bool(getproxies())
     direct = None
-    if library is httpx2 and endpoint.proxy is None and (endpoint.local or not getproxies()):
+    if library is httpx2 and proxy is None and not may_have_proxies:
         direct = DirectTransport(trust, at_once=_AT_ONCE, idle_at_most=_IDLE_AT_MOST)
     headers = [_Headers(endpoint.headers, has_key=has_key)] if endpoint.headers or not has_key else []
     return library.AsyncClient(
         verify=trust,
         transport=direct,
-        proxy=endpoint.proxy,
+        proxy=proxy,
         # A proxy meant for the web must not see what stays here.
-        trust_env=not endpoint.local and endpoint.proxy is None,
+        trust_env=not endpoint.local and endpoint.proxy is None and connection is None,
         # What a provider would have us remember is not our business.
         cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
         follow_redirects=False,
@@ -106,11 +124,27 @@ def open_http(endpoint: Endpoint, *, has_key: bool) -> Http:
     )
 
 
-def _trust(endpoint: Endpoint) -> ssl.SSLContext:
+def _proxy(endpoint: Endpoint, connection: Connection | None) -> str | None:
+    if connection is None or endpoint.local:
+        return None
+    url = urlsplit(address_of(endpoint))
+    found = connection.proxy_for(url.scheme, url.hostname or "", url.port)
+    return found.address if found is not None else None
+
+
+def _trust(endpoint: Endpoint, connection: Connection | None) -> ssl.SSLContext:
     if endpoint.local and (endpoint.base_url or "").startswith("http://"):
         # Trusts nobody: nothing here is encrypted, and reading all certificates takes longer than a call.
         return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context = httpx2.create_ssl_context(trust_env=not endpoint.local)
+    if connection is None or endpoint.local:
+        context = httpx2.create_ssl_context(trust_env=not endpoint.local)
+    elif (file := connection.certificates) is not None:
+        # In place of the usual ones, as httpx and uv have it.
+        context = ssl.create_default_context(cafile=file)
+    elif (folder := connection.certificate_folder) is not None:
+        context = ssl.create_default_context(capath=folder)
+    else:
+        context = httpx2.create_ssl_context(trust_env=False)
     if endpoint.ca_file is not None:
         try:
             context.load_verify_locations(cafile=endpoint.ca_file)

@@ -30,6 +30,8 @@ class Launch:
     """The person's. Only what names proxies, certificates and keyrings is passed on."""
     keys: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     """By provider, handed over at the start."""
+    connection: Mapping[str, str] | None = field(default=None, repr=False)
+    """Proxies and certificates for what is asked, whoever started the gateway; None: the gateway's own."""
     idle_seconds: float = 300
     """It ends after so long without a connection and without a call; `math.inf`: only when told."""
     person: str = ""

@@ -55,6 +55,8 @@ class Ask:
     number: int
     """The door's own number for what it asks; answers carry it."""
     call: Call
+    connection: dict[str, str] | None = field(default=None, repr=False)
+    """Proxies and certificates in force where it is asked; None: the gateway's own. In no record."""
     kind: Literal["ask"] = "ask"
 
 
@@ -102,6 +104,7 @@ class Embed:
     number: int
     texts: tuple[str, ...]
     choice: Choice
+    connection: dict[str, str] | None = field(default=None, repr=False)
     kind: Literal["embed"] = "embed"
 
 

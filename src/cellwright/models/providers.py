@@ -21,12 +21,13 @@ from pydantic_ai.messages import (
     PartStartEvent,
 )
 
+from cellwright.connection import Connection
 from cellwright.errors import Unavailable, UserError
 from cellwright.models.asking import AsText, finish, prepare
 from cellwright.models.background import answer_in_background, pending
 from cellwright.models.calls import Request
 from cellwright.models.catalogue import Probed, Traits, traits_of
-from cellwright.models.clients import build_model, closing_responses, open_http
+from cellwright.models.clients import CONNECTION, build_model, closing_responses, open_http
 from cellwright.models.configuration import Configuration, Endpoint, Kind
 from cellwright.models.failing import BrokenAnswer, failure_of
 from cellwright.models.names import ModelName
@@ -47,6 +48,7 @@ TAKES_IDEMPOTENCY_KEY: Final[frozenset[Kind]] = frozenset(
 _SAMPLING: Final = frozenset({"temperature", "top_p", "top_k", "presence_penalty", "frequency_penalty"})
 Told = ModelResponseStreamEvent | ModelResponse
 _Fingerprint = bytes | None
+_KnownAs = tuple[ModelName, _Fingerprint, Connection | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,9 +67,9 @@ class Providers:
     def __init__(self, configuration: Configuration, probed: Mapping[ModelName, Probed] | None = None) -> None:
         self._configuration = configuration
         self._probed = dict(probed or {})
-        self._pools: dict[tuple[str, bool], Http] = {}
+        self._pools: dict[tuple[str, bool, Connection | None], Http] = {}
         self._building = anyio.Lock()
-        self._models: dict[tuple[ModelName, _Fingerprint], tuple[Model, Traits]] = {}
+        self._models: dict[_KnownAs, tuple[Model, Traits]] = {}
 
     async def aclose(self) -> None:
         """Closes every connection. Nothing may be asked afterwards."""
@@ -176,14 +178,14 @@ class Providers:
 
     def _pool(self, endpoint: Endpoint, key: str | None) -> Http:
         has_key = key is not None
-        pool = self._pools.get((endpoint.name, has_key))
-        if pool is None:
-            pool = self._pools[endpoint.name, has_key] = open_http(endpoint, has_key=has_key)
-        return pool
+        known = endpoint.name, has_key, CONNECTION.get()
+        if known not in self._pools:
+            self._pools[known] = open_http(endpoint, has_key=has_key, connection=CONNECTION.get())
+        return self._pools[known]
 
 
-def _known_as(name: ModelName, key: str | None) -> tuple[ModelName, _Fingerprint]:
-    return name, None if key is None else hashlib.sha256(key.encode()).digest()
+def _known_as(name: ModelName, key: str | None) -> _KnownAs:
+    return name, None if key is None else hashlib.sha256(key.encode()).digest(), CONNECTION.get()
 
 
 def _put(endpoint: Endpoint, model: Model, traits: Traits, request: Request, idempotency_key: str | None) -> _Put:

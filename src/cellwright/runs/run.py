@@ -320,12 +320,14 @@ class Run:
 
         async def work() -> Checked:
             await tidy_up(place, plan, f"{self._flow.id}/{name}", is_new=self._is_new)
-            return with_plan(await self._workshop.check(goal), plan)
+            return with_plan(await self._workshop.check(self._flow.run, goal), plan)
 
         return await self._flow.step(name, work, returns=Checked)
 
     def _can_be_mended(self) -> bool:
-        """What failed for want of a model or money is not mended by asking one again. The analyst asks none."""
+        """What failed for want of a model, money or a network is not mended by asking again. The analyst asks none."""
+        if self._checked is not None and self._checked.ran == "unavailable":
+            return False
         is_ours = self._worker is not None and self._worker.who == "analyst"
         return not is_ours and not any(task.status == "failed" for task in self._plan.tasks)
 
@@ -358,10 +360,16 @@ class Run:
             summary=self._used.summary,
             why=over.why if over else "; ".join([*unmet, *problems]),
             assumptions=(*plan.assumptions, *([self._worker.why] if self._worker and self._worker.why else [])),
-            caveats=(*self._agreed.denied, *unmet, *self._analyst.caveats),
+            caveats=(
+                *self._agreed.denied,
+                *unmet,
+                *self._analyst.caveats,
+                *([checked.note] if checked is not None and checked.note else []),
+            ),
             tasks=tuple(DeliveredTask(id=t.id, title=t.title, status=t.status, note=t.note) for t in plan.tasks),
             checks=() if checked is None else checked.checks,
-            problems=problems,
+            # What kept it from being checked is why it ended, and is told once.
+            problems=problems if checked is None or checked.ran == "whole" else (),
             comparisons=tuple(self._comparisons.values()),
             notebook=self._goal.notebook,
             proof="" if checked is None else checked.proof,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import Final
@@ -115,10 +115,15 @@ class Daemon:
         """Runs go on when this process ends."""
         return True
 
-    async def start(self, goal: Goal, *, run: str | None = None) -> RunId:
-        """Begin a run; durable once it returns. An id that is taken means that run."""
+    async def start(self, goal: Goal, *, run: str | None = None, connection: Mapping[str, str] | None = None) -> RunId:
+        """Begin a run; durable once it returns. An id that is taken means that run.
+
+        It connects as this process would, wherever the daemon was started, unless `connection` says otherwise.
+        """
         chosen = run_id(run) if run is not None else new_run_id()
-        return await self._run_of(lambda number: Start(number=number, goal=goal, run=chosen), is_repeatable=True)
+        own = self._settings.connection.variables
+        asked = partial(Start, goal=goal, run=chosen, connection=own if connection is None else dict(connection))
+        return await self._run_of(lambda number: asked(number=number), is_repeatable=True)
 
     async def cancel(self, run: str, *, reason: str = "cancelled") -> None:
         """Stop a run for good."""

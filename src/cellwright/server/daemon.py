@@ -170,8 +170,8 @@ class Daemon:
     async def _answer(self, request: Request) -> Answer:
         number, carrier = request.number, self._carrier
         match request:
-            case StartRun(goal=goal, run=run):
-                return Done(number=number, run=await carrier.start(goal, run=run))
+            case StartRun(goal=goal, run=run, connection=connection):
+                return Done(number=number, run=await carrier.start(goal, run=run, connection=connection))
             case Cancel(run=run, reason=reason):
                 await carrier.cancel(run, reason=reason)
                 return Done(number=number)

@@ -20,8 +20,11 @@ if TYPE_CHECKING:
 class RunVerbs(Protocol):
     """The five things that need whoever carries runs out; all else is read from and written to the journal."""
 
-    async def start(self, goal: Goal, *, run: str | None = None) -> RunId:
-        """Begin a run; durable once it returns. An id that is taken means that run."""
+    async def start(self, goal: Goal, *, run: str | None = None, connection: Mapping[str, str] | None = None) -> RunId:
+        """Begin a run; durable once it returns. An id that is taken means that run.
+
+        `connection` are the proxies, certificates and indexes it uses; None: those of whoever carries it out.
+        """
         ...
 
     async def cancel(self, run: str, *, reason: str = "cancelled") -> None:
@@ -107,9 +110,9 @@ class RunsHere:
         """Runs do not go on when this process ends."""
         return False
 
-    async def start(self, goal: Goal, *, run: str | None = None) -> RunId:
+    async def start(self, goal: Goal, *, run: str | None = None, connection: Mapping[str, str] | None = None) -> RunId:
         """Begin a run."""
-        return await self.carrier.start(goal, run=run)
+        return await self.carrier.start(goal, run=run, connection=connection)
 
     async def cancel(self, run: str, *, reason: str = "cancelled") -> None:
         """Stop a run for good."""

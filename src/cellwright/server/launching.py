@@ -20,7 +20,7 @@ IDLE_SECONDS: Final = 600.0
 COMMAND: Final = (sys.executable, "-I", "-m", "cellwright.server")
 FOREGROUND: Final = "--foreground"
 """The daemon stays in the process and the session it was started in."""
-_ALSO: Final = ("CELLWRIGHT_", "UV_", "PIP_", "XDG_STATE_HOME", "XDG_CACHE_HOME", "GIT_AUTHOR_")
+_ALSO: Final = ("CELLWRIGHT_", "UV_", "PIP_", "NETRC", "XDG_STATE_HOME", "XDG_CACHE_HOME", "GIT_AUTHOR_")
 _NEVER: Final = "UV_PUBLISH_"
 """Tokens for uploading packages, which no run does."""
 
@@ -72,7 +72,7 @@ def beginning(settings: Settings, launch: Launch) -> Beginning:
 
 def daemon_environment(settings: Settings) -> dict[str, str]:
     """Of the person's environment, what the daemon gets."""
-    found = clean_environment(settings.environment, also=_ALSO) | dict(settings.uv_variables)
+    found = clean_environment(settings.environment, also=_ALSO)
     keys = key_variables(found)
     return {
         name: value

@@ -25,7 +25,7 @@ from cellwright.models.framing import BadFrame, pack
 from cellwright.runs import Goal
 from cellwright.server.web.addresses import WebWish
 
-PROTOCOL: Final = 3
+PROTOCOL: Final = 4
 """Counted up when what is said besides the lasting words changes."""
 MAX_REQUEST: Final = 1 << 20
 """A goal with its plan; data travels by path."""
@@ -56,6 +56,10 @@ class Start:
     goal: Goal
     run: Name
     """Chosen by the door, so that what is said twice is done once."""
+    connection: dict[Name, Annotated[str, Field(max_length=_LONGEST_TEXT)]] = field(
+        default_factory=dict[str, str], repr=False
+    )
+    """Proxies, certificates and indexes in force where the run was started; they hold for it and go into no journal."""
     kind: Literal["start"] = "start"
 
 

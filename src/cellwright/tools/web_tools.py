@@ -15,6 +15,7 @@ import anyio
 import httpcore
 from pydantic import Field
 
+from cellwright.connection import Connection
 from cellwright.errors import UserError
 from cellwright.kernel.lifetimes import plain_errors
 from cellwright.policy import Action, UseNetwork
@@ -80,12 +81,14 @@ class EgressFetch:
         certificates: Path | None = None,
         on_visit: Callable[[Visit], None] | None = None,
         most_bytes: int = MOST_BYTES,
+        connection: Connection | None = None,
     ) -> None:
         """`private_hosts` may lead to this machine or its network: a person approved exactly these."""
         self._private = frozenset(private_hosts)
         self._resolve = resolve
         self._certificates = certificates
         self._on_visit = on_visit
+        self._connection = connection
         self._most_bytes = most_bytes
 
     async def get(self, address: str) -> Page | Elsewhere | NotFetched:
@@ -95,7 +98,13 @@ class EgressFetch:
         allowed = AllowedHost(name=host, ports=(port,), has_private_addresses=host in self._private)
         most = self._most_bytes * (_REDIRECTS + 1) + _ROOM_BYTES
         caps = EgressCaps(bytes_in=most, bytes_in_per_host=most, bytes_out=_ROOM_BYTES, connections=4)
-        egress = Egress(allowed=[allowed], resolve=self._resolve, caps=caps, on_visit=self._on_visit)
+        egress = Egress(
+            allowed=[allowed],
+            resolve=self._resolve,
+            caps=caps,
+            on_visit=self._on_visit,
+            connection=self._connection,
+        )
         async with _way_out(egress, self._trust()) as pool:
             for _ in range(_REDIRECTS):
                 try:

@@ -12,6 +12,7 @@ import anyio
 from anyio.abc import SocketAttribute, SocketListener, SocketStream, TaskGroup
 
 from cellwright.errors import CellwrightError, Defect, Unavailable, UserError
+from cellwright.models.clients import connecting_by
 from cellwright.models.framing import MAX_FRAME, MAX_GREETING, VERSION, BadFrame, Unpacker, peer_uid
 from cellwright.models.gateway.flight import OUTCOMES, Subscription
 from cellwright.models.gateway.idle import Idle
@@ -128,10 +129,14 @@ class _Conversation:
             case Leave(number=number):
                 if number in self._asked:
                     self._asked[number].cancel()
-            case Ask(number=number, call=call):
-                subscription = self._work.start(call)
+            case Ask(number=number, call=call, connection=connection):
+                with connecting_by(connection):
+                    subscription = self._work.start(call)
                 tasks.start_soon(self._in_scope, number, lambda: self._pump(number, subscription, told=call.stream))
-            case Cancel() | Keys() | Query() | Embed() | Stop():
+            case Embed(number=number, connection=connection):
+                with connecting_by(connection):
+                    tasks.start_soon(self._in_scope, number, lambda: self._answer(request))
+            case Cancel() | Keys() | Query() | Stop():
                 tasks.start_soon(self._in_scope, request.number, lambda: self._answer(request))
             case _:
                 assert_never(request)

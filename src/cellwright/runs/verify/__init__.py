@@ -10,13 +10,14 @@ from cellwright.runs.verify.data_files import DataFile, Surroundings
 from cellwright.runs.verify.fresh import FreshPlace, OpenFresh, fresh_in, fresh_packages
 from cellwright.runs.verify.leaks import Machine
 from cellwright.runs.verify.proof import Proof, SignedProof, parse, to_json
-from cellwright.runs.verify.reasons import Reason, hint_of, text_of
+from cellwright.runs.verify.reasons import SOURCE_NOTES, NoEnvironment, Reason, hint_of, text_of
 from cellwright.runs.verify.shelf import Kept, Shelf
 from cellwright.runs.verify.signing import Signer, fingerprint
 from cellwright.runs.verify.standing import Change, Standing, standing
 from cellwright.runs.verify.verification import CellReport, NotVerified, Report, Verified, tools_here, verify
 
 __all__ = [
+    "SOURCE_NOTES",
     "CellReport",
     "Change",
     "CheckResult",
@@ -24,6 +25,7 @@ __all__ = [
     "FreshPlace",
     "Kept",
     "Machine",
+    "NoEnvironment",
     "NotVerified",
     "OpenFresh",
     "Proof",

@@ -12,6 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from cellwright.errors import UserError
 from cellwright.ids import CellId
+from cellwright.kernel.environments import PackageSource
 from cellwright.notebook import Document
 from cellwright.runs.verify.data_files import DataFile
 
@@ -49,6 +50,8 @@ class ProvenEnvironment:
     requirements: tuple[str, ...] | None
     """Of its header; None: it has no header, and ran on Cellwright's own packages."""
     packages: Mapping[str, str]
+    source: PackageSource | None = None
+    """Where its packages came from; None: it has no header, or the proof is older than this was told."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,12 +99,21 @@ _proofs: Final = TypeAdapter(Proof)
 
 def canonical(proof: Proof) -> bytes:
     """The one spelling that is signed: sorted keys, no spaces, UTF-8."""
-    return json.dumps(asdict(proof), sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    return json.dumps(_plain(proof), sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 def to_json(signed: SignedProof) -> bytes:
     """For a file."""
-    return json.dumps(asdict(signed), sort_keys=True, indent=1, ensure_ascii=False).encode() + b"\n"
+    told = {"proof": _plain(signed.proof), "key": signed.key, "signature": signed.signature}
+    return json.dumps(told, sort_keys=True, indent=1, ensure_ascii=False).encode() + b"\n"
+
+
+def _plain(proof: Proof) -> dict[str, Any]:
+    told = asdict(proof)
+    if proof.environment.source is None:
+        # Proofs that do not say it were signed without the word.
+        del told["environment"]["source"]
+    return told
 
 
 def parse(content: bytes, where: str) -> SignedProof:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, assert_never
+from typing import Final, Literal, assert_never
 
 from cellwright.ids import CellId
+from cellwright.kernel.environments import PackageSource
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +34,8 @@ class NoEnvironment:
 
     message: str
     hint: str
+    is_unavailable: bool = False
+    """Something outside was missing: no change to the notebook would help."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +126,14 @@ Reason = (
     | MachinePathFound
     | ChangedMeanwhile
 )
+
+
+SOURCE_NOTES: Final[Mapping[PackageSource | None, str]] = {
+    "cache": "No package index was reached: the environment was made anew from uv's cache, with the versions it had.",
+    "installed": "No package index was reached: the environment was made anew from packages installed with Cellwright "
+    "(each file as its wheel brought it) and uv's cache, in versions that the header allows.",
+}
+"""What to know of an environment that did not come from an index."""
 
 
 def text_of(reason: Reason) -> str:

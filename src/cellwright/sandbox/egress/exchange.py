@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cellwright.connection import Proxy
 from cellwright.sandbox.egress.heads import BadHead, Body, RequestHead, ResponseHead, parse_response
 from cellwright.sandbox.egress.lines import BodyReader, Line, Spoilt, as_chunk
 from cellwright.sandbox.egress.passages import Passage, Turned, both
@@ -10,7 +11,9 @@ from cellwright.sandbox.egress.verdicts import EgressCaps
 _MOST_INTERIM = 10
 
 
-async def exchange(passage: Passage, request: RequestHead, server: Line, caps: EgressCaps) -> bool:
+async def exchange(
+    passage: Passage, request: RequestHead, server: Line, caps: EgressCaps, through: Proxy | None = None
+) -> bool:
     """One request and its answer; whether the client's connection can be used for another."""
     if request.body.ends == "length" and request.body.length > passage.ledger.room_out(passage.host):
         raise Turned(403, f"host {passage.host!r}: the upload is larger than this notebook may send")
@@ -19,7 +22,7 @@ async def exchange(passage: Passage, request: RequestHead, server: Line, caps: E
 
     async def upload() -> None:
         try:
-            await passage.send(server, request.forwarded())
+            await passage.send(server, request.forwarded(through))
             if request.expects_continue and not uploading.is_over:
                 await passage.client.send(b"HTTP/1.1 100 Continue\r\n\r\n")
             await _upload(passage, uploading, server, request.body)

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+from cellwright.connection import Proxy
 from cellwright.sandbox.egress.targets import BadTarget, Target, parse_authority
 
 Headers = tuple[tuple[str, str], ...]
@@ -63,10 +64,14 @@ class RequestHead:
     keeps_alive: bool
     expects_continue: bool
 
-    def forwarded(self) -> bytes:
-        """The head for the server: one exchange, nothing of the hop to us."""
-        host = ("Host", self.target.authority(default_port=80))
-        return _head(f"{self.method} {self.path} HTTP/1.1", (host, *_end_to_end(self.headers)), self.body, close=True)
+    def forwarded(self, through: Proxy | None = None) -> bytes:
+        """The head for the server, or for the proxy on the way to it: one exchange, nothing of the hop to us."""
+        authority = self.target.authority(default_port=80)
+        headers: Headers = (("Host", authority), *_end_to_end(self.headers))
+        if through is not None and through.authorization:
+            headers = (*headers, ("Proxy-Authorization", through.authorization))
+        address = self.path if through is None else f"http://{authority}{self.path}"
+        return _head(f"{self.method} {address} HTTP/1.1", headers, self.body, close=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import anyio
 
+from cellwright.connection import Connection, Proxy
+from cellwright.errors import UserError
 from cellwright.sandbox import inlet
 from cellwright.sandbox.egress.addresses import why_not_public
 from cellwright.sandbox.egress.certificates import trusting
@@ -20,6 +22,7 @@ from cellwright.sandbox.egress.lines import Line, Spoilt
 from cellwright.sandbox.egress.passages import Ledger, Passage, Turned, refusal
 from cellwright.sandbox.egress.targets import Address, Target, address_in
 from cellwright.sandbox.egress.tunnel import tunnel
+from cellwright.sandbox.egress.upstream import connect_through, open_tunnel
 from cellwright.sandbox.egress.verdicts import (
     Allowed,
     AllowedHost,
@@ -69,8 +72,11 @@ class Egress:
         caps: EgressCaps | None = None,
         certificates: Path | None = None,
         on_visit: Callable[[Visit], None] | None = None,
+        connection: Connection | None = None,
     ) -> None:
         """`decide` is asked about hosts not on the list, `on_visit` told what came of each request.
+
+        `connection` names the proxy that the person's network wants requests to take, if there is one.
 
         `certificates` is a PEM file whom the notebook trusts besides the usual ones, e.g. a company's own authority.
         """
@@ -79,6 +85,7 @@ class Egress:
         self._resolve = resolve
         self._caps = caps or EgressCaps()
         self._on_visit = on_visit
+        self._connection = connection or Connection()
         self._ledger = Ledger(self._caps)
         self._requests = 0
         self._visits: deque[Visit] = deque(maxlen=_VISITS_REMEMBERED)
@@ -204,9 +211,11 @@ class Egress:
         if isinstance(verdict, Denied):
             raise Turned(403, verdict.why)
         passage.verdict = "allowed"
-        with self._revocable(passage.host) as scope, await self._reach(passage, request.target, verdict) as server:
+        through = self._proxy_for(request)
+        reaching = self._reach(passage, request, verdict, through)
+        with self._revocable(passage.host) as scope, await reaching as server:
             if isinstance(request, RequestHead):
-                return await exchange(passage, request, server, self._caps)
+                return await exchange(passage, request, server, self._caps, through)
             await tunnel(passage, server, self._caps)
         if scope.cancelled_caught:
             raise Turned(403, f"host {passage.host!r} is not approved for this notebook any more")
@@ -224,14 +233,55 @@ class Egress:
                 if not scopes:
                     self._under_way.pop(host, None)
 
-    async def _reach(self, passage: Passage, target: Target, verdict: Allowed) -> Line:
-        """A connection to an address that was looked at; it is resolved once and never again."""
+    def _proxy_for(self, request: ConnectHead | RequestHead) -> Proxy | None:
+        scheme = "http" if isinstance(request, RequestHead) else "https"
+        try:
+            return self._connection.proxy_for(scheme, request.target.host, request.target.port)
+        except UserError as error:
+            raise Turned(502, error.message) from error
+
+    async def _reach(
+        self, passage: Passage, request: ConnectHead | RequestHead, verdict: Allowed, through: Proxy | None
+    ) -> Line:
+        """A connection to an address that was looked at, resolved once and never again; or to the person's proxy."""
+        target = request.target
         try:
             with anyio.fail_after(self._caps.connect_seconds):
+                if through is not None:
+                    return await self._reach_through(through, passage, request, verdict)
                 addresses = await self._addresses(target, verdict)
                 return await _connect(passage, target, addresses, verdict)
         except TimeoutError:
             raise Turned(502, f"host {target.host!r} did not answer in time") from None
+
+    async def _reach_through(
+        self, proxy: Proxy, passage: Passage, request: ConnectHead | RequestHead, verdict: Allowed
+    ) -> Line:
+        """The proxy looks the name up by itself, so what we can see of it is judged before, as without a proxy."""
+        target = request.target
+        if not verdict.has_private_addresses:
+            try:
+                await self._addresses(target, verdict)
+            except Turned as turned:
+                if turned.status != 502:
+                    raise
+                why = (
+                    "so nobody can see whether it leads into the private network; CELLWRIGHT_PRIVATE_HOSTS allows that"
+                )
+                raise Turned(403, f"host {target.host!r} cannot be looked up on this machine, {why}") from turned
+        try:
+            found = await self._resolve(proxy.host)
+        except OSError:
+            found = []
+        line = await connect_through(proxy, found)
+        try:
+            if isinstance(request, ConnectHead):
+                await open_tunnel(proxy, target, line, most=self._caps.header_bytes)
+        except BaseException:
+            with line:
+                raise
+        passage.address = f"the proxy {proxy.host}:{proxy.port}"
+        return line
 
     async def _addresses(self, target: Target, verdict: Allowed) -> list[Address]:
         given = target.address

@@ -15,7 +15,8 @@ def open_models(house: House) -> AbstractAsyncContextManager[Models]:
     settings = house.settings
     launch = house.launch or Launch(
         home=settings.ready_home(),
-        environment=settings.environment,
+        environment=settings.program_environment,
+        connection=settings.connection.variables,
         person=person_here(),
         team_rules=settings.team_rules,
     )
