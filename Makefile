@@ -93,7 +93,7 @@ $(READY): requirements/bootstrap.txt requirements/base.txt requirements/dev.txt 
 	@$(MAKE) packages FILES="requirements/dev.txt" SIZE="2.2 GB"
 	@touch $(RUNNABLE) $@
 
-# uv shows each download while it runs; what it says afterwards is too long to read, unless something went wrong.
+# How many and how much is said first; uv then shows each download with its size, and what it installed.
 .PHONY: packages
 packages:
 	@test -n "$(PYTHON)" || { echo "No Python >= 3.11 on PATH. Name one: make run PYTHON=/path/to/python" >&2; exit 1; }
