@@ -245,7 +245,8 @@ def _rules(spec: CageSpec, place: Place) -> list[tuple[str, int]]:
     return [
         *((path, landlock.USE) for path in (*root.SYSTEM, *spec.software)),
         *((path, landlock.READ) for path in (*_READABLE, f"{place.directory}/read-only")),
-        *((mount.source, landlock.READ) for mount in spec.data),
+        # What we may not reach any more was set aside.
+        *((mount.source, landlock.READ) for mount in spec.data if os.access(mount.source, os.R_OK)),
         *((path, landlock.READ | landlock.CHANGE_FILES) for path in _DEVICES),
         *((path, landlock.CHANGE) for path in (place.project, f"{place.directory}/tmp", f"{place.directory}/home")),
     ]
