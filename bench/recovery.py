@@ -5,17 +5,13 @@ No peer does this in one file, so the peer is the time we allow ourselves.
 
 from __future__ import annotations
 
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
-import warnings
-from collections.abc import AsyncGenerator, Generator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 from uuid import uuid4
 
 import anyio
@@ -26,6 +22,7 @@ from psycopg import sql
 
 from bench.chain_worker import HELD_STEP
 from bench.failure import BenchFailed
+from bench.postgres_server import postgres_server
 from bench.rows import Finding, Samples, compare, no_more_than
 from bench.stage import Stage
 
@@ -36,7 +33,7 @@ _HELD = f"step {HELD_STEP}"
 async def recovery(stage: Stage) -> list[Finding]:
     """SQLite: from a new process being up to its first new work. Postgres: from the kill to the first at another."""
     alone = [await _alone(stage.folder / f"recovery-{uuid4().hex}.db") for _ in range(stage.rounds(10))]
-    with _postgres() as address:
+    with postgres_server() as address:
         together = [await _together(_new_database(address)) for _ in range(stage.rounds(10))]
     name = "killed worker → its run goes on"
     return [
@@ -105,24 +102,6 @@ async def _worker(where: str, does: str) -> AsyncGenerator[_Worker]:
         finally:
             if process.returncode is None:
                 process.kill()
-
-
-@contextmanager
-def _postgres() -> Generator[str]:
-    """A Postgres server of our own, durable as it comes."""
-    with warnings.catch_warnings():
-        # pgserver's import wants XDG_RUNTIME_DIR and says so.
-        warnings.simplefilter("ignore")
-        import pgserver
-    folder = Path(tempfile.mkdtemp(prefix="cellwright-bench-postgres-"))
-    # A server started by root runs as another user.
-    folder.chmod(0o755)
-    server: Any = pgserver.get_server(folder / "data")  # pyright: ignore[reportPrivateImportUsage] - its only door
-    try:
-        yield server.get_uri()
-    finally:
-        server.cleanup()
-        shutil.rmtree(folder)
 
 
 def _new_database(address: str) -> str:

@@ -13,13 +13,15 @@ import sniffio
 
 if TYPE_CHECKING:
     from cellwright.kernel import KernelPool, OpenNotebook
+    from tests.models.houses import Warm
 
 
-# How long an example takes says more about the machine than about the code.
-hypothesis.settings.register_profile(
-    "unhurried", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
-)
-hypothesis.settings.load_profile("unhurried")
+# How long an example takes says more about the machine than about the code. `make test-all` loads the thorough one;
+# `--hypothesis-profile` is read after this file, so it wins.
+UNHURRIED = hypothesis.settings(deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.register_profile("every-day", UNHURRIED, max_examples=25)
+hypothesis.settings.register_profile("thorough", UNHURRIED, max_examples=200)
+hypothesis.settings.load_profile("every-day")
 
 
 @pytest.fixture(scope="session")
@@ -61,6 +63,27 @@ async def pool() -> AsyncGenerator[KernelPool]:
 
     async with KernelPool.open() as opened:
         yield opened
+
+
+@pytest.fixture(scope="session")
+def warm_gateway(tmp_path_factory: pytest.TempPathFactory) -> Generator[Warm]:
+    """A process that has imported everything a gateway needs; those of all rooms are forks of it."""
+    from tests.models.houses import warm_process
+
+    with warm_process(tmp_path_factory.mktemp("warm-gateway")) as process:
+        yield process
+
+
+@pytest.fixture(scope="session")
+def warm(warm_gateway: Warm) -> Warm:
+    """The same, where a room has no warm process of another kind."""
+    return warm_gateway
+
+
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where packages are kept: what one test builds another finds."""
+    return tmp_path_factory.mktemp("cache")
 
 
 Opener = Callable[..., "AbstractAsyncContextManager[OpenNotebook]"]

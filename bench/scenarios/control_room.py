@@ -30,7 +30,7 @@ from bench.scenarios.fresh_kernel import CODE
 from bench.stage import Stage
 from cellwright.journal import Fact, stream_of
 from cellwright.server.launching import Launch
-from cellwright.server.web.page import is_built
+from cellwright.server.web.page_build import is_built
 from cellwright.testing import Fault
 
 FOLLOWERS: Final = 100

@@ -192,7 +192,7 @@ def last_words(resident: Resident) -> str:
 
 
 def _start(resident: Resident, beginning: Beginning, deadline: float) -> None:
-    with _open_log(resident) as errors:
+    with open_log(resident) as errors:
         process = subprocess.Popen(
             beginning.command,
             stdin=subprocess.PIPE,
@@ -219,7 +219,8 @@ def _start(resident: Resident, beginning: Beginning, deadline: float) -> None:
         raise Unavailable(f"The {resident.called} could not be started.", hint=last_words(resident))
 
 
-def _open_log(resident: Resident) -> TextIO:
+def open_log(resident: Resident) -> TextIO:
+    """Its log, to be written on; one that has grown long is put aside first."""
     log = resident.file("log")
     with suppress(FileNotFoundError):
         if log.stat().st_size > _LOG_BYTES:
@@ -230,7 +231,13 @@ def _open_log(resident: Resident) -> TextIO:
 @contextmanager
 def _only_one(resident: Resident, deadline: float) -> Generator[None]:
     """Of all doors that want the resident now, one starts it."""
-    resident.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    try:
+        resident.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise Unavailable(
+            f"The state directory {str(resident.home)!r} cannot be made: {error.strerror}.",
+            hint="Set CELLWRIGHT_HOME to a directory of your own.",
+        ) from error
     with _private(resident.file("lock"), "a") as file:
         if not _locked(file.fileno(), deadline):
             raise Unavailable(f"Another process has been starting the {resident.called} for too long.")

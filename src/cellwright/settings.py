@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from cellwright.connection import OWN_FILE, Connection, Sources, asked_by_command, read_sources
+from cellwright.errors import UserError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,8 +85,15 @@ class Settings:
 
     def ready_home(self) -> Path:
         """The state directory, made if need be, closed to everyone else."""
-        self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self.home.chmod(0o700)
+        try:
+            self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self.home.chmod(0o700)
+        except OSError as error:
+            raise UserError(
+                f"The state directory {str(self.home)!r} cannot be made: {error.strerror}.",
+                hint="Set CELLWRIGHT_HOME to a directory of your own. A container's user without an entry in "
+                "/etc/passwd has HOME=/.",
+            ) from error
         return self.home
 
 

@@ -194,14 +194,15 @@ class Driver:
         tool.offer()
         self._reseed()
         blas.restore_threads(bind.threads)
-        directory = str(PurePosixPath(bind.filename).parent)
+        filename = _project() + bind.filename.removeprefix(seeded_files.PROJECT)
+        directory = str(PurePosixPath(filename).parent)
         sys.path[:] = [directory, *(entry for entry in sys.path if entry not in ("", directory))]
-        sys.argv[:] = [bind.filename]
+        sys.argv[:] = [filename]
         self._kernel.argv = sys.argv
-        self._kernel.app_metadata.filename = bind.filename
+        self._kernel.app_metadata.filename = filename
         self._kernel.app_metadata.app_config = _AppConfig.from_untrusted_dict(bind.app_config)
-        self._kernel.globals["__file__"] = bind.filename
-        self._context.filename = bind.filename
+        self._kernel.globals["__file__"] = filename
+        self._context.filename = filename
         self._context.app_config = self._kernel.app_metadata.app_config
         self._console.cap = bind.console_bytes
         self._reporter.bounds = bind
@@ -385,7 +386,7 @@ class Driver:
                 known = carrying.mark_fresh(self._kernel, cells)
                 self._lane.send(carry_wire.FreshMarked(request=number, cells=known, stale=self._stale()))
             case carry_wire.SeedFiles() as asked:
-                self._lane.send(seeded_files.seed_files(asked))
+                self._lane.send(seeded_files.seed_files(asked, _project()))
 
     def _own_descriptors(self) -> set[int]:
         captured = self._reporter.captured
@@ -482,3 +483,8 @@ _decoder = msgspec.msgpack.Decoder(wire.FromHost)
 
 def _thread_count() -> int:
     return len(os.listdir("/proc/self/task"))  # noqa: PTH208
+
+
+def _project() -> str:
+    """Where the project is seen: tier C has no root of its own, so there it is wherever its copy lies."""
+    return os.environ.get("CELLWRIGHT_PROJECT", seeded_files.PROJECT)

@@ -11,13 +11,7 @@ import pytest
 
 from cellwright.journal.database import Database, Place
 from cellwright.journal.tables import create_tables
-from tests.models.houses import House, Warm, warm_process
-
-
-@pytest.fixture(scope="session")
-def warm(tmp_path_factory: pytest.TempPathFactory) -> Generator[Warm]:
-    with warm_process(tmp_path_factory.mktemp("warm")) as process:
-        yield process
+from tests.models.houses import House, Warm
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cellwright.analyst.goal_words import read_goal_words
@@ -223,7 +223,6 @@ def test_a_profile_without_tables_is_read_too() -> None:
     assert read_goal_words("revenue in Q3", Profile()) == Wanted(purpose="overview", is_understood=False)
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.text(max_size=300), st.text(max_size=40), st.text(max_size=40), st.dates().map(str))
 def test_no_words_and_no_names_break_the_reading(words: str, name: str, value: str, last: str) -> None:
     times = Times(first="2020-01-01", last=last)

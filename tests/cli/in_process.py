@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+from collections.abc import Mapping
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,10 +24,21 @@ class Said:
     stderr: str
 
 
-def run_here(home: Path, *words: str, code: int = 0, typed: str = "") -> Said:
-    """Run `cellwright WORDS…` with this state directory and these words on its standard input."""
+def run_here(
+    home: Path,
+    *words: str,
+    code: int = 0,
+    typed: str = "",
+    folder: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Said:
+    """Run `cellwright WORDS…` with this state directory, in this folder, with these words on its standard input."""
     out, err = io.StringIO(), io.StringIO()
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        for name, value in (environment or {}).items():
+            patch.setenv(name, value)
+        if folder is not None:
+            patch.chdir(folder)
         patch.setattr(sys, "argv", ["cellwright", *words])
         patch.setattr(sys, "stdin", io.StringIO(typed))
         patch.setenv("CELLWRIGHT_HOME", str(home))

@@ -28,6 +28,7 @@ from cellwright.errors import UserError
 from cellwright.journal import Flow, Workflow
 from cellwright.policy import Ledger, Limit, No, UnknownPrice, Unpriced, Use, UseId, Yes, reserve
 from cellwright.tools import Guard, LeaveUncounted, PutPrice, Raise
+from tests.cli.in_process import Said, run_here
 from tests.sampling import some
 from tests.tools.office import RATES, WHO, open_office
 
@@ -44,19 +45,9 @@ class Home:
         self.folder = folder
         self.environment = os.environ | {"CELLWRIGHT_HOME": str(folder), "NO_COLOR": "1"}
 
-    def run(self, *words: str | Path, code: int = 0) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
-            [CELLWRIGHT, *words],
-            env=self.environment,
-            cwd=self.folder,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=SECONDS,
-            check=False,
-        )
-        assert done.returncode == code, done.stdout + done.stderr
-        return done
+    def run(self, *words: str | Path, code: int = 0) -> Said:
+        environment = {name: value for name, value in self.environment.items() if os.environ.get(name) != value}
+        return run_here(self.folder, *map(str, words), code=code, folder=self.folder, environment=environment)
 
     def json(self, *words: str | Path, code: int = 0) -> Any:
         return json.loads(self.run(*words, "--json", code=code).stdout)

@@ -1,4 +1,4 @@
-"""`cellwright data profile`, as it is typed."""
+"""`cellwright data profile` and `data examples`, as they are typed."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.in_process import run_here
+from tests.house.places import ROOT
 
 HENS = "day,eggs,barn\n" + "".join(f"2024-01-{day:02},{day % 7 + 3},{'AB'[day % 2]}\n" for day in range(1, 31))
 
@@ -64,3 +65,29 @@ def test_names_in_a_file_cannot_write_to_the_terminal(farm: Path, tmp_path: Path
     said = run_here(tmp_path / "home", "data", "profile", "bad.csv")
     assert "\x1b[2J" not in said.stdout
     assert "[bold]b" in said.stdout
+
+
+def test_a_bundled_data_set_is_copied_with_a_command_that_asks_something_of_it(farm: Path, tmp_path: Path) -> None:
+    listed = run_here(tmp_path / "home", "data", "examples")
+    assert [line.split()[0] for line in listed.stdout.splitlines()] == ["shop", "penguins"]
+    said = run_here(tmp_path / "home", "data", "examples", "shop")
+    assert said.stdout.split() == ["data/orders.csv", "data/customers.csv"]
+    assert "cellwright run 'Why did revenue fall in Q3 2025?' --data data/orders.csv" in said.stderr
+    assert (farm / "data/orders.csv").read_bytes() == (ROOT / "examples/data/orders.csv").read_bytes()
+
+
+def test_a_data_set_is_copied_beside_a_file_of_its_name_never_over_it(farm: Path, tmp_path: Path) -> None:
+    (farm / "data").mkdir()
+    (farm / "data/penguins.csv").write_text("mine\n")
+    said = run_here(tmp_path / "home", "data", "examples", "penguins", "--into", str(farm), "--json")
+    copied = str(farm / "data/penguins-2.csv")
+    question = ["cellwright", "run", "Compare body_mass_g by species", "--data", copied, "--model", "analyst"]
+    assert json.loads(said.stdout) == {"files": [copied], "command": question}
+    assert (farm / "data/penguins.csv").read_text() == "mine\n"
+    assert (
+        json.loads(run_here(tmp_path / "home", "data", "examples", "--json").stdout)["examples"][1]["id"] == "penguins"
+    )
+
+
+def test_an_unknown_data_set_ends_with_2_and_the_names_there_are(farm: Path, tmp_path: Path) -> None:
+    assert "There is: shop, penguins." in run_here(tmp_path / "home", "data", "examples", "ships", code=2).stderr

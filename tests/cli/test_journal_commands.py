@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, asynccontextmanager, closing
@@ -30,6 +31,7 @@ from cellwright.journal import (
     TaskChanged,
     Workflow,
 )
+from tests.sampling import spread
 
 Cli = Callable[..., Any]
 ENTRY = AuditRecorded(
@@ -43,10 +45,10 @@ ENTRY = AuditRecorded(
 )
 
 
-@pytest.fixture
-def database(tmp_path: Path) -> Path:
-    """A journal with one run and one audit entry."""
-    path = tmp_path / "journal.db"
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a journal, with one run and one audit entry."""
+    path = tmp_path_factory.mktemp("filled") / "journal.db"
 
     async def count(flow: Flow, argument: int) -> int:
         async def add() -> int:
@@ -60,7 +62,14 @@ def database(tmp_path: Path) -> Path:
             await opened.log.append("run:first", ENTRY)
 
     anyio.run(fill)
-    return path
+    return path.parent
+
+
+@pytest.fixture
+def database(filled: Path, tmp_path: Path) -> Path:
+    """A copy of it, with its key."""
+    shutil.copytree(filled, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "journal.db"
 
 
 @pytest.fixture
@@ -150,9 +159,10 @@ COMMANDS = [
     ["check"],
     ["backup", "x.db"],
 ]
+READING = [words for words in COMMANDS if words != ["check"]]
 
 
-@pytest.mark.parametrize("words", COMMANDS, ids=lambda words: words[0])
+@pytest.mark.parametrize("words", spread(COMMANDS, 3), ids=lambda words: words[0])
 def test_a_journal_that_is_not_there_is_not_made(cli: Cli, database: Path, words: list[str]) -> None:
     database.unlink()
     with pytest.raises(UserError, match="No journal at") as caught:
@@ -161,7 +171,7 @@ def test_a_journal_that_is_not_there_is_not_made(cli: Cli, database: Path, words
     assert not database.exists()
 
 
-@pytest.mark.parametrize("words", [words for words in COMMANDS if words != ["check"]], ids=lambda words: words[0])
+@pytest.mark.parametrize("words", spread(READING, 3), ids=lambda words: words[0])
 def test_what_is_no_journal_is_left_alone(cli: Cli, database: Path, words: list[str]) -> None:
     database.unlink()
     with closing(sqlite3.connect(database)) as other:
@@ -172,7 +182,7 @@ def test_what_is_no_journal_is_left_alone(cli: Cli, database: Path, words: list[
     assert database.read_bytes() == before
 
 
-@pytest.mark.parametrize("words", [words for words in COMMANDS if words != ["check"]], ids=lambda words: words[0])
+@pytest.mark.parametrize("words", spread(READING, 3), ids=lambda words: words[0])
 def test_a_key_that_is_gone_or_wrong_is_an_error_and_none_is_made(cli: Cli, database: Path, words: list[str]) -> None:
     key = database.with_suffix(".key")
     key.unlink()

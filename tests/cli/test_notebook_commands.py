@@ -1,36 +1,55 @@
-"""The command line through its real door: a process, its exit code, its stdout and stderr."""
+"""`cellwright notebook …` and `doctor`: exit code, stdout and stderr; once as the installed program."""
 
 from __future__ import annotations
 
 import json
 import os
+import platform
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
+import pytest
 from dirty_equals import IsFloat, IsPositive, IsStr
 from inline_snapshot import snapshot
+
+from tests.cli.in_process import Said, run_here
 
 CELLWRIGHT = Path(sys.executable).with_name("cellwright")
 Write = Callable[..., Path]
 
 
-def cellwright(*words: str | Path, stdin: str = "") -> subprocess.CompletedProcess[str]:
-    return subprocess.run([CELLWRIGHT, *words], input=stdin, capture_output=True, text=True, timeout=120, check=False)
+class Commands(Protocol):
+    """`cellwright WORDS…` in this process."""
+
+    def __call__(self, *words: str | Path, code: int = 0, stdin: str = "") -> Said: ...
 
 
-def as_json(*words: str | Path, code: int = 0, stdin: str = "") -> Any:
-    done = cellwright(*words, "--json", stdin=stdin)
-    assert done.returncode == code, done.stderr
-    return json.loads(done.stdout)
+@pytest.fixture
+def cellwright(tmp_path: Path) -> Commands:
+    def run(*words: str | Path, code: int = 0, stdin: str = "") -> Said:
+        return run_here(tmp_path / "home", *map(str, words), code=code, typed=stdin)
+
+    return run
 
 
-def test_run_answers_with_one_json_object(write_notebook: Write) -> None:
+def read(said: Said) -> Any:
+    return json.loads(said.stdout)
+
+
+def test_run_answers_with_one_json_object(write_notebook: Write, tmp_path: Path) -> None:
     path = write_notebook("x = 20", "print('hello')\ny = x + 1\ny * 2")
-    result = as_json("notebook", "run", path)
+    done = subprocess.run(
+        [CELLWRIGHT, "notebook", "run", path, "--json"],
+        env=os.environ | {"CELLWRIGHT_HOME": str(tmp_path / "home")},
+        capture_output=True,
+        check=True,
+    )
+    result = json.loads(done.stdout)
     assert result == snapshot(
         {
             "cells": [
@@ -70,59 +89,61 @@ def test_run_answers_with_one_json_object(write_notebook: Write) -> None:
                     "output_mb": 64,
                 },
                 "hidden": [],
+                "left_out": [],
             },
             "kernel_ready_ms": IsPositive(),
             "ok": True,
             "files": [],
+            "held_back": None,
         }
     )
 
 
-def test_run_exits_1_when_a_cell_fails_and_shows_why(write_notebook: Write) -> None:
-    done = cellwright("notebook", "run", write_notebook("x = 1 / 0"))
-    assert done.returncode == 1
+def test_run_exits_1_when_a_cell_fails_and_shows_why(cellwright: Commands, write_notebook: Write) -> None:
+    done = cellwright("notebook", "run", write_notebook("x = 1 / 0"), code=1)
     assert "ZeroDivisionError (line 1): division by zero" in done.stdout
 
 
-def test_a_file_that_is_no_notebook_is_a_usage_error_with_a_hint(tmp_path: Path) -> None:
+def test_a_file_that_is_no_notebook_is_a_usage_error_with_a_hint(cellwright: Commands, tmp_path: Path) -> None:
     path = tmp_path / "script.py"
     path.write_text("print('hi')\n")
-    done = cellwright("notebook", "run", path)
-    assert done.returncode == 2
+    done = cellwright("notebook", "run", path, code=2)
     assert "error:" in done.stderr
     assert "hint:" in done.stderr
     assert done.stdout == ""
 
 
-def test_unknown_limits_and_modes_are_usage_errors(write_notebook: Write) -> None:
+def test_unknown_limits_and_modes_are_usage_errors(cellwright: Commands, write_notebook: Write) -> None:
     path = write_notebook("x = 1")
-    assert cellwright("notebook", "run", path, "--limit", "memory=lots").returncode == 2
-    assert cellwright("notebook", "run", path, "--limit", "colour=red").returncode == 2
-    assert cellwright("notebook", "run", path, "--files", "burn").returncode == 2
-    assert cellwright("notebook", "run", path, "--data", "/nowhere/at/all").returncode == 2
+    for words in (("--limit", "memory=lots"), ("--limit", "colour=red"), ("--files", "burn"), ("--data", "/nowhere")):
+        cellwright("notebook", "run", path, *words, code=2)
 
 
-def test_nothing_contains_the_code_at_tier_d_so_it_is_refused_unless_told_otherwise(write_notebook: Write) -> None:
+def test_nothing_contains_the_code_at_tier_d_so_it_is_refused_unless_told_otherwise(
+    cellwright: Commands, write_notebook: Write
+) -> None:
     path = write_notebook("x = 1")
-    refused = cellwright("notebook", "run", path, "--tier", "D")
-    assert refused.returncode == 3
+    refused = cellwright("notebook", "run", path, "--tier", "D", code=3)
     assert "--allow-uncontained" in refused.stderr
-    assert as_json("notebook", "run", path, "--tier", "D", "--allow-uncontained")["sandbox"]["tier"] == "D"
+    assert (
+        read(cellwright("notebook", "run", path, "--tier", "D", "--allow-uncontained", "--json"))["sandbox"]["tier"]
+        == "D"
+    )
 
 
-def test_changed_files_are_kept_by_default_and_dropped_when_asked(write_notebook: Write) -> None:
+def test_changed_files_are_kept_by_default_and_dropped_when_asked(cellwright: Commands, write_notebook: Write) -> None:
     path = write_notebook("from pathlib import Path\nPath('out.txt').write_text('made here')")
     made = {"path": "out.txt", "kind": "created", "bytes": 9, "reason": None}
-    dropped = as_json("notebook", "run", path, "--files", "drop")
+    dropped = read(cellwright("notebook", "run", path, "--files", "drop", "--json"))
     assert dropped["files"] == [{**made, "kept": False}]
     assert not (path.parent / "out.txt").exists()
-    kept = as_json("notebook", "run", path)
+    kept = read(cellwright("notebook", "run", path, "--json"))
     assert kept["files"] == [{**made, "kept": True}]
     assert (path.parent / "out.txt").read_text() == "made here"
 
 
 def test_data_from_elsewhere_is_readable_beside_the_notebook_and_not_writable(
-    write_notebook: Write, tmp_path: Path
+    cellwright: Commands, write_notebook: Write, tmp_path: Path
 ) -> None:
     sales = tmp_path / "elsewhere" / "sales.csv"
     sales.parent.mkdir()
@@ -132,22 +153,22 @@ def test_data_from_elsewhere_is_readable_beside_the_notebook_and_not_writable(
         "try:\n    Path('data/sales.csv').write_text('gone')\n    outcome = 'written'\n"
         "except OSError:\n    outcome = 'refused'\nprint(text, outcome)",
     )
-    result = as_json("notebook", "run", path, "--data", sales)
+    result = read(cellwright("notebook", "run", path, "--data", sales, "--json"))
     assert result["cells"][-1]["console"] == "a,b\n1,2\n refused\n"
     assert result["files"] == []
     assert sales.read_text() == "a,b\n1,2\n"
 
 
-def test_a_notebook_over_its_wall_time_is_ended_and_says_so(write_notebook: Write) -> None:
+def test_a_notebook_over_its_wall_time_is_ended_and_says_so(cellwright: Commands, write_notebook: Write) -> None:
     path = write_notebook("import time\ntime.sleep(60)")
-    result = as_json("notebook", "run", path, "--limit", "wall=1s", code=1)
+    result = read(cellwright("notebook", "run", path, "--limit", "wall=1s", "--json", code=1))
     assert result["kernel_end"]["limit"] == "wall"
     assert result["cells"][0]["status"] == "lost"
 
 
-def test_a_notebook_over_its_memory_is_ended_and_says_so(write_notebook: Write) -> None:
+def test_a_notebook_over_its_memory_is_ended_and_says_so(cellwright: Commands, write_notebook: Write) -> None:
     path = write_notebook("blocks = []\nfor _ in range(64):\n    blocks.append(b'x' * (16 << 20))")
-    result = as_json("notebook", "run", path, "--limit", "memory=300m", code=1)
+    result = read(cellwright("notebook", "run", path, "--limit", "memory=300m", "--json", code=1))
     end, cell = result["kernel_end"], result["cells"][0]
     if result["sandbox"]["tier"] == "A":
         assert (end["out_of_memory"], cell["status"]) == (True, "lost")
@@ -155,35 +176,40 @@ def test_a_notebook_over_its_memory_is_ended_and_says_so(write_notebook: Write) 
         assert cell["error"]["type"] == "MemoryError"
 
 
-def test_apply_edits_runs_what_they_affect_and_saves(write_notebook: Write, tmp_path: Path) -> None:
+def test_apply_edits_runs_what_they_affect_and_saves(
+    cellwright: Commands, write_notebook: Write, tmp_path: Path
+) -> None:
     path = write_notebook("x = 1", "y = x + 1")
     edits = tmp_path / "edits.json"
     edits.write_text(json.dumps([{"op": "edit", "cell": "Hbol", "base_version": 1, "code": "x = 10"}]))
-    result = as_json("notebook", "apply", path, edits)
+    result = read(cellwright("notebook", "apply", path, edits, "--json"))
     assert [cell["id"] for cell in result["cells"]] == ["Hbol", "MJUe"]
     assert result["saved"] is True
     assert "x = 10" in path.read_text()
 
 
-def test_apply_refuses_a_stale_edit_with_both_texts_and_exit_code_3(write_notebook: Write) -> None:
+def test_apply_refuses_a_stale_edit_with_both_texts_and_exit_code_3(
+    cellwright: Commands, write_notebook: Write
+) -> None:
     path = write_notebook("x = 1")
     before = path.read_text()
     edits = json.dumps([{"op": "edit", "cell": "Hbol", "base_version": 7, "code": "x = 10"}])
-    result = as_json("notebook", "apply", path, "-", stdin=edits, code=3)
+    result = read(cellwright("notebook", "apply", path, "-", "--json", stdin=edits, code=3))
     assert result["refused"]["current"] == "x = 1"
     assert result["refused"]["wanted"] == "x = 10"
     assert path.read_text() == before
 
 
-def test_apply_says_which_edit_and_field_is_wrong(write_notebook: Write) -> None:
-    done = cellwright("notebook", "apply", write_notebook("x = 1"), "-", stdin='[{"op": "edit", "cell": "Hbol"}]')
-    assert done.returncode == 2
+def test_apply_says_which_edit_and_field_is_wrong(cellwright: Commands, write_notebook: Write) -> None:
+    done = cellwright(
+        "notebook", "apply", write_notebook("x = 1"), "-", stdin='[{"op": "edit", "cell": "Hbol"}]', code=2
+    )
     assert "base_version" in done.stderr
 
 
-def test_show_draws_the_graph_without_running_anything(write_notebook: Write) -> None:
+def test_show_draws_the_graph_without_running_anything(cellwright: Commands, write_notebook: Write) -> None:
     path = write_notebook("x = 1", "y = x + 1", "from os import *")
-    shown = as_json("notebook", "show", path)
+    shown = read(cellwright("notebook", "show", path, "--json"))
     first, second, broken = shown["cells"]
     assert (first["defs"], first["children"]) == (["x"], [second["id"]])
     assert (second["refs"], second["parents"]) == (["x"], [first["id"]])
@@ -223,15 +249,16 @@ def _is_alive(pid: int) -> bool:
         return False
 
 
-def test_doctor_tells_the_tier_and_every_missing_protection() -> None:
-    report = as_json("doctor")
+def test_doctor_tells_the_tier_and_every_missing_protection(cellwright: Commands) -> None:
+    report = read(cellwright("doctor", "--json"))
     assert report["ok"] is True
     assert report["sandbox"]["tier"] in ("A", "B", "C")
     assert all(item["consequence"] for item in report["sandbox"]["protections"] if not item["present"])
-    assert {"python", "marimo", "zygote", "disk"} <= {check["name"] for check in report["checks"]}
+    told = {check["name"]: check["detail"] for check in report["checks"]}
+    assert {"python", "marimo", "memory pages", "zygote", "disk"} <= told.keys()
+    assert told["python"].startswith(platform.python_version())
+    assert f"SQLite {sqlite3.sqlite_version}" in told["python"]
 
 
-def test_the_program_starts_quickly_enough_to_say_what_it_can_do() -> None:
-    done = cellwright("--help")
-    assert done.returncode == 0
-    assert "notebook" in done.stdout
+def test_the_program_says_what_it_can_do(cellwright: Commands) -> None:
+    assert "notebook" in cellwright("--help").stdout

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cellwright.ids import CellId
@@ -273,6 +273,7 @@ answer.append(float(np.random.rand()))
 """
 
 
+@pytest.mark.slow
 def test_a_planned_kernel_gives_the_answer_the_parent_would_have_given(tmp_path: Any) -> None:
     file = memory_file()
     cells = tuple(Cell(id=CellId(name), code=code) for name, code in {**NOTEBOOK, "candidate": CANDIDATE}.items())
@@ -413,7 +414,6 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None)
 @given(first=VALUES, second=VALUES, lengths=st.lists(st.integers(0, 3_000), max_size=3))
 def test_any_plain_data_comes_back_equal_and_shared(first: Any, second: Any, lengths: list[int]) -> None:
     arrays = [np.arange(length) for length in lengths]

@@ -8,6 +8,7 @@ function, under `TYPE_CHECKING`, and by name through `import_module`.
 from __future__ import annotations
 
 import ast
+import functools
 import importlib.util
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -50,9 +51,15 @@ class Doorkeeper(Contract):
     def _trespasses(self, module: str) -> Iterator[Trespass]:
         if _is_within(module, cast("set[str]", self.doors)):
             return
-        for name, line in imported_names(source_of(module)):
+        for name, line in _imports_of(module):
             if _is_within(name, cast("set[str]", self.guarded)):
                 yield Trespass(module=module, line=line, imported=name)
+
+
+@functools.cache
+def _imports_of(module: str) -> tuple[tuple[str, int], ...]:
+    """Read once for all contracts: parsing is what they take time for."""
+    return tuple(imported_names(source_of(module)))
 
 
 def imported_names(source: str) -> Iterator[tuple[str, int]]:

@@ -1,4 +1,4 @@
-"""The floors and doorkeepers of the house hold, and would break if somebody broke them."""
+"""The floors and doorkeepers would break if somebody broke them; that they hold is what `make check` asks of them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.house.doorkeeper import imported_names
-from tests.house.places import ROOT, SOURCE, VENV_BIN, read_toml
+from tests.house.places import ROOT, VENV_BIN, read_toml
+from tests.sampling import spread
 
 CONTRACTS: list[str] = [
     contract["name"] for contract in read_toml(ROOT / "pyproject.toml")["tool"]["importlinter"]["contracts"]
@@ -107,15 +108,11 @@ def verdicts(folder: Path, source: Path) -> dict[str, str]:
     return found
 
 
-def test_this_house_keeps_every_contract() -> None:
-    assert {name for name, verdict in verdicts(ROOT, SOURCE).items() if verdict == "BROKEN"} == set()
-
-
 def test_every_contract_has_a_sample_that_breaks_it() -> None:
     assert list(BROKEN) == CONTRACTS
 
 
-@pytest.mark.parametrize("contract", CONTRACTS)
+@pytest.mark.parametrize("contract", spread(CONTRACTS, 4))
 def test_breaking_a_rule_breaks_its_contract_and_no_other(contract: str, tmp_path: Path) -> None:
     found = verdicts(build(tmp_path, BROKEN[contract]), tmp_path / "src")
     assert {name for name, verdict in found.items() if verdict == "BROKEN"} == {contract}

@@ -83,7 +83,7 @@ def test_a_trace_of_a_machine_is_found(mark: str) -> None:
 
 def test_there_are_pinned_requirements() -> None:
     names = [path.name for path in REQUIREMENTS]
-    assert names == ["base.txt", "bootstrap.txt", "dev.txt", "local-model.txt"]
+    assert names == ["base.txt", "bootstrap.txt", "dev.txt", "local-model.txt", "page.txt"]
 
 
 @pytest.mark.parametrize("path", REQUIREMENTS, ids=lambda path: path.name)
@@ -96,18 +96,14 @@ def test_a_loose_requirement_is_found(line: str) -> None:
     assert unhashed(f"{line}\n") == [line]
 
 
-def test_what_installs_the_others_is_the_pinned_version_itself() -> None:
-    bootstrap = (ROOT / "requirements/bootstrap.txt").read_text(encoding="utf-8")
-    development = (ROOT / "requirements/dev.txt").read_text(encoding="utf-8")
-    assert bootstrap.splitlines()[0] in development.splitlines()
+@pytest.mark.parametrize("name", ["base", "bootstrap", "page"])
+def test_each_part_of_the_environment_has_the_versions_of_the_whole(name: str) -> None:
+    assert pins(name) - pins("dev") == set()
 
 
-def test_base_requirements_are_the_same_in_development() -> None:
-    pins = [
-        set(re.findall(r"^[\w.-]+==\S+", (ROOT / f"requirements/{name}.txt").read_text(encoding="utf-8"), re.MULTILINE))
-        for name in ("base", "dev")
-    ]
-    assert pins[0] - pins[1] == set()
+def pins(name: str) -> set[str]:
+    text = (ROOT / f"requirements/{name}.txt").read_text(encoding="utf-8")
+    return set(re.findall(r"^[\w.-]+==\S+", text, re.MULTILINE))
 
 
 def test_every_direct_dependency_has_its_reason_and_none_is_left_over() -> None:

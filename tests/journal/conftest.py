@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import shutil
-import signal
-import tempfile
-import warnings
 from collections.abc import Generator
 from pathlib import Path
-from typing import Any
 from uuid import uuid4
 
 import dbos
-import psutil
 import psycopg
 import pytest
 from psycopg import sql
 
+from bench.postgres_server import postgres_server
 from cellwright.journal.database import Database, Place
 from cellwright.journal.tables import create_tables
 from tests.journal.processes import Warm, warm_process
@@ -25,29 +21,15 @@ from tests.journal.processes import Warm, warm_process
 @pytest.fixture(scope="session")
 def postgres() -> Generator[str]:
     """The address of a Postgres server of our own."""
-    with warnings.catch_warnings():
-        # pgserver's import wants XDG_RUNTIME_DIR and says so.
-        warnings.simplefilter("ignore")
-        import pgserver
-    # Not under pytest's own folder: that is closed to the user a server started by root runs as.
-    folder = Path(tempfile.mkdtemp(prefix="cellwright-postgres-"))
-    folder.chmod(0o755)
-    server: Any = pgserver.get_server(folder / "data")  # pyright: ignore[reportPrivateImportUsage] - its only door
-    address: str = server.get_uri()
-    with psycopg.connect(address, autocommit=True) as connection:
-        # What is tested here is what survives a killed process, not a lost machine.
-        for setting in ("fsync", "synchronous_commit", "full_page_writes"):
-            connection.execute(sql.SQL("ALTER SYSTEM SET {} = off").format(sql.Identifier(setting)))
-        connection.execute("SELECT pg_reload_conf()")
-        connection.execute("CREATE DATABASE template_journal")
-    make_tables(address.replace("/postgres?", "/template_journal?"))
-    yield address
-    # At once: what it holds is thrown away, so there is nothing to write down first.
-    postmaster: psutil.Process = server._postmaster_info.process
-    postmaster.send_signal(signal.SIGQUIT)
-    postmaster.wait(30)
-    server.cleanup()
-    shutil.rmtree(folder)
+    with postgres_server() as address:
+        with psycopg.connect(address, autocommit=True) as connection:
+            # What is tested here is what survives a killed process, not a lost machine.
+            for setting in ("fsync", "synchronous_commit", "full_page_writes"):
+                connection.execute(sql.SQL("ALTER SYSTEM SET {} = off").format(sql.Identifier(setting)))
+            connection.execute("SELECT pg_reload_conf()")
+            connection.execute("CREATE DATABASE template_journal")
+        make_tables(address.replace("/postgres?", "/template_journal?"))
+        yield address
 
 
 @pytest.fixture

@@ -133,7 +133,7 @@ tried(lambda: appending.flush())
 """,
     "memory": """
 import ctypes, mmap
-shared = mmap.mmap(-1, 4096)
+shared = mmap.mmap(-1, mmap.PAGESIZE)
 shared[:5] = b"taken"
 held[:] = b"taken" * 1800
 memory = f"/proc/{os.getppid()}/mem"

@@ -31,7 +31,7 @@ SNIPPETS = [
     )
 ]  # fmt: skip
 NOTEBOOKS = {path.stem: path for path in (*TUTORIALS, *OURS, *SNIPPETS) if path.name != "__init__.py"}
-FEW = ("intro", "fileformat", "penguins")
+FEW = ("fileformat",)
 PATIENCE_SECONDS = 900
 
 # They draw numbers without a seed: no two runs are the same.

@@ -14,6 +14,7 @@ from cellwright.kernel import Observation, OpenNotebook, RunWhat
 from cellwright.kernel.checkpoints import Checkpoint, CheckpointBudget
 from cellwright.kernel.observation import CellFinished, CellStarted, ConsoleText, Event
 from cellwright.notebook import ConfigureCell, DeleteCell, Edit, EditCell
+from tests.sampling import every
 
 Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]
 MakeEdits = Callable[[OpenNotebook], list[Edit]]
@@ -150,7 +151,7 @@ def eager(notebook: OpenNotebook) -> None:
     notebook.checkpoints.budget = CheckpointBudget(apart_ms=0)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", every(CASES, 3))
 async def test_a_turn_in_pauses_is_the_turn_it_would_have_been_without(name: str, opened: Opener) -> None:
     case = CASES[name]
     async with opened(*case.cells) as plain:

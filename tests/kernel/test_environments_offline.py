@@ -15,16 +15,17 @@ from inline_snapshot import snapshot
 from packaging.requirements import Requirement
 
 from cellwright.errors import Unavailable
-from cellwright.kernel.environment_plan import plan_for, site_packages_in
 from cellwright.kernel.environments import UvSettings, environment_for
 from cellwright.kernel.installed_packages import NotInstalled, installed, lacking, link
+from cellwright.kernel.interpreters import our_interpreter
 from cellwright.kernel.script_header import ScriptHeader
 from tests.kernel.test_environments import MARIMO, MSGSPEC, make_wheel
 from tests.sandbox.egress.world import HOST, make_certificates
 from tests.walled_network import PASSWORD, cut_off, forward_proxy, package_index
 
 WAIT_SECONDS = 240
-INTERPRETER = plan_for(ScriptHeader()).interpreter
+INTERPRETER = our_interpreter().executable
+PACKAGES = our_interpreter().site_packages
 
 
 @pytest.fixture
@@ -144,19 +145,19 @@ async def test_without_a_network_an_environment_is_made_of_what_is_installed_and
 @pytest.fixture
 def prefix(tmp_path: Path) -> Path:
     made = tmp_path / "venv"
-    site_packages_in(made).mkdir(parents=True)
+    (made / PACKAGES).mkdir(parents=True)
     return made
 
 
 def put(prefix: Path, name: str) -> Distribution:
     [distribution] = installed({name: [Requirement(name)]})
-    link(distribution, prefix, site_packages_in(prefix), INTERPRETER)
+    link(distribution, prefix, prefix / PACKAGES, INTERPRETER)
     return distribution
 
 
 def test_a_linked_package_is_whole_has_its_programs_and_no_byte_code(prefix: Path) -> None:
     distribution = put(prefix, "idna")
-    packages = site_packages_in(prefix)
+    packages = prefix / PACKAGES
     assert lacking(packages, ["idna"]) == {}
     assert (packages / "idna" / "core.py").samefile(str(distribution.locate_file("idna/core.py")))
     assert not list(prefix.rglob("*.pyc"))
@@ -167,7 +168,7 @@ def test_a_linked_package_is_whole_has_its_programs_and_no_byte_code(prefix: Pat
 
 
 def test_what_a_package_needs_in_turn_is_lacking_until_it_is_there(prefix: Path) -> None:
-    packages = site_packages_in(prefix)
+    packages = prefix / PACKAGES
     put(prefix, "anyio")
     needed = lacking(packages, ["anyio", "msgspec"])
     assert {"idna", "msgspec"} <= set(needed)
@@ -179,7 +180,7 @@ def test_another_version_than_is_asked_for_is_not_taken(prefix: Path) -> None:
     assert installed({"idna": [Requirement("idna==0.1")], "no-such-tool": [Requirement("no-such-tool")]}) == []
     put(prefix, "idna")
     with pytest.raises(NotInstalled, match=r"idna==0\.1"):
-        lacking(site_packages_in(prefix), ["idna==0.1"])
+        lacking(prefix / PACKAGES, ["idna==0.1"])
 
 
 def test_our_own_checkout_is_no_package_of_a_notebook() -> None:
@@ -197,4 +198,4 @@ def test_a_file_that_was_changed_since_it_was_installed_makes_no_environment(pre
     (copied / "packaging" / "version.py").write_text("changed = True\n")
     [changed] = importlib.metadata.distributions(path=[str(copied)])
     with pytest.raises(NotInstalled, match="was changed since it was installed"):
-        link(changed, tmp_path / "another", site_packages_in(tmp_path / "another"), INTERPRETER)
+        link(changed, tmp_path / "another", tmp_path / "another" / PACKAGES, INTERPRETER)

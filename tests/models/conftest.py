@@ -7,13 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.models.houses import House, Warm, warm_process
-
-
-@pytest.fixture(scope="session")
-def warm(tmp_path_factory: pytest.TempPathFactory) -> Generator[Warm]:
-    with warm_process(tmp_path_factory.mktemp("warm")) as process:
-        yield process
+from tests.models.houses import House, Warm
 
 
 @pytest.fixture

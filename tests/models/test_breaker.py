@@ -183,9 +183,7 @@ class OneProbeAtATime(RuleBasedStateMachine):
 
 
 TestOneProbeAtATime = OneProbeAtATime.TestCase
-TestOneProbeAtATime.settings = settings(
-    deadline=None, derandomize=True, database=None, max_examples=60, stateful_step_count=40
-)
+TestOneProbeAtATime.settings = settings(derandomize=True, database=None, stateful_step_count=40)
 
 
 def test_one_endpoint_says_nothing_about_another() -> None:

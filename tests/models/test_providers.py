@@ -26,17 +26,23 @@ ANSWERS_BY_TOOL: tuple[Kind, ...] = ("google", "groq", "mistral")
 """Asked for a shape beside tools, these models must call a tool of ours."""
 
 
-@pytest.fixture
-async def server() -> AsyncGenerator[ProviderServer]:
+@pytest.fixture(scope="module")
+async def one_server() -> AsyncGenerator[ProviderServer]:
     async with ProviderServer.open() as opened:
         yield opened
 
 
-@pytest.fixture
-async def providers(server: ProviderServer) -> AsyncGenerator[Providers]:
-    opened = Providers(configured(server))
+@pytest.fixture(scope="module")
+async def providers(one_server: ProviderServer) -> AsyncGenerator[Providers]:
+    opened = Providers(configured(one_server))
     yield opened
     await opened.aclose()
+
+
+@pytest.fixture
+def server(one_server: ProviderServer) -> ProviderServer:
+    one_server.forget()
+    return one_server
 
 
 every_kind = pytest.mark.parametrize("kind", KINDS)
@@ -321,7 +327,8 @@ async def test_what_a_probe_taught_changes_how_a_model_is_asked(server: Provider
     assert [request.tools for request in server.requests] == [("weather",), ()]
 
 
-async def test_other_calls_go_on_while_an_sdk_loads(server: ProviderServer, providers: Providers) -> None:
+async def test_other_calls_go_on_while_an_sdk_loads(server: ProviderServer) -> None:
+    providers = Providers(configured(server))
     ticks = 0
 
     async def tick() -> None:
@@ -334,6 +341,7 @@ async def test_other_calls_go_on_while_an_sdk_loads(server: ProviderServer, prov
         tasks.start_soon(tick)
         await providers.warm(model_of("google"), KEY)
         tasks.cancel_scope.cancel()
+    await providers.aclose()
     assert ticks > 1
 
 

@@ -13,17 +13,23 @@ from cellwright.testing import Fault, ProviderServer
 from tests.models.asked import KEY, configured, hear, model_of, saying
 
 
-@pytest.fixture
-async def server() -> AsyncGenerator[ProviderServer]:
+@pytest.fixture(scope="module")
+async def one_server() -> AsyncGenerator[ProviderServer]:
     async with ProviderServer.open() as opened:
         yield opened
 
 
-@pytest.fixture
-async def providers(server: ProviderServer) -> AsyncGenerator[Providers]:
-    opened = Providers(configured(server))
+@pytest.fixture(scope="module")
+async def providers(one_server: ProviderServer) -> AsyncGenerator[Providers]:
+    opened = Providers(configured(one_server))
     yield opened
     await opened.aclose()
+
+
+@pytest.fixture
+def server(one_server: ProviderServer) -> ProviderServer:
+    one_server.forget()
+    return one_server
 
 
 @pytest.mark.parametrize(

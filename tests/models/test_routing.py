@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic_ai.messages import (
     BinaryContent,
@@ -26,9 +26,7 @@ from cellwright.models.names import ABILITIES, Ability, ModelName
 from cellwright.models.routing import Candidate, Question, Refusal, Route, can, needs_of, route
 from cellwright.policy import Money
 
-PROPERTY = settings(
-    deadline=None, max_examples=200, derandomize=True, suppress_health_check=[HealthCheck.too_slow], database=None
-)
+PROPERTY = settings(derandomize=True, database=None)
 
 
 def traits(**more: Any) -> Traits:

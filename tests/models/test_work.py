@@ -13,7 +13,7 @@ from typing import Any
 
 import anyio
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cellwright.errors import UserError
@@ -92,7 +92,6 @@ def test_malformed_and_forged_frames_end_at_most_their_own_connection(shared: Ho
     connect_or_start(shared.launch()).close()
     pid = running_pid(shared.home)
 
-    @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
     @given(st.lists(frames, max_size=4), st.booleans())
     def say(said: list[bytes], is_greeted: bool) -> None:
         if is_greeted:

@@ -7,7 +7,7 @@ from typing import Final
 
 import marimo
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from marimo._ast.compiler import compile_cell
 from marimo._runtime.dataflow import DirectedGraph, topological_sort
@@ -67,7 +67,6 @@ STATEMENTS = st.sampled_from(
 
 
 @given(codes=st.lists(STATEMENTS, max_size=8))
-@settings(max_examples=150, deadline=None)
 def test_the_graph_of_any_notebook_is_marimos(codes: list[str]) -> None:
     assert_same_as_marimo(notebook(*codes))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
@@ -146,7 +146,6 @@ STATUSES = st.sampled_from(["ok", "failed", "stale"])
 
 
 @given(cells=CELLS, budget=st.integers(-1, 400), text=TEXTS, status=STATUSES, focused=st.integers(0, 12))
-@settings(max_examples=200, deadline=None)
 def test_the_summary_never_exceeds_its_budget(
     cells: list[Cell], budget: int, text: str, status: str, focused: int
 ) -> None:

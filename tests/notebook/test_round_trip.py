@@ -438,7 +438,7 @@ def edits_of(draw: st.DrawFn, document: Document) -> Edit:
 
 
 @given(data=st.data(), text=st.sampled_from([*SPLICED.values(), render(Document.new())]))
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 def test_whatever_edits_are_made_the_saved_text_reads_back_as_the_same_notebook(data: st.DataObject, text: str) -> None:
     document = start = parse_notebook(text, "x")
     for _ in range(data.draw(st.integers(1, 6))):
@@ -455,7 +455,6 @@ def test_whatever_edits_are_made_the_saved_text_reads_back_as_the_same_notebook(
 
 
 @given(code=CODES)
-@settings(max_examples=200, deadline=None)
 def test_stored_code_means_what_was_sent_and_is_stored_the_same_again(code: str) -> None:
     once = apply_edits(Document.new(), [CreateCell(code=code)])
     if isinstance(once, EditRefused):
@@ -477,7 +476,6 @@ def test_saving_a_new_notebook_and_reading_it_gives_the_same_document(tmp_path: 
 
 
 @given(data=st.data())
-@settings(max_examples=150, deadline=None)
 def test_a_mangled_notebook_is_refused_or_still_lossless(data: st.DataObject) -> None:
     lines = list[str](ODDITIES.splitlines(keepends=True))
     for _ in range(data.draw(st.integers(1, 4))):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from decimal import Decimal
 
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from cellwright.policy import (
@@ -29,9 +29,7 @@ from cellwright.policy import (
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 PROJECT = "/home/ada/penguins"
 
-PROPERTY = settings(
-    deadline=None, max_examples=150, derandomize=True, suppress_health_check=[HealthCheck.too_slow], database=None
-)
+PROPERTY = settings(derandomize=True, database=None)
 
 
 def any_text() -> st.SearchStrategy[str]:

@@ -8,13 +8,7 @@ from pathlib import Path
 import pytest
 
 from cellwright.models.client import Models
-from tests.models.houses import House, Warm, warm_process
-
-
-@pytest.fixture(scope="session")
-def warm(tmp_path_factory: pytest.TempPathFactory) -> Generator[Warm]:
-    with warm_process(tmp_path_factory.mktemp("warm")) as process:
-        yield process
+from tests.models.houses import House, Warm
 
 
 @pytest.fixture
@@ -28,11 +22,6 @@ async def gateway(house: House) -> AsyncGenerator[Models]:
     """One that outlives whoever is killed."""
     async with Models.open(house.home, launch=house.launch()) as models:
         yield models
-
-
-@pytest.fixture(scope="session")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("cache")
 
 
 @pytest.fixture

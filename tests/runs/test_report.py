@@ -11,7 +11,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
@@ -242,7 +242,6 @@ PIECES = st.sampled_from([
 ])  # fmt: skip
 
 
-@settings(deadline=None, max_examples=400)
 @given(st.lists(PIECES, max_size=25).map("".join))
 def test_broken_markup_of_any_kind_comes_out_whole_and_harmless(markup: str) -> None:
     assert complaints(clean_output(markup)) == []

@@ -10,7 +10,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
@@ -325,7 +325,6 @@ NUMBERS = st.floats(allow_nan=True) | st.integers(-(10**400), 10**400) | ODD
 PARTS = st.dictionaries(KEYS, VALUES, max_size=6)
 
 
-@settings(deadline=None, max_examples=300)
 @given(PARTS)
 def test_whatever_stands_in_a_specification_drawing_never_fails(of: dict[str, Any]) -> None:
     for changed in (
@@ -341,7 +340,6 @@ def test_whatever_stands_in_a_specification_drawing_never_fails(of: dict[str, An
             assert not re.search(r"<script|javascript:|\son\w+=", svg(changed))
 
 
-@settings(deadline=None, max_examples=300)
 @given(
     st.lists(NUMBERS, min_size=1, max_size=5),
     st.sampled_from(["bar", "line", "area", "point", "rect", "rule"]),

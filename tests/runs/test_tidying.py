@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
@@ -104,7 +104,6 @@ CODES = st.sampled_from([
 ])  # fmt: skip
 
 
-@settings(deadline=None, max_examples=60)
 @given(st.lists(CODES, max_size=8))
 def test_whatever_the_cells_the_edits_apply_and_no_code_changes(codes: list[str]) -> None:
     document = notebook(*codes)

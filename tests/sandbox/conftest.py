@@ -123,7 +123,8 @@ class Zygote:
             control.close()
             raise OSError(answer["failed"])
         self.descriptors = answer["descriptors"]
-        cage = Cage(answer["started"], fds[0], CageControl(control, proxy_port=spec.proxy_port), kernel)
+        speaking = CageControl(control, proxy_port=spec.proxy_port, tier=spec.tier)
+        cage = Cage(answer["started"], fds[0], speaking, kernel)
         self.cages[cage.pid] = cage
         return cage
 
@@ -183,12 +184,15 @@ def projects() -> Iterator[Callable[[User], Path]]:
         shutil.rmtree(directory)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def zygotes() -> Iterator[Callable[[User], Zygote]]:
-    """Launches zygotes and ends them."""
+    """One zygote for each kind of user; where a test has killed it, the next gets another."""
     launched: list[Zygote] = []
 
     def launch(user: User) -> Zygote:
+        for zygote in launched:
+            if zygote.user == user and zygote.process.poll() is None:
+                return zygote
         launched.append(Zygote.launch(user))
         return launched[-1]
 

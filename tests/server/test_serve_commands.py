@@ -35,7 +35,9 @@ class Home:
         self.resident = daemon_at(folder)
 
     def run(self, *words: str, code: int = 0) -> Said:
-        return run_here(self.folder, "serve", *words, code=code)
+        # The page is not what is tried here, and `make test` does not build it.
+        page = () if words and words[0] in {"status", "stop", "url", "tokens"} else ("--no-page",)
+        return run_here(self.folder, "serve", *page, *words, code=code)
 
     def json(self, *words: str) -> Any:
         return json.loads(self.run(*words, "--json").stdout)
@@ -93,7 +95,7 @@ def test_in_the_foreground_it_says_where_it_listens_stays_and_ends_with_ctrl_c(h
     kept = {name: value for name, value in os.environ.items() if name not in held}
     home.folder.mkdir(mode=0o700)
     process = subprocess.Popen(
-        [CELLWRIGHT, "serve", str(home.folder), "--port", "0", "--json"],
+        [CELLWRIGHT, "serve", str(home.folder), "--no-page", "--port", "0", "--json"],
         env=kept | {"CELLWRIGHT_HOME": str(home.folder), "DATABASE_PASSWORD": SECRET},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -117,7 +119,9 @@ def test_in_the_foreground_it_says_where_it_listens_stays_and_ends_with_ctrl_c(h
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=SECONDS)
     assert process.returncode == 0
-    assert "Traceback" not in errors
+    # What a person sees is the address; what is logged goes where logs go.
+    assert errors == ""
+    assert " INFO cellwright.server" in (home.folder / "daemon.log").read_text()
     assert not (home.folder / "daemon.sock").exists()
 
 
@@ -139,7 +143,7 @@ def test_at_a_terminal_the_browser_is_opened_with_the_address(home: Home, tmp_pa
     ours, theirs = pty.openpty()
     with os.fdopen(ours, "rb", buffering=0), os.fdopen(theirs, "wb", buffering=0) as terminal:
         process = subprocess.Popen(
-            [CELLWRIGHT, "serve", str(tmp_path), "--port", "0"],
+            [CELLWRIGHT, "serve", str(tmp_path), "--no-page", "--port", "0"],
             env=kept | {"CELLWRIGHT_HOME": str(home.folder), "BROWSER": f"{opener} %s"},
             stdin=subprocess.DEVNULL,
             stdout=terminal,

@@ -19,6 +19,7 @@ import pytest
 from cellwright.kernel import KernelPool
 from cellwright.tools.git_desk import GitDesk
 from cellwright.tools.tool import result_text
+from tests.sampling import spread
 from tests.sandbox.git.yard import GIT, WHO, everything, git, made, make_repository, write_files
 from tests.tools.git_agent import ADA, GitAgent
 
@@ -111,7 +112,7 @@ def spring(top: Path, trap: Trap) -> None:
         os.close(screen)
 
 
-@pytest.mark.parametrize("name", TRAPS)
+@pytest.mark.parametrize("name", spread(TRAPS, 6))
 async def test_no_program_a_repository_names_is_run(agent: MakeAgent, tmp_path: Path, name: str) -> None:
     mark = tmp_path / "mark"
     victim = make_repository(tmp_path / "victim", FILES)
@@ -218,10 +219,13 @@ def link_packed_references(top: Path, other: Path) -> None:
 
 @pytest.mark.parametrize(
     "point",
-    [
-        link_the_repository, name_the_repository, name_its_working_tree, borrow_objects, link_the_objects,
-        link_the_branches, link_the_branch, link_head, link_the_index, link_packed_references,
-    ],
+    spread(
+        [
+            link_the_repository, name_the_repository, name_its_working_tree, borrow_objects, link_the_objects,
+            link_the_branches, link_the_branch, link_head, link_the_index, link_packed_references,
+        ],
+        4,
+    ),
 )  # fmt: skip
 async def test_a_repository_that_points_elsewhere_is_refused(
     agent: MakeAgent, tmp_path: Path, point: Callable[[Path, Path], None]
@@ -334,7 +338,7 @@ FORGERIES = {
 }
 
 
-@pytest.mark.parametrize("name", FORGERIES)
+@pytest.mark.parametrize("name", spread(FORGERIES, 6))
 async def test_what_a_git_that_was_taken_over_delivers_is_refused(agent: MakeAgent, tmp_path: Path, name: str) -> None:
     top = make_repository(tmp_path / "p", {"beside.txt": "b\n", "app/a.txt": "one\n"})
     write_files(top, {"app/a.txt": "uno\n", "app/.env": "KEY=secret\n"})

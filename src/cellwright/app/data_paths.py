@@ -9,12 +9,12 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from tempfile import TemporaryDirectory
 from typing import Final
 
 from cellwright.analyst.profile import Skipped
 from cellwright.errors import UserError
 from cellwright.sandbox import DataMount, hidden_in
+from cellwright.sandbox.private_directory import private_directory
 
 DATA_SUFFIXES: Final = frozenset(
     {
@@ -179,12 +179,12 @@ def _secrets(files: Sequence[Path]) -> set[Path]:
 
     The sandbox judges whole folders: here that would be all of a person's downloads for the one file they named.
     """
-    with TemporaryDirectory(prefix=f"cellwright-names-{os.getpid()}-") as nowhere:
+    with private_directory("names") as nowhere:
         for number, file in enumerate(files):
-            stand_in = Path(nowhere) / str(number) / (file.parent.name or "_") / file.name
+            stand_in = nowhere / str(number) / (file.parent.name or "_") / file.name
             stand_in.parent.mkdir(parents=True)
             stand_in.write_bytes(_beginning(file))
-        hidden = hidden_in(Path(nowhere))
+        hidden = hidden_in(nowhere)
     return {files[int(path.split("/")[0])] for path in hidden}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import shutil
 import time
@@ -15,8 +16,10 @@ from urllib.parse import urlsplit
 import anyio
 import anyio.to_thread
 
+from cellwright.app.machine_facts import memory_pages, windows_beneath
 from cellwright.connection import Sources, masked
 from cellwright.errors import CellwrightError, Unavailable, UserError
+from cellwright.journal.database import SQLITE_VERSION
 from cellwright.kernel import Zygote
 from cellwright.models.client import Models
 from cellwright.models.configuration import Configuration, Endpoint, read_configuration
@@ -24,6 +27,7 @@ from cellwright.models.keys import kept_keys, variable_of
 from cellwright.models.launching import Launch, running_pid
 from cellwright.models.reports import ProvidersReport
 from cellwright.sandbox import Report, probe
+from cellwright.sandbox.huge_pages import can_gather, huge_page_bytes
 from cellwright.settings import Settings
 
 _FREE_GB: Final = 2
@@ -77,15 +81,21 @@ async def examine(settings: Settings, *, launch: Launch | None = None) -> Examin
         sandbox=sandbox,
         network=network,
         checks=(
-            Check(name="python", is_ok=True, detail=f"{platform.python_version()} on {platform.machine()}"),
+            Check(name="python", is_ok=True, detail=_python()),
             Check(name="marimo", is_ok=True, detail=f"{version('marimo')} (pinned)"),
             *_protections(sandbox),
+            *_obstacles(sandbox),
+            *_machine(sandbox),
             await _zygote(settings),
             await anyio.to_thread.run_sync(_disk, settings),
             *_network(network, settings.sources),
             *await _models(settings, launch or Launch(home=settings.home, environment=settings.program_environment)),
         ),
     )
+
+
+def _python() -> str:
+    return f"{platform.python_version()} on {platform.machine()}, with SQLite {SQLITE_VERSION}"
 
 
 def _protections(sandbox: Report) -> list[Check]:
@@ -100,13 +110,30 @@ def _protections(sandbox: Report) -> list[Check]:
     ]
 
 
+def _obstacles(sandbox: Report) -> list[Check]:
+    """Why it is no better tier, beside what there is: what is there may still not be enough for a cage."""
+    return [
+        Check(name=f"sandbox: tier {told.tier}", is_ok=False, detail=told.reason, consequence=told.cure)
+        for told in sandbox.obstacles
+    ]
+
+
+def _machine(sandbox: Report) -> list[Check]:
+    huge_bytes = huge_page_bytes()
+    pages = memory_pages(os.sysconf("SC_PAGESIZE"), huge_bytes, is_usable=can_gather(huge_bytes))
+    has_landlock = any(protection.name == "landlock" and protection.present for protection in sandbox.protections)
+    windows = windows_beneath(platform.release(), has_landlock=has_landlock)
+    return [Check(**fact._asdict()) for fact in (pages, *windows)]
+
+
 async def _zygote(settings: Settings) -> Check:
     began = time.perf_counter()
     try:
         async with Zygote.open(settings.cache / "zygote") as zygote:
             facts = zygote.facts
     except CellwrightError as error:
-        return Check(name="zygote", is_ok=False, detail=error.message, consequence="No notebook can run.")
+        consequence = f"No notebook can run. {error.hint}".rstrip()
+        return Check(name="zygote", is_ok=False, detail=error.message, consequence=consequence)
     off = [patch["name"] for patch in facts["patches"] if patch["state"] != "Applied"]
     detail = f"warm in {(time.perf_counter() - began) * 1e3:.0f} ms, {facts['threads']} thread"
     if off:

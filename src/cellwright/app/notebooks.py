@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Sequence
+import os
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,10 +12,13 @@ from typing import TYPE_CHECKING
 import anyio.to_thread
 
 from cellwright.errors import RefusedByPolicy, UserError
-from cellwright.kernel import KernelPool, OpenNotebook, Terrain, UvSettings
+from cellwright.kernel import KernelPool, OpenNotebook, PythonChoice, Pythons, Terrain, UvSettings
 from cellwright.notebook import NotebookFile, read
-from cellwright.sandbox import DataMount, FilesMode, Limits, Report, Tier, probe, project_of
+from cellwright.sandbox import DataMount, FilesMode, KeepQuestion, Limits, Report, Tier, linux, probe, project_of
 from cellwright.settings import Settings
+
+_SHARED_CACHE = Path("/var/cache/cellwright")
+"""Root's, where everybody may read."""
 
 if TYPE_CHECKING:
     from cellwright.sandbox import Egress
@@ -49,16 +53,22 @@ async def open_notebook(
     limits: Limits | None = None,
     tier: Tier | None = None,
     allow_uncontained: bool = False,
+    python: PythonChoice = "header",
     egress: Egress | None = None,
     pool: KernelPool | None = None,
     settings: Settings | None = None,
     on_progress: Callable[[str], None] | None = None,
+    ask_to_keep: Callable[[KeepQuestion], Awaitable[bool]] | None = None,
 ) -> AsyncGenerator[OpenNotebook]:
     """A marimo notebook with a live, sandboxed kernel.
 
     Leaving the block stops what runs, settles changed files and ends the kernel. Where nothing can contain the
     code (tier D) this is refused, unless `allow_uncontained` says otherwise. There is no network but to the hosts
-    that `egress` allows; approving one more takes effect at once.
+    that `egress` allows; approving one more takes effect at once. It runs on a Python that its header allows: ours, or
+    one that is installed; with `python="ours"` on ours whatever the header says.
+
+    Afterwards `notebook.kept` says what became of the changed files. Of more than `limits` let pass none is kept,
+    which is `held_back` there, unless `ask_to_keep` says yes.
     """
     file, report = await anyio.to_thread.run_sync(lambda: (read(Path(path)), probe()))
     terrain = terrain_for(
@@ -67,8 +77,10 @@ async def open_notebook(
         limits=limits or Limits(),
         tier=contained(tier, report, allow_uncontained=allow_uncontained),
         settings=settings or Settings.read(),
+        python=python,
         egress=egress,
         on_progress=on_progress,
+        ask_to_keep=ask_to_keep,
     )
     async with AsyncExitStack() as stack:
         own_pool = pool or await stack.enter_async_context(open_pool(settings))
@@ -82,8 +94,10 @@ def terrain_for(
     limits: Limits,
     tier: Tier,
     settings: Settings,
+    python: PythonChoice = "header",
     egress: Egress | None = None,
     on_progress: Callable[[str], None] | None = None,
+    ask_to_keep: Callable[[KeepQuestion], Awaitable[bool]] | None = None,
 ) -> Terrain:
     """Where this notebook's kernels run."""
     if egress is not None and tier in {"C", "D"}:
@@ -100,13 +114,43 @@ def terrain_for(
         limits=limits,
         tier=tier,
         reveal=files.reveal,
-        environments=settings.cache / "environments",
+        environments=_environments(settings, tier),
         uv=UvSettings(
             variables=settings.connection.variables,
             other_caches=(settings.uv_cache,) if settings.uv_cache.is_dir() else (),
         ),
+        pythons=_pythons(settings, project, python),
         on_progress=on_progress,
+        ask_to_keep=ask_to_keep,
         egress=egress,
+    )
+
+
+def _environments(settings: Settings, tier: Tier) -> Path:
+    """Where environments are built and kept. Blocking."""
+    place = settings.cache
+    while not place.exists():
+        place = place.parent
+    if tier == "C" and linux.is_root() and not linux.is_open_to_all(str(place)):
+        # Its kernels run as somebody else, who cannot enter root's home, and nothing is mounted for them.
+        return _SHARED_CACHE / "environments"
+    return settings.cache / "environments"
+
+
+def _pythons(settings: Settings, project: Path, choice: PythonChoice) -> Pythons:
+    """Where the person's interpreters are: where uv looks, and where pyenv, asdf and mise put theirs."""
+    variables, home = settings.environment, settings.user_home
+    shared = Path(variables.get("XDG_DATA_HOME") or home / ".local" / "share")
+    return Pythons(
+        choice=choice,
+        path=tuple(variables.get("PATH", "").split(os.pathsep)),
+        managed=Path(variables.get("UV_PYTHON_INSTALL_DIR") or shared / "uv" / "python"),
+        versions=(
+            Path(variables.get("PYENV_ROOT") or home / ".pyenv") / "versions",
+            Path(variables.get("ASDF_DATA_DIR") or home / ".asdf") / "installs" / "python",
+            Path(variables.get("MISE_DATA_DIR") or shared / "mise") / "installs" / "python",
+        ),
+        avoid=(project,),
     )
 
 
@@ -125,11 +169,13 @@ def contained(wanted: Tier | None, report: Report, *, allow_uncontained: bool) -
     """The tier to run at: what this machine offers, never better, never nothing unless told so."""
     tier = wanted or report.tier
     if tier < report.tier:
-        raise RefusedByPolicy(f"Tier {tier} is not to be had here.", hint="`cellwright doctor` says what is missing.")
+        told = next(obstacle for obstacle in report.obstacles if obstacle.tier == tier)
+        raise RefusedByPolicy(f"Tier {tier} is not to be had here: {told.reason}", hint=told.cure)
     if tier == "D" and not allow_uncontained:
+        why = " ".join(obstacle.reason for obstacle in report.obstacles if obstacle.tier != "A")
         raise RefusedByPolicy(
-            "Nothing would contain the notebook's code (tier D).",
-            hint="`cellwright doctor` says what is missing; --allow-uncontained runs it all the same.",
+            f"Nothing would contain the notebook's code (tier D). {why}".rstrip(),
+            hint="`cellwright doctor` says what would help; --allow-uncontained runs it all the same.",
         )
     return tier
 

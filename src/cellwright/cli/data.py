@@ -1,4 +1,4 @@
-"""`cellwright data profile`: what data files are, before anybody works with them."""
+"""`cellwright data profile|examples`: what data files are, before anybody works with them; some to begin with."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import anyio
 import typer
 
 from cellwright.analyst.profile import Profile, profile_json
+from cellwright.app.bundled import DATASETS, Dataset, copy_dataset, dataset_named
 from cellwright.app.profiling import Effort, profile_paths
 from cellwright.cli import data_render, render
 from cellwright.cli.notebook import UncontainedOption
@@ -43,6 +44,20 @@ def profile(
     else:
         data_render.profile(found)
     raise typer.Exit(0 if found.tables else 1)
+
+
+@app.command()
+def examples(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The set to copy; else they are listed.")] = "",
+    folder: Annotated[Path, typer.Option("--into", metavar="DIR", help="Its `data` folder gets the files.")] = Path(),
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+) -> None:
+    """Copy a bundled data set into `data/` and say what to ask of it; nothing that is there is written over."""
+    if not name:
+        data_render.examples(DATASETS, as_json)
+        return
+    dataset: Dataset = dataset_named(name)
+    data_render.copied(dataset, copy_dataset(dataset, folder), as_json)
 
 
 async def _profile(paths: list[Path], effort: Effort, allow_uncontained: bool) -> Profile:

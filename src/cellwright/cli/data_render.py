@@ -1,9 +1,11 @@
-"""How a profile looks in a terminal."""
+"""How a profile and the bundled data sets look in a terminal."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 
 from rich.console import Console
@@ -13,6 +15,7 @@ from rich.table import Table
 
 from cellwright.analyst.profile import Oddity, Profile, one_line
 from cellwright.analyst.profile_view import TableView, join_words, oddity_words, shown, table_view
+from cellwright.app.bundled import Dataset
 from cellwright.cli import render
 
 _MARKS = {"problem": "[red]![/]", "warning": "[yellow]![/]", "note": "[dim]·[/]"}
@@ -48,6 +51,28 @@ def profile(found: Profile) -> None:
         render.people.print(f"[yellow]not read:[/] {escape(shown(skipped.path))} ({escape(skipped.why)})")
     for note in found.notes:
         render.note(note)
+
+
+def examples(datasets: Sequence[Dataset], as_json: bool) -> None:
+    """Which data sets there are."""
+    if as_json:
+        render.as_json({"examples": [asdict(dataset) for dataset in datasets]})
+        return
+    for dataset in datasets:
+        _console().print(f"[bold]{dataset.id}[/]  {escape(dataset.title)}", soft_wrap=True)
+    render.note(f"`cellwright data examples {datasets[0].id}` copies one into data/.")
+
+
+def copied(dataset: Dataset, files: Sequence[Path], as_json: bool) -> None:
+    """Where its files are now, and a goal it has an answer to."""
+    words = [option for file in files for option in ("--data", str(file))]
+    command = ["cellwright", "run", dataset.question, *words, "--model", "analyst"]
+    if as_json:
+        render.as_json({"files": [str(file) for file in files], "command": command})
+        return
+    for file in files:
+        _console().print(escape(str(file)), soft_wrap=True)
+    render.note(f"Ask of it, without a model or a key:\n  {shlex.join(command)}")
 
 
 def _console() -> Console:

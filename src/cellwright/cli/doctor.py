@@ -33,6 +33,7 @@ def _view(found: Examination) -> dict[str, Any]:
         "sandbox": {
             "tier": sandbox.tier,
             "protections": [dataclasses.asdict(protection) for protection in sandbox.protections],
+            "obstacles": [dataclasses.asdict(obstacle) for obstacle in sandbox.obstacles],
             "untested": list(sandbox.untested),
         },
         "checks": [

@@ -12,10 +12,12 @@ import typer
 
 from cellwright.app import Files, open_notebook
 from cellwright.cli import render
-from cellwright.errors import UserError
-from cellwright.kernel import Call, CellFinished, CellOutcome, Event, Observation, OpenNotebook
+from cellwright.cli.python_option import PythonOption, python_choice
+from cellwright.cli.run_typing import ask_line, is_somebody_here
+from cellwright.errors import Unavailable, UserError
+from cellwright.kernel import Call, CellFinished, CellOutcome, Event, Observation, OpenNotebook, PythonChoice
 from cellwright.notebook import Document, SaveConflict, graph, parse_edits, read, summary
-from cellwright.sandbox import FileChange, FilesMode, Limits, Tier
+from cellwright.sandbox import FileChange, FilesMode, KeepQuestion, Limits, Tier
 
 app = typer.Typer(help="Open a marimo notebook without a browser.", no_args_is_help=True)
 
@@ -37,8 +39,8 @@ LimitOption = Annotated[
     typer.Option(
         "--limit",
         metavar="NAME=VALUE",
-        help="memory=2g, wall=20s, cpu=60s, processes=64, open_files=256, disk=1g, inodes=10000, tmp=256m, output=8m. "
-        "Repeatable.",
+        help="memory=2g, wall=20s, cpu=60s, processes=64, open_files=256, disk=1g, inodes=10000, tmp=256m, output=8m, "
+        "kept_files=50000, kept_size=2g, keep_time=5m. Repeatable.",
     ),
 ]
 ProjectOption = Annotated[
@@ -75,9 +77,10 @@ def run(
     reveal: RevealOption = None,
     tier: TierOption = None,
     allow_uncontained: UncontainedOption = False,
+    python: PythonOption = "header",
 ) -> None:
     """Run a notebook from top to bottom in the cage and tell the outcome of every cell."""
-    options = _options(data, files, limit, project, reveal, tier, allow_uncontained)
+    options = _options(data, files, limit, project, reveal, tier, allow_uncontained, python)
     result = anyio.run(_run, file, options, not as_json)
     _finish(result, as_json)
 
@@ -94,9 +97,10 @@ def apply(
     reveal: RevealOption = None,
     tier: TierOption = None,
     allow_uncontained: UncontainedOption = False,
+    python: PythonOption = "header",
 ) -> None:
     """Apply edits, run what they affect, save the notebook."""
-    options = _options(data, files, limit, project, reveal, tier, allow_uncontained)
+    options = _options(data, files, limit, project, reveal, tier, allow_uncontained, python)
     result = anyio.run(_apply, file, _read_json(edits), options, not as_json)
     _finish(result, as_json)
 
@@ -121,6 +125,7 @@ class _Options:
     limits: Limits
     tier: Tier | None
     allow_uncontained: bool
+    python: PythonChoice
 
 
 def _options(
@@ -131,6 +136,7 @@ def _options(
     reveal: list[str] | None,
     tier: str | None,
     allow_uncontained: bool,
+    python: str = "header",
 ) -> _Options:
     modes: dict[str, FilesMode] = {"keep": "keep", "drop": "drop", "direct": "direct"}
     tiers: dict[str, Tier] = {"A": "A", "B": "B", "C": "C", "D": "D"}
@@ -143,6 +149,7 @@ def _options(
         limits=Limits.parse(limit or ()),
         tier=tiers[tier.upper()] if tier is not None else None,
         allow_uncontained=allow_uncontained,
+        python=python_choice(python),
     )
 
 
@@ -150,8 +157,8 @@ async def _run(file: Path, options: _Options, is_for_people: bool) -> dict[str, 
     async with _opened(file, options) as notebook:
         observation = await _followed(notebook.run("all"), is_for_people)
         result = _result(notebook, observation)
-        changes = await notebook.changed_files()
-    return {**result, "files": _settled(notebook, changes)}
+        changes = await _changes_not_kept(notebook, observation)
+    return {**result, "files": _settled(notebook, changes), "held_back": _held_back(notebook)}
 
 
 async def _apply(file: Path, edits: object, options: _Options, is_for_people: bool) -> dict[str, Any]:
@@ -160,10 +167,11 @@ async def _apply(file: Path, edits: object, options: _Options, is_for_people: bo
         observation = await _followed(notebook.apply(wanted), is_for_people)
         conflict = await notebook.save() if observation.refused is None else None
         result = _result(notebook, observation)
-        changes = await notebook.changed_files()
+        changes = await _changes_not_kept(notebook, observation)
     return {
         **result,
         "files": _settled(notebook, changes),
+        "held_back": _held_back(notebook),
         "refused": _refusal(observation, conflict),
         "saved": observation.refused is None and conflict is None,
     }
@@ -176,8 +184,15 @@ def _opened(file: Path, options: _Options) -> Any:
         limits=options.limits,
         tier=options.tier,
         allow_uncontained=options.allow_uncontained,
+        python=options.python,
         on_progress=render.note,
+        ask_to_keep=_ask_to_keep if is_somebody_here() else None,
     )
+
+
+async def _ask_to_keep(question: KeepQuestion) -> bool:
+    answer = await ask_line(f"The notebook left {question.reason}. Keep them? [y/N] ")
+    return answer is not None and answer.lower() in {"y", "yes"}
 
 
 async def _followed(call: Call, is_for_people: bool) -> Observation:
@@ -197,7 +212,13 @@ def _result(notebook: OpenNotebook, observation: Observation) -> dict[str, Any]:
         "stale": list(observation.stale),
         "kernel_end": dataclasses.asdict(end) if end is not None else None,
         "problem": observation.problem,
-        "sandbox": {"tier": notebook.tier, "limits": notebook.limits.as_dict(), "hidden": list(notebook.hidden_files)},
+        "sandbox": {
+            "tier": notebook.tier,
+            "limits": notebook.limits.as_dict(),
+            "hidden": list(notebook.hidden_files),
+            "left_out": list(notebook.left_out_files),
+        },
+        "python": notebook.python,
         "kernel_ready_ms": round(kernel.ready_ms, 1) if kernel is not None else None,
         "ok": observation.is_ok,
     }
@@ -215,8 +236,24 @@ def _cell(outcome: CellOutcome) -> dict[str, Any]:
     }
 
 
+async def _changes_not_kept(notebook: OpenNotebook, observation: Observation) -> tuple[FileChange, ...]:
+    """What will be forgotten when the notebook closes; what is kept is listed then, with progress.
+
+    None where the cage went with its kernel: why that ended stands in the result, and is what counts.
+    """
+    if notebook.files_mode == "keep":
+        return ()
+    try:
+        return await notebook.changed_files()
+    except Unavailable:
+        if observation.kernel_end is None:
+            raise
+        return ()
+
+
 def _settled(notebook: OpenNotebook, changes: tuple[FileChange, ...]) -> list[dict[str, Any]]:
     refused = {path: reason for report in notebook.kept for path, reason in report.refused}
+    none = "held back" if _held_back(notebook) is not None else None
     kept = {path for report in notebook.kept for path in report.kept}
     return [
         {
@@ -224,10 +261,15 @@ def _settled(notebook: OpenNotebook, changes: tuple[FileChange, ...]) -> list[di
             "kind": change.kind,
             "bytes": change.bytes,
             "kept": change.path in kept or notebook.files_mode == "direct",
-            "reason": refused.get(change.path),
+            "reason": refused.get(change.path, none),
         }
-        for change in changes
+        for change in (*changes, *(change for report in notebook.kept[-1:] for change in report.changes))
     ]
+
+
+def _held_back(notebook: OpenNotebook) -> dict[str, Any] | None:
+    held_back = notebook.kept[-1].held_back if notebook.kept else None
+    return dataclasses.asdict(held_back) if held_back is not None else None
 
 
 def _refusal(observation: Observation, conflict: SaveConflict | None) -> dict[str, Any] | None:

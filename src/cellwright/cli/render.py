@@ -13,6 +13,7 @@ from rich.table import Table
 
 from cellwright.errors import CellwrightError
 
+_SHOWN_LEFT_OUT = 5
 _MARKS = {
     "ok": "[green]✓[/]",
     "failed": "[red]✗[/]",
@@ -26,6 +27,8 @@ _MARKS = {
 
 people = Console(stderr=True, highlight=False)
 _data = Console(highlight=False)
+_MOST_FILES = 20
+"""Changed files that are named one by one; nobody reads ten thousand lines."""
 
 
 def as_json(value: object) -> None:
@@ -62,10 +65,30 @@ def run_result(result: Mapping[str, Any]) -> None:
         mark = _MARKS.get(cell["status"], "·")
         table.add_row(mark, escape(cell["name"]), f"{cell['ms']:.1f}", escape(_outcome(cell)))
     _data.print(table)
-    for change in result.get("files", []):
-        _data.print(f"[dim]file[/] {change['kind']}: {escape(change['path'])}")
+    _changed_files(result)
     sandbox = result["sandbox"]
-    people.print(f"[dim]tier {sandbox['tier']} · kernel ready in {result['kernel_ready_ms']:.0f} ms[/]")
+    ready_ms = result["kernel_ready_ms"]
+    ready = "no kernel was ready" if ready_ms is None else f"kernel ready in {ready_ms:.0f} ms"
+    if result.get("kernel_end"):
+        people.print(f"[red]the kernel ended:[/] {escape(result['kernel_end']['reason'])}")
+    if sandbox.get("left_out"):
+        shown, more = sandbox["left_out"][:_SHOWN_LEFT_OUT], len(sandbox["left_out"]) - _SHOWN_LEFT_OUT
+        names = ", ".join(shown) + (f" and {more} more" if more > 0 else "")
+        people.print(f"[dim]not in the copy, as git ignores it: {escape(names)} (--reveal PATH brings it in)[/]")
+    people.print(f"[dim]tier {sandbox['tier']} · {ready}[/]")
+
+
+def _changed_files(result: Mapping[str, Any]) -> None:
+    files = result.get("files", [])
+    for change in files[:_MOST_FILES]:
+        why = f" [yellow](not kept: {escape(change['reason'])})[/]" if change["reason"] else ""
+        _data.print(f"[dim]file[/] {change['kind']}: {escape(change['path'])}{why}")
+    if len(files) > _MOST_FILES:
+        _data.print(f"[dim]… and {len(files) - _MOST_FILES:,} more files; --json lists them all[/]")
+    held_back = result.get("held_back")
+    if held_back:
+        people.print(f"[yellow]No file was kept:[/] {escape(held_back['reason'])}. The project is as it was.")
+        people.print(f"[cyan]hint:[/] {escape(held_back['hint'])}")
 
 
 def _outcome(cell: Mapping[str, Any]) -> str:

@@ -36,6 +36,7 @@ from cellwright.server.launching import (
     told,
 )
 from cellwright.server.web.addresses import LOOPBACK, check_wish
+from cellwright.server.web.page_build import ready_page
 from cellwright.server.web.tls_files import tls_files
 from cellwright.settings import Settings
 
@@ -85,6 +86,7 @@ def serve(
     tls_cert: Annotated[Path | None, typer.Option("--tls-cert", help="Speak TLS with this certificate (PEM).")] = None,
     tls_key: Annotated[Path | None, typer.Option("--tls-key", help="The certificate's key (PEM).")] = None,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Only print the address.")] = False,
+    no_page: Annotated[bool, typer.Option("--no-page", help="The API alone, where the page is not built.")] = False,
     detach: Annotated[bool, typer.Option("--detach", help="Start it in the background, if it does not run.")] = False,
     idle: Annotated[
         float | None, typer.Option("--idle", metavar="SECONDS", min=1, help="End after so long without work.")
@@ -109,6 +111,8 @@ def serve(
     )
     check_wish(wish)
     tls_files(wish)
+    if not no_page:
+        ready_page(render.note)
     is_browser_wanted = not no_browser and not as_json and sys.stdout.isatty()
     if detach or running_pid(daemon_at(settings.ready_home())) is not None:
         view = anyio.run(_open, settings, wish, idle or IDLE_SECONDS, bool(folder))

@@ -28,6 +28,9 @@ Synchronous = Literal["normal", "full"]
 """What a commit to SQLite survives. normal: kill -9, but perhaps not a power failure. full: that too."""
 BUSY_MS: Final = 30_000
 IDLE_TRANSACTION_SECONDS: Final = 2
+SQLITE_VERSION: Final = sqlite3.sqlite_version
+"""Python's own, not the system's: doctor tells it."""
+_HAS_SUBSECONDS: Final = (3, 42)
 T = TypeVar("T")
 Row = tuple[Any, ...]
 
@@ -134,6 +137,20 @@ def tune_sqlite(connection: sqlite3.Connection, synchronous: Synchronous) -> Non
     connection.execute("PRAGMA journal_mode=WAL")
     connection.execute(f"PRAGMA synchronous={synchronous.upper()}")
     connection.execute("PRAGMA foreign_keys=ON")
+    if sqlite3.sqlite_version_info < _HAS_SUBSECONDS:
+        # DBOS asks for `unixepoch('subsec')` by Python's version, 3.12, not by SQLite's: an older one answers NULL.
+        connection.create_function("unixepoch", 1, _unixepoch)
+
+
+def _unixepoch(when: str) -> float | int:
+    """`unixepoch(when)` as newer versions of SQLite have it, in whole milliseconds too; for the present only."""
+    match when:
+        case "subsec" | "subsecond":
+            return time.time_ns() // 1_000_000 / 1000
+        case "now":
+            return int(time.time())
+        case _:
+            raise ValueError(when)
 
 
 class SqliteConnection:

@@ -18,7 +18,7 @@ from cellwright.errors import KernelLost, Unavailable
 from cellwright.kernel.link import Link, LinkBroken, LinkCaps, LinkClosed, MarimoNotification
 from cellwright.kernel.observation import KernelEnd, ended
 from cellwright.kernel.zygote import CagedProcess, Zygote
-from cellwright.sandbox import CageControl, CageSpec, FileChange, KeepReport
+from cellwright.sandbox import CageControl, CageSpec, FileChange, KeepReport, KeepTerms
 from cellwright.sandbox.control import MAIN, Seat
 from cellwright_guest import wire
 
@@ -43,6 +43,8 @@ class Kernel:
         self.spec = spec
         self._began = began
         self._is_ready = anyio.Event()
+        self.ready_seconds: float = _READY_SECONDS
+        """How long it may take until it listens."""
         self.ready_ms = 0.0
         """From the request until it listened."""
         self.link = link
@@ -58,14 +60,24 @@ class Kernel:
 
     @classmethod
     async def start(
-        cls, zygote: Zygote, spec: CageSpec, bind: wire.Bind, *, command: list[str] | None = None
+        cls,
+        zygote: Zygote,
+        spec: CageSpec,
+        bind: wire.Bind,
+        *,
+        command: list[str] | None = None,
+        copy_seconds: float = 0,
     ) -> Kernel:
-        """A kernel that can be spoken to. One from the zygote hears it as soon as it is ready, in milliseconds."""
+        """A kernel that can be spoken to. One from the zygote hears it as soon as it is ready, in milliseconds.
+
+        `copy_seconds` is how much longer it may take where the project is copied for it.
+        """
         began = time.perf_counter()
         process = await zygote.start(spec, command=command)
         link = Link(process.kernel, LinkCaps(bytes_per_request=spec.limits.output_mb << 20))
-        control = CageControl(process.control, proxy_port=spec.proxy_port)
+        control = CageControl(process.control, proxy_port=spec.proxy_port, tier=spec.tier)
         kernel = cls(process, spec, began=began, link=link, control=control, seat=MAIN)
+        kernel.ready_seconds += copy_seconds
         try:
             await kernel.link.send(bind)
             if spec.proxy_port is not None:
@@ -154,10 +166,10 @@ class Kernel:
         """Files of the project that its code made, changed or removed."""
         return await self.control.changes(self.seat)
 
-    async def keep(self, project: Path) -> KeepReport:
-        """Carry those changes over into the real project."""
+    async def keep(self, project: Path, terms: KeepTerms) -> KeepReport:
+        """Carry those changes over into the real project; ends the kernel and all it started."""
         hidden = (*self.spec.hidden, *self.spec.protected)
-        return await self.control.keep(project, hidden=hidden, seat=self.seat)
+        return await self.control.keep(project, hidden=hidden, seat=self.seat, terms=terms)
 
     async def leave(self) -> None:
         """End this kernel's process, whose place another of its cage has taken; the cage goes on."""
@@ -192,7 +204,7 @@ class Kernel:
             await self.close()
 
     async def _await_ready(self) -> None:
-        with anyio.fail_after(_READY_SECONDS):
+        with anyio.fail_after(self.ready_seconds):
             while not isinstance(first := await self.link.receive(), wire.Ready):
                 self._heard_first(first)
             self._heard_ready(first)

@@ -395,6 +395,11 @@ class OpenNotebook:
         return self._workplace.tier
 
     @property
+    def python(self) -> str:
+        """The version of Python its kernel runs on; before the first one started, Cellwright's own."""
+        return self._workplace.python
+
+    @property
     def limits(self) -> Limits:
         """What its kernels may use."""
         return self._workplace.limits
@@ -403,6 +408,11 @@ class OpenNotebook:
     def hidden_files(self) -> tuple[str, ...]:
         """Paths of the project that look like secrets and are not visible inside."""
         return self._workplace.hidden
+
+    @property
+    def left_out_files(self) -> tuple[str, ...]:
+        """Paths of the project that are not in the copy its kernel works on; none where it has the project itself."""
+        return self._workplace.left_out
 
     @property
     def files_mode(self) -> FilesMode:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import anyio
 import anyio.abc
@@ -17,6 +15,7 @@ from cellwright.kernel.open_notebook import OpenNotebook
 from cellwright.kernel.workplace import Terrain, Workplace
 from cellwright.kernel.zygote import Zygote
 from cellwright.notebook import NotebookFile, read
+from cellwright.sandbox.private_directory import private_directory, sweep
 
 
 class KernelPool:
@@ -33,9 +32,10 @@ class KernelPool:
     @asynccontextmanager
     async def open(cls, cache: Path | None = None) -> AsyncGenerator[KernelPool]:
         """A pool; everything opened from it ends with it. Without a `cache` the next pool is slower to warm up."""
-        with TemporaryDirectory(prefix=f"cellwright-{os.getpid()}-") as nowhere, plain_errors():
+        with private_directory("pool") as nowhere, plain_errors():
             async with anyio.create_task_group() as tasks:
-                pool = cls(tasks, cache or Path(nowhere))
+                tasks.start_soon(anyio.to_thread.run_sync, sweep)
+                pool = cls(tasks, cache or nowhere)
                 try:
                     yield pool
                 finally:

@@ -8,7 +8,6 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final
 
 from msgspec.structs import replace
@@ -19,6 +18,7 @@ from cellwright.kernel.errand import run_errand
 from cellwright.kernel.workplace import CAGE_UID
 from cellwright.kernel.zygote import Zygote, package_paths
 from cellwright.sandbox import CageSpec, DataMount, Limits, Tier
+from cellwright.sandbox.private_directory import private_directory
 from cellwright_guest import wire
 
 PROFILE_LIMITS: Final = Limits(memory_mb=4096, processes=128, open_files=2048, disk_mb=64, inodes=20_000, tmp_mb=1024)
@@ -55,8 +55,8 @@ class DataCage:
             # Without mounts the files are links out of their folder, which nobody follows who looks into a folder.
             question = replace(question, paths=tuple(file.target for file in files))
         seconds = question.seconds * 1.5 + _GRACE_SECONDS
-        with TemporaryDirectory(prefix=f"cellwright-profile-{os.getpid()}-") as nowhere:
-            spec = _spec(Path(nowhere), files, tier=self.tier, limits=self.limits)
+        with private_directory("profile") as nowhere:
+            spec = _spec(nowhere, files, tier=self.tier, limits=self.limits)
             data = await run_errand(
                 self.zygote, spec, program(), question_json(question), most_bytes=MOST_BYTES, seconds=seconds
             )
@@ -132,7 +132,7 @@ def _spec(nowhere: Path, files: Sequence[DataMount], *, tier: Tier, limits: Limi
         data=tuple(files),
         software=tuple(dict.fromkeys([sys.base_prefix, sys.prefix, *package_paths()])),
         limits=limits,
-        uid=CAGE_UID if os.geteuid() == 0 else None,
+        uid=CAGE_UID,
         environment=_ENVIRONMENT,
         protected=(),
     )

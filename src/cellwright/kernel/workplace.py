@@ -14,12 +14,24 @@ import anyio.to_thread
 
 from cellwright.errors import RefusedByPolicy
 from cellwright.kernel.environments import Environment, UvSettings, environment_for, hold
+from cellwright.kernel.interpreters import Pythons
 from cellwright.kernel.joining import distributions_in
 from cellwright.kernel.kernel import Kernel
 from cellwright.kernel.script_header import header_of
 from cellwright.kernel.zygote import Zygote, package_paths
 from cellwright.notebook import Document
-from cellwright.sandbox import CageSpec, DataMount, FilesMode, KeepReport, Limits, Tier, hidden_in
+from cellwright.sandbox import (
+    CageSpec,
+    DataMount,
+    FilesMode,
+    KeepQuestion,
+    KeepReport,
+    KeepTerms,
+    Limits,
+    Tier,
+    hidden_in,
+)
+from cellwright.sandbox.copy_plan import CopyPlan, plan_copy
 from cellwright.sandbox.keep import without_leftovers
 from cellwright.sandbox.spec import PROTECTED, PROXY_PORT
 from cellwright_guest import wire
@@ -47,7 +59,11 @@ class Terrain:
     environments: Path | None = None
     """Where built environments are cached; None refuses notebooks that need one."""
     uv: UvSettings = field(default_factory=UvSettings)
+    pythons: Pythons = field(default_factory=Pythons)
+    """Which interpreters a header may ask for."""
     on_progress: Callable[[str], None] | None = None
+    ask_to_keep: Callable[[KeepQuestion], Awaitable[bool]] | None = None
+    """Who decides about more changed files than the limits let pass; None: they are not kept."""
     egress: Egress | None = None
     """Which hosts the notebook may reach; None: there is no network."""
 
@@ -62,6 +78,8 @@ class Workplace:
         self.environment: Environment | None = None
         self._holding = ExitStack()
         self.hidden: tuple[str, ...] = ()
+        self.left_out: tuple[str, ...] = ()
+        """What is not in the copy that a kernel works on, where it works on one."""
 
     @property
     def path(self) -> Path:
@@ -84,6 +102,12 @@ class Workplace:
         return self._terrain.egress
 
     @property
+    def python(self) -> str:
+        """The version its kernel runs on."""
+        interpreter = self.environment.interpreter if self.environment is not None else self._terrain.pythons.ours
+        return interpreter.version
+
+    @property
     def files(self) -> FilesMode:
         """What becomes of changed files."""
         return self._terrain.files
@@ -92,10 +116,14 @@ class Workplace:
         """A new kernel for this notebook, in a cage of its own."""
         self.environment = await self._environment(document)
         self.hidden = await anyio.to_thread.run_sync(self._hide)
+        plan = await anyio.to_thread.run_sync(self._plan_copy)
+        self.left_out = plan.left_out
         inside = _INSIDE / self._path.relative_to(self._terrain.project).as_posix()
         bind = wire.Bind(filename=str(inside), threads=_cores(), app_config=dict(document.options))
         spec = self._spec(str(inside.parent))
-        return await Kernel.start(await self._zygote(), spec, bind, command=self._command())
+        # A thousand files a second is slow for a disk that is not busy with anything else.
+        copy_seconds = plan.files / 1_000
+        return await Kernel.start(await self._zygote(), spec, bind, command=self._command(), copy_seconds=copy_seconds)
 
     async def build(self, document: Document) -> Environment | None:
         """The environment this notebook asks for, ready for its next kernel. The running one keeps its own."""
@@ -105,7 +133,13 @@ class Workplace:
         terrain = self._terrain
         if terrain.environments is None:
             raise RefusedByPolicy("This notebook asks for its own packages, and building environments is off here.")
-        return await environment_for(header, cache=terrain.environments, uv=terrain.uv, on_progress=terrain.on_progress)
+        return await environment_for(
+            header,
+            cache=terrain.environments,
+            uv=terrain.uv,
+            pythons=terrain.pythons,
+            on_progress=terrain.on_progress,
+        )
 
     def distributions(self) -> dict[str, str]:
         """What its running kernel was started with, name → version. Blocking."""
@@ -114,7 +148,18 @@ class Workplace:
 
     async def settle_files(self, kernel: Kernel) -> KeepReport | None:
         """Carry the changed files over, when that was agreed."""
-        return await kernel.keep(self._terrain.project) if self._terrain.files == "keep" else None
+        terrain, limits = self._terrain, self._terrain.limits
+        if terrain.files != "keep":
+            return None
+        terms = KeepTerms(
+            files=limits.kept_files,
+            megabytes=limits.kept_mb,
+            most_megabytes=limits.disk_mb,
+            seconds=limits.keep_seconds,
+            ask=terrain.ask_to_keep,
+            on_progress=terrain.on_progress,
+        )
+        return await kernel.keep(terrain.project, terms)
 
     def like(self, kind: type[Workplace], **terrain: Any) -> Workplace:
         """Another place for the same notebook, on other terms."""
@@ -128,21 +173,32 @@ class Workplace:
         project = self._terrain.project
         return without_leftovers(project, hidden_in(project, self._terrain.reveal))
 
+    def _plan_copy(self) -> CopyPlan:
+        """What a kernel's copy of the project will hold; nothing where it has the project itself."""
+        terrain = self._terrain
+        if terrain.tier not in {"C", "D"} or terrain.files == "direct":
+            return CopyPlan()
+        notebook = self._path.relative_to(terrain.project).as_posix()
+        plan = plan_copy(terrain.project, needed=[notebook], reveal=terrain.reveal, skipped=[*self.hidden, *PROTECTED])
+        plan.check(terrain.project, terrain.limits)
+        return plan
+
     def _spec(self, cwd: str) -> CageSpec:
         terrain = self._terrain
         software = [sys.base_prefix, sys.prefix, *package_paths()]
         if self.environment is not None:
-            software.append(str(self.environment.path))
+            software += [str(self.environment.path), *self.environment.interpreter.software]
         return CageSpec(
             name=f"cellwright-{os.getpid()}",
             tier=terrain.tier,
             project=str(terrain.project),
             files=terrain.files,
             hidden=self.hidden,
+            left_out=self.left_out,
             data=terrain.data,
             software=tuple(dict.fromkeys(software)),
             limits=terrain.limits,
-            uid=CAGE_UID if os.geteuid() == 0 else None,
+            uid=CAGE_UID,
             environment=_ENVIRONMENT if terrain.egress is None else _ENVIRONMENT | terrain.egress.environment(),
             cwd=cwd,
             # The document is the only authority over the notebook's own file.

@@ -21,7 +21,7 @@ from typing import Any
 
 import anyio
 
-from cellwright.errors import Unavailable
+from cellwright.errors import Unavailable, UserError
 from cellwright.kernel.lifetimes import plain_errors
 from cellwright.kernel.observation import KernelEnd, ended
 from cellwright.sandbox import CageSpec
@@ -91,7 +91,14 @@ class Zygote:
     @asynccontextmanager
     async def open(cls, cache: Path) -> AsyncGenerator[Zygote]:
         """A warm zygote; everything it started ends with it. `cache` keeps what is slow to find out, e.g. fonts."""
-        await anyio.Path(cache).mkdir(parents=True, exist_ok=True)
+        try:
+            await anyio.Path(cache).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UserError(
+                f"The cache {str(cache)!r} cannot be made: {error.strerror}.",
+                hint="Set CELLWRIGHT_HOME, or HOME, to a directory of your own. A container's user without an entry in "
+                "/etc/passwd has HOME=/.",
+            ) from error
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
         with theirs:

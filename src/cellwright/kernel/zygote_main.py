@@ -45,6 +45,9 @@ def main(descriptor: int) -> NoReturn:
     starter = socket.socket(fileno=descriptor)
     starter.set_inheritable(False)
     os.environ.update(_ONE_THREAD, MPLCONFIGDIR=sys.argv[2])
+    if not os.access(os.path.expanduser("~"), os.W_OK):  # noqa: PTH111  leaves it as it is where nobody knows
+        # A container's user has no home it could write to: marimo and fontconfig would complain to the person.
+        os.environ.update(XDG_CONFIG_HOME=sys.argv[2], XDG_CACHE_HOME=sys.argv[2])
     driver, patched = _warm()
     wakeup, child_signal = socket.socketpair()
     for end in (wakeup, child_signal):

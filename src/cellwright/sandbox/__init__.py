@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING
 from cellwright.sandbox.names import __getattr__ as __getattr__
 
 if TYPE_CHECKING:
-    from cellwright.sandbox.control import CageControl, FileChange, KernelEnd
+    from cellwright.sandbox.control import CageControl, KernelEnd
     from cellwright.sandbox.egress import AllowedHost, Egress, EgressCaps, Visit
-    from cellwright.sandbox.keep import KeepReport
+    from cellwright.sandbox.keep import HeldBack, KeepReport
+    from cellwright.sandbox.keep_terms import KeepQuestion, KeepTerms
+    from cellwright.sandbox.left_files import FileChange
     from cellwright.sandbox.project import hidden_in, project_of
     from cellwright.sandbox.spec import CageSpec, DataMount, FilesMode, Limits, Tier
     from cellwright.sandbox.tiers import Protection, Report, probe
@@ -30,7 +32,10 @@ __all__ = [
     "EgressCaps",
     "FileChange",
     "FilesMode",
+    "HeldBack",
+    "KeepQuestion",
     "KeepReport",
+    "KeepTerms",
     "KernelEnd",
     "Limits",
     "Protection",

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from cellwright.errors import UserError
-from cellwright.sandbox import cgroups, family, init, linux, prepare, seccomp, supervised
+from cellwright.sandbox import cgroups, family, init, linux, prepare, private_directory, seccomp, supervised
 from cellwright.sandbox.answers import Meters
 from cellwright.sandbox.cgroups import Group
 from cellwright.sandbox.spec import DEFAULT_UID, CageSpec
@@ -88,15 +88,16 @@ def _start(
 def _start_caged(
     spec: CageSpec, body: Callable[[], None], kernel_fd: int, control_fd: int, rehearse: Callable[[], None]
 ) -> Caged:
-    uid = (spec.uid or DEFAULT_UID) if os.geteuid() == 0 else os.geteuid()
-    gid = uid if os.geteuid() == 0 else os.getegid()
+    is_root = linux.is_root()
+    uid = (spec.uid or DEFAULT_UID) if is_root else os.geteuid()
+    gid = uid if is_root else os.getegid()
     seccomp.program(has_private_network=True, has_memory_group=spec.tier == "A", has_proxy=spec.proxy_port is not None)
     group = _new_group(spec)
     sources, meters, pipe, doors = None, Meters(), (), ()
     try:
         meters = _open_meters(group)
         doors = group.open_doors() if group is not None else ()
-        sources = prepare.sources_as_root(spec, uid) if os.geteuid() == 0 else None
+        sources = prepare.sources_as_root(spec, uid) if is_root else None
         placeholders = prepare.missing_places(spec)
         pipe = release, releasing = os.pipe2(os.O_CLOEXEC)
         handover = init.Handover(
@@ -157,7 +158,8 @@ def _open_meters(group: Group | None) -> Meters:
 def _release(pid: int, releasing: int, group: Group | None, uid: int, gid: int) -> None:
     """Give the new init its ids and let it build; let it start the kernel once its limits hold."""
     try:
-        if os.geteuid() != 0:
+        if not linux.is_root():
+            # Without rights over other groups, the kernel takes a group map only from who cannot leave groups.
             _write(f"/proc/{pid}/setgroups", "deny")
         _write(f"/proc/{pid}/uid_map", f"{init.INNER_ID} {uid} 1")
         _write(f"/proc/{pid}/gid_map", f"{init.INNER_ID} {gid} 1")
@@ -183,7 +185,7 @@ def finish(caged: Caged, wait_status: int) -> Ended:
     _alive.discard(caged.pid)
     if caged.directory is not None:
         family.kill_strays(_alive)
-        supervised.remove(caged.directory)
+        private_directory.remove(caged.directory)
     os.close(caged.pidfd)
     limit = "memory" if is_out_of_memory else "cpu" if number == signal.SIGXCPU else None
     return Ended(exit_code=code if number is None else None, signal=number, out_of_memory=is_out_of_memory, limit=limit)

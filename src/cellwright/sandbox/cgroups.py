@@ -1,10 +1,11 @@
 """Control groups: memory, processes and CPU time of everything in one cage together.
 
-Version 1 needs root. Version 2 needs a delegated subtree (root, or systemd's user session): written for, not tested.
+Version 1 needs root. Version 2 needs our own group to be ours to divide: root, systemd's user session, a unit with
+`Delegate=yes`, or a container whose group is writable. We never go above or beside it.
 """
 
 # Plain paths and descriptors: this runs between a clone and a pivot.
-# ruff: noqa: PTH102, PTH106, PTH110, PTH112, PTH120, PTH208
+# ruff: noqa: PTH102, PTH106, PTH110, PTH112, PTH119, PTH120, PTH208
 
 from __future__ import annotations
 
@@ -16,6 +17,11 @@ from dataclasses import dataclass
 from cellwright.sandbox.spec import Limits
 
 PREFIX = "cellwright-"
+OWN_LEAF = "cellwright-self"
+"""On version 2: the group below our own into which its processes go, so that our own can be divided."""
+_ROUNDS = 20
+"""How often processes are moved that were started meanwhile."""
+_NEEDED = frozenset(("memory", "pids"))
 _MEGABYTE = 1024 * 1024
 _OWN_PROCESSES = 1
 """The cage's init."""
@@ -130,7 +136,9 @@ def sweep() -> None:
     for parent in dict.fromkeys(parents.values()):
         for entry in os.listdir(parent):
             owner = entry.removeprefix(PREFIX).partition("-")[0]
-            if entry.startswith(PREFIX) and owner.isdigit() and not os.path.exists(f"/proc/{owner}"):
+            is_left = owner.isdigit() and not os.path.exists(f"/proc/{owner}")
+            if entry == OWN_LEAF or (entry.startswith(PREFIX) and is_left):
+                # The kernel refuses while a process or a group is inside.
                 try:
                     os.rmdir(f"{parent}/{entry}")
                 except OSError:
@@ -143,9 +151,9 @@ def _parents() -> tuple[int, dict[str, str]]:
     mounts = _mounts()
     unified = mounts.get("")
     if unified is not None and "" in own:
-        for candidate in _upwards(unified, own[""]):
-            if _is_delegated(candidate):
-                return 2, {"memory": candidate, "pids": candidate}
+        group = own_group(unified, own[""])
+        if _is_delegated(group):
+            return 2, {"memory": group, "pids": group}
     found: dict[str, str] = {}
     for controller in ("memory", "pids", "cpuacct"):
         mount = mounts.get(controller)
@@ -153,9 +161,15 @@ def _parents() -> tuple[int, dict[str, str]]:
             continue
         path = _join(mount, own[controller])
         found[controller] = path if os.path.isdir(path) else mount[0]
-    if {"memory", "pids"} - found.keys():
+    if _NEEDED - found.keys():
         raise OSError(errno.ENOENT, "no memory and pids control groups here")
     return 1, found
+
+
+def own_group(mount: tuple[str, str], path: str) -> str:
+    """The directory of our own group of version 2; from within our leaf, the group that the leaf divides."""
+    group = _join(mount, path)
+    return os.path.dirname(group) if os.path.basename(group) == OWN_LEAF else group
 
 
 def _own_paths() -> dict[str, str]:
@@ -188,23 +202,56 @@ def _join(mount: tuple[str, str], path: str) -> str:
     return f"{place}/{inner.strip('/')}".rstrip("/")
 
 
-def _upwards(mount: tuple[str, str], path: str) -> list[str]:
-    here, found = _join(mount, path), list[str]()
-    while here.startswith(mount[0]):
-        found.append(here)
-        here = os.path.dirname(here)
-    return found
-
-
 def _is_delegated(directory: str) -> bool:
+    """Whether groups with limits can be made in our own group of version 2; made possible where only we are in the way.
+
+    A group other than the root's cannot both hold processes and limit groups below it ("no inner processes"). The
+    processes that are in ours go one level down then: still ours, and still under every limit they had.
+    """
     try:
-        if not {"memory", "pids"} <= set(_read(f"{directory}/cgroup.controllers").split()):
+        if not set(_read(f"{directory}/cgroup.controllers").split()) >= _NEEDED:
             return False
-        if not {"memory", "pids"} <= set(_read(f"{directory}/cgroup.subtree_control").split()):
-            _write(f"{directory}/cgroup.subtree_control", "+memory +pids")
+        if not all(os.access(path, os.W_OK) for path in (directory, f"{directory}/cgroup.procs")):
+            return False
+        if set(_read(f"{directory}/cgroup.subtree_control").split()) >= _NEEDED:
+            return True
+        return _enable(directory) or _enable_above_leaf(directory)
     except OSError:
         return False
-    return os.access(directory, os.W_OK) and os.access(f"{directory}/cgroup.procs", os.W_OK)
+
+
+def _enable(directory: str) -> bool:
+    """Let groups below have limits; false where the group holds processes."""
+    try:
+        _write(f"{directory}/cgroup.subtree_control", "+memory +pids")
+    except OSError as error:
+        if error.errno == errno.EBUSY:
+            return False
+        raise
+    return True
+
+
+def _enable_above_leaf(directory: str) -> bool:
+    """The same once its processes are in a leaf; where that cannot be done everything is again as it was."""
+    leaf = f"{directory}/{OWN_LEAF}"
+    for _ in range(_ROUNDS):
+        try:
+            # In each round: another of our processes may make it, or sweep it while it is still empty.
+            os.mkdir(leaf, 0o755)
+        except FileExistsError:
+            pass
+        _move_processes(directory, leaf)
+        if _enable(directory):
+            return True
+    _move_processes(leaf, directory)
+    os.rmdir(leaf)
+    return False
+
+
+def _move_processes(source: str, target: str) -> None:
+    for pid in _read(f"{source}/cgroup.procs").split():
+        # One that has ended need not move; one that we may not move makes the next step fail, and be undone.
+        _try_write(f"{target}/cgroup.procs", pid)
 
 
 def _read(path: str) -> str:

@@ -48,7 +48,7 @@ def changes(views: View, spec: CageSpec) -> Iterator[Change]:
     """Every difference from the project as it was, deletions first within a directory."""
     targets = {mount.target for mount in spec.data}
     if isinstance(views, CopyView):
-        yield from _copy_changes(views, targets | set(spec.protected))
+        yield from _copy_changes(views, targets | set(spec.protected), _LeftOut(spec))
     elif views.upper is not None:
         lowers = [os.dup(lower) for lower in views.lowers]
         yield from _directory(os.dup(views.upper), lowers, "", targets, _Moves(views))
@@ -348,7 +348,19 @@ def _is_same(upper: int, below: tuple[int, os.stat_result], name: str, status: o
         os.close(old)
 
 
-def _copy_changes(view: CopyView, ignored: set[str]) -> Iterator[Change]:
+class _LeftOut:
+    """What a copy does not have of the project: a notebook that makes it anew changes the one that is there."""
+
+    def __init__(self, spec: CageSpec) -> None:
+        self._project, self._paths = spec.project, set(spec.left_out)
+
+    def has(self, path: str) -> bool:
+        parts = path.split("/")
+        is_below = any("/".join(parts[:end]) in self._paths for end in range(1, len(parts) + 1))
+        return is_below and os.path.lexists(f"{self._project}/{path}")
+
+
+def _copy_changes(view: CopyView, ignored: set[str], left_out: _LeftOut) -> Iterator[Change]:
     now = dict(_walk(view.upper, ""))
     replaced = {path for path in view.before.keys() & now.keys() if _is_other_kind(view.before[path], now[path])}
     for path in sorted((view.before.keys() - now.keys() | replaced) - ignored, reverse=True):
@@ -356,11 +368,11 @@ def _copy_changes(view: CopyView, ignored: set[str]) -> Iterator[Change]:
         yield (path, "deleted", what, 0, 0)
     for path, status in sorted(now.items()):
         before, mode = None if path in replaced else view.before.get(path), stat.S_IMODE(status.st_mode)
-        kind = "created" if before is None else "modified"
         if path in ignored or before == _mark(status):
             continue
+        kind = "created" if before is None and not left_out.has(path) else "modified"
         if stat.S_ISDIR(status.st_mode):
-            if before is None:
+            if kind == "created":
                 yield (path, "created", "directory", 0, mode)
         elif stat.S_ISLNK(status.st_mode):
             target = os.readlink(path, dir_fd=view.upper)

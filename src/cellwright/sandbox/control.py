@@ -9,25 +9,28 @@ from __future__ import annotations
 import os
 import socket
 import time
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 import anyio
-import anyio.to_thread
 
 from cellwright.errors import Unavailable
 from cellwright.sandbox import frames, inlet
 from cellwright.sandbox.keep import Keeper, KeepReport, Refused
-
-ChangeKind = Literal["created", "modified", "deleted"]
-ChangeWhat = Literal["file", "directory", "symlink"]
+from cellwright.sandbox.keep_terms import KeepTerms, keep_changes, told
+from cellwright.sandbox.left_files import ChangeWhat, FileChange, LeftFiles, NotLeft
+from cellwright.sandbox.spec import BRANCH_SLOTS, Tier
 
 _MAX_CHANGES = 1_000_000
 _MAX_FILE_BYTES = 1 << 40
+_MEGABYTE = 1024 * 1024
 _MOST_QUEUED = 32
+_MOST_LAYERS = BRANCH_SLOTS + 1
+"""One for each place a branch came through, and the cage's own."""
 _CLOCK_GRAIN_NS = 10_000_000
 _LIMITS = {"memory", "cpu", "disk", "inodes"}
 _DEADLINE_SECONDS = 60.0
@@ -42,19 +45,6 @@ class KernelEnd:
     out_of_memory: bool = False
     limit: str | None = None
     """`memory`, `cpu`, `disk` or `inodes` when that limit ended it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileChange:
-    """One difference between the project and what the notebook left."""
-
-    path: str
-    kind: ChangeKind
-    bytes: int
-    what: ChangeWhat = "file"
-    mode: int = 0o644
-    target: str = ""
-    """Where a symbolic link points."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,12 +63,13 @@ MAIN = Seat()
 class CageControl:
     """Speaks with the first process of one cage over `sock` (a connected stream socket).
 
-    With a `proxy_port` it also takes a descriptor the cage hands over, its listening socket; and one for each place of
-    a branch, which is only passed on to the kernel that is forked.
+    With a `proxy_port` it also takes a descriptor the cage hands over, its listening socket; one for each place of a
+    branch, which is only passed on to the kernel that is forked; and those of the layers in which its changes are.
     """
 
-    def __init__(self, sock: socket.socket, *, proxy_port: int | None = None) -> None:
+    def __init__(self, sock: socket.socket, *, proxy_port: int | None = None, tier: Tier = "A") -> None:
         sock.setblocking(False)
+        self._has_own_root = tier in {"A", "B"}
         self._proxy_port = proxy_port
         self._descriptors: list[int] = []
         self._listener: socket.socket | None = None
@@ -196,42 +187,51 @@ class CageControl:
                     break
         return tuple(found)
 
-    async def keep(self, project: Path, *, hidden: tuple[str, ...] = (), seat: Seat = MAIN) -> KeepReport:
-        """Write the notebook's changes into the project on the host; what is refused stays as it was.
+    async def keep(
+        self, project: Path, *, hidden: tuple[str, ...] = (), seat: Seat = MAIN, terms: KeepTerms | None = None
+    ) -> KeepReport:
+        """Write the notebook's changes into the project on the host, all of them or none; ends all it has started.
 
-        Whenever it is broken off, each file is the old or the new one, and nothing is gone that was only renamed.
+        What is refused stays as it was. Killed in its last moments, when everything takes its place, it leaves each
+        file the old or the new one, and nothing is gone that was only renamed.
         """
-        changes = await self.changes(seat)
-        keeper = Keeper(project, since_ns=self._since_ns, hidden=hidden)
+        terms = terms or KeepTerms()
         try:
-            for change in _safest_first(changes):
-                await self._keep_one(keeper, change, seat)
-        finally:
-            keeper.close()
-        return keeper.report()
-
-    async def _keep_one(self, keeper: Keeper, change: FileChange, seat: Seat) -> None:
-        try:
-            if change.kind == "deleted":
-                await anyio.to_thread.run_sync(keeper.delete, change.path, change.what)
-            elif change.what == "directory":
-                await anyio.to_thread.run_sync(keeper.make_directory, change.path)
-            elif change.what == "symlink":
-                await anyio.to_thread.run_sync(keeper.make_link, change.path, change.target, change.kind == "created")
-            else:
-                await self._keep_file(keeper, change, seat)
+            left = await self._take_left_files(seat)
         except Refused as refusal:
-            keeper.refuse(change.path, str(refusal))
-        except OSError as error:
-            keeper.refuse(change.path, error.strerror or str(error))
+            raise Unavailable(f"The cage cannot hand over its files: {refusal}.") from refusal
+        keeper = partial(
+            Keeper,
+            project,
+            left,
+            since_ns=self._since_ns,
+            hidden=hidden,
+            most_bytes=terms.most_megabytes * _MEGABYTE,
+            seconds=terms.seconds,
+        )
+        try:
+            async with told(terms.on_progress) as progress:
+                changes = await self.changes(seat)
+                return replace(await keep_changes(keeper, changes, terms, progress), changes=changes)
+        finally:
+            left.close()
 
-    async def _keep_file(self, keeper: Keeper, change: FileChange, seat: Seat) -> None:
-        keeper.check_file(change.path, is_new=change.kind == "created")
-        async with aclosing(self.read(change.path, seat)) as chunks:
-            with keeper.new_file(change.path, change.mode) as file:
-                async for chunk in chunks:
-                    await anyio.to_thread.run_sync(file.write, chunk)
-                await anyio.to_thread.run_sync(file.commit)
+    async def _take_left_files(self, seat: Seat) -> LeftFiles:
+        """The layers in which the changes are, after every process of the cage but its first has ended."""
+        async with self._placing:
+            self._is_given_place = True
+            try:
+                answer = await self._ask("leave", branch=seat.number, whole=seat.is_whole)
+                if len(self._descriptors) != _integer(answer.get("layers")):
+                    raise self._break("it did not hand over its files")
+                layers, self._descriptors = self._descriptors, []
+                try:
+                    return LeftFiles(layers, is_in_memory=self._has_own_root)
+                except NotLeft as error:
+                    raise self._break(str(error)) from None
+            finally:
+                self._is_given_place = False
+                self._drop_descriptors()
 
     async def read(self, path: str, seat: Seat = MAIN) -> AsyncGenerator[bytes]:
         """The bytes of a file that `changes` told of, as it is now; `Refused` if it cannot be had. Close it."""
@@ -352,9 +352,10 @@ class CageControl:
             if self._proxy_port is None and not self._is_given_place:
                 # Descriptors nobody asked for are closed by the operating system.
                 return self._socket.recv(1 << 18)
-            data, descriptors, _, _ = socket.recv_fds(self._socket, 1 << 18, 1, socket.MSG_CMSG_CLOEXEC)
+            most = _MOST_LAYERS if self._is_given_place else 1
+            data, descriptors, _, _ = socket.recv_fds(self._socket, 1 << 18, most, socket.MSG_CMSG_CLOEXEC)
             self._descriptors += descriptors
-            self._drop_descriptors(after=1)
+            self._drop_descriptors(after=most)
             return data
         except BlockingIOError:
             return None
@@ -449,7 +450,7 @@ def _read_end(message: dict[str, Any]) -> KernelEnd:
 
 def _printable(name: str) -> str:
     """A name as proper Unicode; one that is none is changed here, and so found nowhere and not kept."""
-    return name.encode("utf-8", "replace").decode()
+    return name if name.isascii() else name.encode("utf-8", "replace").decode()
 
 
 def _read_change(raw: object) -> FileChange:
@@ -468,18 +469,3 @@ def _read_change(raw: object) -> FileChange:
             )
         case _:
             raise Unavailable("The cage reported its changes in a form nobody knows.")
-
-
-def _safest_first(changes: Sequence[FileChange]) -> Sequence[FileChange]:
-    """What takes nothing away before what does, but for what is in the way; otherwise as it was."""
-    gone = sorted((change.path for change in changes if change.kind == "deleted"), key=len)
-    if not gone:
-        return changes
-    there = {change.path: change.what for change in changes if change.kind != "deleted"}
-    in_the_way: set[str] = set()
-    for path in gone:
-        above = path.rpartition("/")[0]
-        # A file may be where the project has a directory.
-        if path in there or above in in_the_way or there.get(above, "directory") != "directory":
-            in_the_way.add(path)
-    return sorted(changes, key=lambda change: change.kind == "deleted" and change.path not in in_the_way)

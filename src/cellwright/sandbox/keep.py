@@ -1,7 +1,9 @@
 """Writing a notebook's changes into the real project, as if a stranger had sent them.
 
-Names are checked, no link is followed, everything takes its place at once or not at all, even if we are killed, and
-nothing a person changed in the meantime is overwritten: that is reported as a conflict.
+Names are checked, no link is followed, and nothing a person changed in the meantime is overwritten: that is reported as
+a conflict. Everything is first copied into a directory of our own in the project and written to the disk; only then
+does each thing take its place, a new directory with all in it at once. Until that moment whoever stops it finds the
+project as it was; a process killed later leaves each file the old or the new one.
 """
 
 from __future__ import annotations
@@ -9,22 +11,46 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Generator
-from contextlib import contextmanager
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from types import TracebackType
 
 from cellwright.sandbox import claims, linux
+from cellwright.sandbox.left_files import FileChange, LeftFiles, NotLeft
 from cellwright.sandbox.spec import PROTECTED
 
 _RESOLVE_NO_MAGICLINKS, _RESOLVE_NO_SYMLINKS, _RESOLVE_BENEATH = 0x2, 0x4, 0x8
 _RESOLVE = _RESOLVE_NO_MAGICLINKS | _RESOLVE_NO_SYMLINKS | _RESOLVE_BENEATH
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_DEEPEST = 200
+"""Directories in one another; removing a leftover takes an open descriptor for each."""
+_FEW = 64
+"""Up to so many files are synced one by one: a sync of the file system also waits for what other programs wrote."""
+_WHOLE_BYTES = 256 * 1024
+_PIECE_BYTES = 16 * 1024 * 1024
+_NO_DIRECT_COPY = {errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP}
+_DEFAULT_ACL = "system.posix_acl_default"
 
 
 class Refused(Exception):
     """This change is not kept; the message says why."""
+
+
+class Stopped(Exception):
+    """Nothing is kept; the message says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldBack:
+    """Changes of which none was kept, although that was agreed: the project is as it was."""
+
+    files: int
+    bytes: int
+    reason: str
+    hint: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,92 +60,283 @@ class KeepReport:
     kept: tuple[str, ...]
     refused: tuple[tuple[str, str], ...]
     """Path and reason."""
+    held_back: HeldBack | None = None
+    """Set if nothing was kept: too much to keep unasked, or no time left."""
+    changes: tuple[FileChange, ...] = field(default=(), compare=False, repr=False)
+    """All there were."""
+
+
+@dataclass(slots=True)
+class _Staged:
+    """Something that is ready to take its place: a file, a link, or a new directory with all in it."""
+
+    path: str
+    parts: list[str]
+    claim: claims.Claim
+    name: str
+    """In the claim."""
+    what: str
+    is_new: bool
+    inner: list[str] = field(default_factory=list[str])
+    """What comes with it."""
+
+
+@dataclass(slots=True)
+class _Folder:
+    """Where the next files are made: in a claim, or in a new directory that is in one."""
+
+    claim: claims.Claim
+    descriptor: int
+    host: int | None = None
+    """The folder of the project they will go to, if there is one already."""
+    top: _Staged | None = None
+    """Otherwise the new directory with which they will take their place."""
 
 
 class Keeper:
-    """Applies changes to one project directory. Not for several threads at once."""
+    """Applies changes to one project directory, once. For one thread, but for `stop`, `done` and `step`."""
 
-    def __init__(self, project: Path, *, since_ns: int, hidden: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        project: Path,
+        left: LeftFiles,
+        *,
+        since_ns: int,
+        hidden: Sequence[str] = (),
+        most_bytes: int = 1 << 62,
+        seconds: float | None = None,
+    ) -> None:
+        self.done = 0
+        """How many changes are ready to take their place."""
+        self.step = "copying"
+        self._left = left
         self._root = os.open(project, _DIRECTORY & ~os.O_NOFOLLOW)
         self._owner = os.fstat(self._root)
+        self._is_root = linux.is_root()
         self._since_ns = since_ns
         self._hidden = {path.casefold() for path in hidden}
+        self._bytes_left = most_bytes
+        self._seconds = seconds
+        self._deadline = None if seconds is None else time.monotonic() + seconds
+        self._stop_reason: str | None = None
+        self._has_many = False
+        self._checked: tuple[str, list[str]] = ("", [])
+        self._claims: dict[object, claims.Claim] = {}
+        self._folder: tuple[list[str], _Folder] | None = None
+        self._parent: tuple[list[str], int] | None = None
+        self._new_folders: dict[str, tuple[_Staged, str]] = {}
+        """Path of a new directory → with what it takes its place, and where it is in that claim."""
+        self._staged: list[_Staged] = []
         self._made: set[str] = set()
         self._kept: list[str] = []
         self._refused: list[tuple[str, str]] = []
 
-    def close(self) -> None:
-        """Let go of the project."""
-        os.close(self._root)
+    def stop(self, reason: str) -> None:
+        """Keep nothing, if there is still time for that."""
+        self._stop_reason = reason
 
-    def report(self) -> KeepReport:
-        """What was kept and what was not."""
+    def keep(self, changes: Sequence[FileChange]) -> KeepReport:
+        """Copy, sync, then put everything in its place; `Stopped` if nothing was. Blocking."""
+        plan = _Plan.of(changes)
+        self._has_many = sum(change.what == "file" for change in plan.new) > _FEW
+        try:
+            for change in plan.new:
+                self._go_on()
+                self._attempt(change.path, [], partial(self._stage, change, plan))
+                self.done += 1
+            self._sync()
+            # From here on it only goes forward, and takes no longer than a few system calls a file.
+            self._go_on()
+            self.step = "placing"
+            self._put_in_place(plan)
+        finally:
+            self._close()
         return KeepReport(kept=tuple(self._kept), refused=tuple(self._refused))
 
-    def refuse(self, path: str, reason: str) -> None:
-        """Note that a change was not kept."""
-        self._refused.append((path, reason))
+    # ── copying ──
 
-    def check_file(self, path: str, *, is_new: bool) -> None:
-        """Whether a file may be written here; `Refused` if not."""
-        parts = self._parts(path)
-        parent = self._open_parent(parts)
+    def _go_on(self) -> None:
+        if self._stop_reason is not None:
+            raise Stopped(self._stop_reason)
+        if self._deadline is not None and time.monotonic() > self._deadline:
+            raise Stopped(f"keeping them took longer than {self._seconds:g} s")
+
+    def _attempt(self, path: str, inner: Sequence[str], action: Callable[[], None]) -> None:
+        """Note what cannot be kept, and go on with the rest."""
         try:
-            self._check_target(parent, parts[-1], path, is_new=is_new)
-        finally:
-            os.close(parent)
+            action()
+        except (Refused, NotLeft) as refusal:
+            reason = str(refusal)
+        except OSError as error:
+            reason = error.strerror or str(error)
+        else:
+            return
+        self._refused += [(each, reason) for each in (path, *inner)]
 
-    def new_file(self, path: str, mode: int) -> KeptFile:
-        """A temporary file beside `path` that takes its place on `commit`."""
-        parts = self._parts(path)
-        return KeptFile(self, path, self._open_parent(parts), parts[-1], stat.S_IMODE(mode) & 0o777)
-
-    def make_directory(self, path: str) -> None:
-        """A new directory."""
-        parts = self._parts(path)
-        parent = self._open_parent(parts)
-        try:
-            status = _status(parent, parts[-1])
-            if status is not None and stat.S_ISDIR(status.st_mode):
+    def _stage(self, change: FileChange, plan: _Plan) -> None:
+        parts = self._parts(change.path)
+        folder = self._folder_for(parts[:-1])
+        status = None
+        if folder.host is not None and change.path not in plan.in_the_way:
+            status = _status(folder.host, parts[-1])
+            if change.what == "directory" and status is not None and stat.S_ISDIR(status.st_mode):
                 return
-            if status is not None:
-                raise Refused("conflict: a file with this name appeared on the host meanwhile")
-            with self._taking_place(parent, parts[-1], path) as part:
-                os.mkdir(part, 0o755, dir_fd=parent)
-        finally:
-            os.close(parent)
+            self._check_target(status, change.path, is_new=change.kind == "created" or change.what == "directory")
+        name = parts[-1] if folder.top is not None else folder.claim.next_name()
+        match change.what:
+            case "directory":
+                os.mkdir(name, 0o755, dir_fd=folder.descriptor)
+                self._give_away(name, folder.descriptor)
+            case "symlink":
+                if not _stays_inside(parts, change.target):
+                    raise Refused(f"a symbolic link out of the project, to {change.target[:200]!r}")
+                os.symlink(change.target, name, dir_fd=folder.descriptor)
+                self._give_away(name, folder.descriptor)
+            case "file":
+                self._copy(parts, folder.descriptor, name, change.mode, status)
+        self._note(change, parts, folder, name)
 
-    def make_link(self, path: str, target: str, is_new: bool) -> None:
-        """A symbolic link, if it stays inside the project."""
-        parts = self._parts(path)
-        if not _stays_inside(parts, target):
-            raise Refused(f"a symbolic link out of the project, to {target[:200]!r}")
-        parent = self._open_parent(parts)
+    def _note(self, change: FileChange, parts: list[str], folder: _Folder, name: str) -> None:
+        staged, inside = folder.top, name
+        if staged is None:
+            staged = _Staged(change.path, parts, folder.claim, name, what=change.what, is_new=change.kind == "created")
+            self._staged.append(staged)
+        else:
+            staged.inner.append(change.path)
+            inside = f"{self._new_folders['/'.join(parts[:-1])][1]}/{name}"
+        if change.what == "directory":
+            self._new_folders[change.path] = (staged, inside)
+
+    def _copy(self, parts: list[str], folder: int, name: str, mode: int, before: os.stat_result | None) -> None:
+        source, status = self._left.open(parts[:-1], parts[-1])
         try:
-            self._check_target(parent, parts[-1], path, is_new=is_new)
-            with self._taking_place(parent, parts[-1], path) as part:
-                os.symlink(target, part, dir_fd=parent)
+            # Holes and further names of a file take no room where it was made, but they do here.
+            if status.st_size > self._bytes_left:
+                raise Refused("all kept files together are over the disk limit")
+            target = os.open(name, _NEW, 0o600, dir_fd=folder)
+            try:
+                self._copy_bytes(source, target, status.st_size)
+                owner = before if before is not None and stat.S_ISREG(before.st_mode) else self._owner
+                if self._is_root:
+                    os.fchown(target, owner.st_uid, owner.st_gid)
+                # Nobody's special bits; attributes and access lists a new file has none.
+                os.fchmod(target, stat.S_IMODE(mode) & 0o777)
+                if not self._has_many:
+                    os.fdatasync(target)
+            except BaseException:
+                os.unlink(name, dir_fd=folder)
+                raise
+            finally:
+                os.close(target)
+            self._bytes_left -= status.st_size
         finally:
-            os.close(parent)
+            os.close(source)
 
-    def delete(self, path: str, what: str) -> None:
+    def _copy_bytes(self, source: int, target: int, size: int) -> None:
+        if size <= _WHOLE_BYTES:
+            data = os.read(source, size) if size else b""
+            if len(data) != size or os.write(target, data) != size:
+                raise Refused("it could not be copied whole")
+            return
+        # Shares the blocks where a file system can do that.
+        copy, done = os.copy_file_range, 0
+        while done < size:
+            self._go_on()
+            try:
+                count = copy(source, target, min(_PIECE_BYTES, size - done))
+            except OSError as error:
+                if error.errno not in _NO_DIRECT_COPY or copy is _send:
+                    raise
+                copy = _send
+                continue
+            if count == 0:
+                raise Refused("it could not be copied whole")
+            done += count
+
+    def _give_away(self, name: str, folder: int) -> None:
+        # Started as root: new things belong to whom the project belongs.
+        if self._is_root:
+            os.chown(name, self._owner.st_uid, self._owner.st_gid, dir_fd=folder, follow_symlinks=False)
+
+    def _folder_for(self, parents: list[str]) -> _Folder:
+        if self._folder is not None and self._folder[0] == parents:
+            return self._folder[1]
+        self._leave_folder()
+        path = "/".join(parents)
+        if path in self._new_folders:
+            top, inside = self._new_folders[path]
+            folder = _Folder(top.claim, _open_beneath(top.claim.descriptor, inside.split("/")), top=top)
+        else:
+            host = self._open_folder(parents)
+            try:
+                claim = self._claim_for(host)
+            except BaseException:
+                os.close(host)
+                raise
+            folder = _Folder(claim, claim.descriptor, host=host)
+        self._folder = (parents, folder)
+        return folder
+
+    def _leave_folder(self) -> None:
+        if self._folder is not None:
+            folder, self._folder = self._folder[1], None
+            os.close(folder.descriptor if folder.host is None else folder.host)
+
+    def _claim_for(self, folder: int) -> claims.Claim:
+        """One for all folders from which things can be moved to one another and would inherit the same."""
+        kind = _inherited(folder)
+        if kind not in self._claims:
+            self._claims[kind] = claims.Claim(folder)
+        return self._claims[kind]
+
+    def _sync(self) -> None:
+        """A file must be on the disk before it takes the place of another: a power cut would leave neither."""
+        self.step = "syncing"
+        self._leave_folder()
+        if self._has_many:
+            for claim in self._claims.values():
+                linux.sync_file_system(claim.descriptor)
+
+    # ── putting in place ──
+
+    def _put_in_place(self, plan: _Plan) -> None:
+        """What takes nothing away before what does, so that nothing is gone that was only renamed."""
+        for staged in self._staged:
+            if staged.path not in plan.in_the_way:
+                self._attempt(staged.path, staged.inner, partial(self._place, staged))
+        self._sync_folders()
+        for change in plan.gone_first:
+            self._attempt(change.path, [], partial(self._delete, change))
+        for staged in self._staged:
+            if staged.path in plan.in_the_way:
+                self._attempt(staged.path, staged.inner, partial(self._place, staged))
+        for change in plan.gone_last:
+            self._attempt(change.path, [], partial(self._delete, change))
+
+    def _place(self, staged: _Staged) -> None:
+        parent = self._parent_for(staged.parts[:-1])
+        self._check_target(
+            _status(parent, staged.parts[-1]), staged.path, is_new=staged.is_new or staged.what == "directory"
+        )
+        os.rename(staged.name, staged.parts[-1], src_dir_fd=staged.claim.descriptor, dst_dir_fd=parent)
+        self._made.add(staged.path)
+        self._kept += [staged.path, *staged.inner]
+
+    def _delete(self, change: FileChange) -> None:
         """Remove a file or an empty directory that nobody changed meanwhile."""
-        parts = self._parts(path)
-        parent = self._open_parent(parts)
-        try:
-            status = _status(parent, parts[-1])
-            if status is None:
-                return
-            if what == "directory" and stat.S_ISDIR(status.st_mode):
-                self._remove_directory(parent, parts[-1])
-            elif stat.S_ISDIR(status.st_mode):
-                raise Refused("it is a directory on the host now")
-            else:
-                self._check_unchanged(status, path)
-                os.unlink(parts[-1], dir_fd=parent)
-            self._kept.append(path)
-        finally:
-            os.close(parent)
+        parts = self._parts(change.path)
+        parent = self._parent_for(parts[:-1])
+        status = _status(parent, parts[-1])
+        if status is None:
+            return
+        if change.what == "directory" and stat.S_ISDIR(status.st_mode):
+            self._remove_directory(parent, parts[-1])
+        elif stat.S_ISDIR(status.st_mode):
+            raise Refused("it is a directory on the host now")
+        else:
+            self._check_unchanged(status, change.path)
+            os.unlink(parts[-1], dir_fd=parent)
+        self._kept.append(change.path)
 
     def _remove_directory(self, parent: int, name: str) -> None:
         try:
@@ -129,8 +346,34 @@ class Keeper:
                 raise Refused("the directory is not empty on the host") from None
             raise
 
-    def _check_target(self, parent: int, name: str, path: str, *, is_new: bool) -> None:
-        status = _status(parent, name)
+    def _sync_folders(self) -> None:
+        """The new names, once for each folder."""
+        folders = {"/".join(staged.parts[:-1]): staged.parts[:-1] for staged in self._staged}
+        if len(folders) > _FEW:
+            for claim in self._claims.values():
+                linux.sync_file_system(claim.descriptor)
+            return
+        for parents in folders.values():
+            try:
+                os.fsync(self._parent_for(parents))
+            except (OSError, Refused):
+                # Gone meanwhile, or a file system that knows no such thing: the files are there.
+                continue
+
+    def _parent_for(self, parents: list[str]) -> int:
+        if self._parent is None or self._parent[0] != parents:
+            self._leave_parent()
+            self._parent = (parents, self._open_folder(parents))
+        return self._parent[1]
+
+    def _leave_parent(self) -> None:
+        if self._parent is not None:
+            descriptor, self._parent = self._parent[1], None
+            os.close(descriptor)
+
+    # ── what may be written where ──
+
+    def _check_target(self, status: os.stat_result | None, path: str, *, is_new: bool) -> None:
         if status is None:
             if not is_new:
                 raise Refused("conflict: it was deleted on the host meanwhile")
@@ -149,112 +392,73 @@ class Keeper:
             raise Refused("conflict: it was changed on the host meanwhile")
 
     def _parts(self, path: str) -> list[str]:
-        parts = path.split("/")
-        if any(part in {"", ".", ".."} or "\0" in part or len(part.encode()) > 255 for part in parts):
+        above, _, name = path.rpartition("/")
+        if not above:
+            parents: list[str] = []
+            if path.startswith("/"):
+                raise Refused("not a proper path")
+        elif self._checked[0] == above:
+            # Most files lie beside the one before.
+            parents = self._checked[1]
+        else:
+            parents = self._parts(above)
+            self._checked = (above, parents)
+        if len(parents) >= _DEEPEST:
+            raise Refused("nested too deeply")
+        if name in {"", ".", ".."} or "\0" in name or len(name.encode()) > 255:
             raise Refused("not a proper path")
-        folded = [part.casefold() for part in parts]
-        if any(part in PROTECTED for part in folded):
+        if name.casefold() in PROTECTED:
             raise Refused("this directory is never changed by a notebook")
-        if any("/".join(folded[:end]) in self._hidden for end in range(1, len(parts) + 1)):
+        if path.casefold() in self._hidden:
             raise Refused("it is hidden from notebooks")
-        if parts[-1].startswith(claims.PREFIX):
+        if name.startswith(claims.PREFIX):
             raise Refused("a name we use ourselves")
-        return parts
+        return [*parents, name]
 
-    def _open_parent(self, parts: list[str]) -> int:
-        if len(parts) == 1:
-            return os.dup(self._root)
+    def _open_folder(self, parents: list[str]) -> int:
         try:
-            return linux.openat2(self._root, "/".join(parts[:-1]), _DIRECTORY, 0, _RESOLVE)
+            return _open_beneath(self._root, parents)
         except OSError as error:
-            if error.errno == errno.ENOSYS:
-                return self._walk(parts[:-1])
             if error.errno in {errno.ELOOP, errno.EXDEV, errno.ENOTDIR}:
                 raise Refused("its directory leads out of the project") from None
             if error.errno == errno.ENOENT:
                 raise Refused("conflict: its directory was deleted on the host meanwhile") from None
             raise
 
-    def _walk(self, parents: list[str]) -> int:
-        """Without openat2: step by step, following no link."""
-        here = os.dup(self._root)
-        for name in parents:
-            try:
-                inner = os.open(name, _DIRECTORY, dir_fd=here)
-            except OSError:
-                raise Refused("its directory is not there or leads out of the project") from None
-            finally:
-                os.close(here)
-            here = inner
-        return here
-
-    @contextmanager
-    def _taking_place(self, parent: int, name: str, path: str) -> Generator[str]:
-        """A name under which to make what then gets its owner and its own name at once."""
-        claim = claims.Claim(parent)
-        try:
-            yield claim.part
-            # Started as root: new things belong to whom the project belongs.
-            if os.geteuid() == 0:
-                os.chown(claim.part, self._owner.st_uid, self._owner.st_gid, dir_fd=parent, follow_symlinks=False)
-            os.rename(claim.part, name, src_dir_fd=parent, dst_dir_fd=parent)
-            self._kept_new(path)
-        finally:
+    def _close(self) -> None:
+        self._leave_folder()
+        self._leave_parent()
+        for claim in self._claims.values():
             claim.close()
-
-    def clear(self, path: str) -> bool:
-        """Remove what a killed process left on the way into the project; False if it is in use or not to be had."""
-        *parents, name = path.split("/")
-        try:
-            parent = self._open_parent([*parents, name])
-        except (Refused, OSError):
-            return False
-        try:
-            return claims.is_claim(name) and claims.clear(parent, name)
-        finally:
-            os.close(parent)
-
-    def _kept_new(self, path: str) -> None:
-        self._made.add(path)
-        self._kept.append(path)
+        os.close(self._root)
 
 
-class KeptFile:
-    """A file on its way into the project; without `commit` no trace of it remains."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Plan:
+    """Changes in the order in which they are applied."""
 
-    def __init__(self, keeper: Keeper, path: str, parent: int, name: str, mode: int) -> None:
-        self._keeper, self._path, self._parent, self._name, self._mode = keeper, path, parent, name, mode
-        try:
-            self._claim = claims.Claim(parent)
-        except OSError:
-            os.close(parent)
-            raise
+    new: list[FileChange]
+    gone_first: list[FileChange]
+    """They make room: a file is where the project has a directory, or the other way round."""
+    gone_last: list[FileChange]
+    in_the_way: frozenset[str]
 
-    def __enter__(self) -> KeptFile:
-        return self
-
-    def write(self, data: bytes) -> None:
-        """Append to the file."""
-        view = memoryview(data)
-        while view:
-            view = view[os.write(self._claim.descriptor, view) :]
-
-    def commit(self) -> None:
-        """Take the place of the old file, once more only if nobody changed it."""
-        status = _status(self._parent, self._name)
-        self._keeper._check_target(self._parent, self._name, self._path, is_new=status is None)
-        owner = status if status is not None and stat.S_ISREG(status.st_mode) else self._keeper._owner
-        if os.geteuid() == 0:
-            os.fchown(self._claim.descriptor, owner.st_uid, owner.st_gid)
-        os.fchmod(self._claim.descriptor, self._mode)
-        os.rename(self._claim.name, self._name, src_dir_fd=self._parent, dst_dir_fd=self._parent)
-        self._keeper._kept_new(self._path)
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._claim.close()
-        os.close(self._parent)
+    @classmethod
+    def of(cls, changes: Sequence[FileChange]) -> _Plan:
+        gone = [change for change in changes if change.kind == "deleted"]
+        new = [change for change in changes if change.kind != "deleted"]
+        there = {change.path: change.what for change in new} if gone else {}
+        in_the_way: set[str] = set()
+        for change in sorted(gone, key=lambda change: len(change.path)):
+            above = change.path.rpartition("/")[0]
+            if change.path in there or above in in_the_way or there.get(above, "directory") != "directory":
+                in_the_way.add(change.path)
+        return cls(
+            new=new,
+            gone_first=[change for change in gone if change.path in in_the_way],
+            gone_last=[change for change in gone if change.path not in in_the_way],
+            in_the_way=frozenset(in_the_way),
+        )
 
 
 def without_leftovers(project: Path, paths: tuple[str, ...]) -> tuple[str, ...]:
@@ -265,13 +469,63 @@ def without_leftovers(project: Path, paths: tuple[str, ...]) -> tuple[str, ...]:
     ours = [path for path in paths if claims.is_claim(path.rpartition("/")[2])]
     if not ours:
         return paths
-    keeper = Keeper(project, since_ns=0)
+    root = os.open(project, _DIRECTORY & ~os.O_NOFOLLOW)
     try:
         for path in ours:
-            keeper.clear(path)
+            _clear(root, path)
     finally:
-        keeper.close()
+        os.close(root)
     return tuple(path for path in paths if path not in ours)
+
+
+def _clear(root: int, path: str) -> None:
+    *parents, name = path.split("/")
+    try:
+        parent = _open_beneath(root, parents)
+    except OSError:
+        return
+    try:
+        claims.clear(parent, name)
+    finally:
+        os.close(parent)
+
+
+def _open_beneath(root: int, parts: Sequence[str]) -> int:
+    """A directory below, following no link."""
+    if not parts:
+        return os.dup(root)
+    try:
+        return linux.openat2(root, "/".join(parts), _DIRECTORY, 0, _RESOLVE)
+    except OSError as error:
+        if error.errno != errno.ENOSYS:
+            raise
+    # Without openat2: step by step.
+    here = os.dup(root)
+    for name in parts:
+        try:
+            inner = os.open(name, _DIRECTORY, dir_fd=here)
+        finally:
+            os.close(here)
+        here = inner
+    return here
+
+
+def _inherited(folder: int) -> tuple[object, ...]:
+    """What tells folders apart: things move only within a mount, and take group and access from where they are made."""
+    status = os.fstat(folder)
+    try:
+        acl = os.getxattr(folder, _DEFAULT_ACL)
+    except OSError:
+        acl = b""
+    # The same file system may be mounted twice; only here the two can be told apart.
+    lines = Path(f"/proc/self/fdinfo/{folder}").read_text().splitlines()
+    mount = [line for line in lines if line.startswith("mnt_id")]
+    return (status.st_dev, *mount, status.st_gid if status.st_mode & stat.S_ISGID else None, acl)
+
+
+def _send(source: int, target: int, count: int) -> int:
+    """From any file system to any other, without a detour through our memory."""
+    return os.sendfile(target, source, None, count)
 
 
 def _status(directory: int, name: str) -> os.stat_result | None:

@@ -13,6 +13,8 @@ from cellwright.sandbox.syscalls import MACHINE, number
 
 # PyDLL keeps the GIL: a raw clone must not leave another thread's release half done in the child.
 _libc = ctypes.PyDLL(None, use_errno=True)
+# For calls that wait for a disk, which other threads need not wait for.
+_waiting_libc = ctypes.CDLL(None, use_errno=True)
 
 CLONE_NEWNS = 0x00020000
 CLONE_NEWCGROUP = 0x02000000
@@ -54,6 +56,9 @@ CAP_SYS_CHROOT = 18
 CAP_LAST = 63
 
 _CAPABILITY_VERSION_3 = 0x20080522
+_TMPFS_MAGIC = 0x01021994
+_STATFS_BYTES = 256
+"""More than `struct statfs` has on any processor; its first word is the kind of file system."""
 _FSCONFIG_SET_STRING = 1
 _FSCONFIG_CMD_CREATE = 6
 
@@ -193,6 +198,19 @@ def openat2(directory: int, path: str, flags: int, mode: int, resolve: int) -> i
     return _call("openat2", directory, _bytes(path), request, ctypes.c_size_t(len(request)))
 
 
+def is_on_tmpfs(descriptor: int) -> bool:
+    """Whether an open file lies in memory: no server, disk or other process can make a read of it wait."""
+    buffer = ctypes.create_string_buffer(_STATFS_BYTES)
+    _checked(_libc.fstatfs(descriptor, buffer), "fstatfs")
+    kind: int = struct.unpack_from("l", buffer)[0]
+    return kind == _TMPFS_MAGIC
+
+
+def sync_file_system(descriptor: int) -> None:
+    """Wait until everything written to the file system of this open file is on its disk."""
+    _checked(_waiting_libc.syncfs(descriptor), "syncfs")
+
+
 def seccomp_load(program: bytes) -> None:
     """Install a finished BPF filter on this process and all its children."""
     buffer = ctypes.create_string_buffer(program, len(program))
@@ -203,6 +221,26 @@ def seccomp_load(program: bytes) -> None:
 def landlock(name: str, *arguments: object) -> int:
     """One of the three Landlock calls, by the end of its name."""
     return _call(f"landlock_{name}", *arguments)
+
+
+def is_root() -> bool:
+    """Whether this is the machine's root, who may become anybody and own anything.
+
+    Root of a user namespace is not: it may lack ids to become somebody else, and id-mapped mounts are refused to it.
+    """
+    if os.geteuid() != 0:
+        return False
+    # The initial namespace maps every id to itself; one made by a person or an engine maps a range, to other ids.
+    with open("/proc/self/uid_map", encoding="ascii") as file:  # noqa: PTH123  plain calls: this runs in a fresh child
+        return file.read().split() == ["0", "0", "4294967295"]
+
+
+def is_open_to_all(path: str) -> bool:
+    """Whether somebody who owns nothing here may read this file, or enter this directory, by the modes on the way."""
+    real = os.path.realpath(path)
+    parents = ["/", *(real[:end] for end in range(1, len(real)) if real[end] == "/")]
+    wanted = 0o005 if os.path.isdir(real) else 0o004  # noqa: PTH112  plain calls: this runs in a fresh child
+    return all(os.stat(parent).st_mode & 0o001 for parent in parents) and os.stat(real).st_mode & wanted == wanted  # noqa: PTH116
 
 
 def is_known_machine() -> bool:

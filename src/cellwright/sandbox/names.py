@@ -11,8 +11,10 @@ import importlib
 _ROOM = "cellwright.sandbox"
 _HOMES = {
     "egress": ("AllowedHost", "Egress", "EgressCaps", "Visit"),
-    "control": ("CageControl", "FileChange", "KernelEnd"),
-    "keep": ("KeepReport",),
+    "control": ("CageControl", "KernelEnd"),
+    "keep": ("HeldBack", "KeepReport"),
+    "keep_terms": ("KeepQuestion", "KeepTerms"),
+    "left_files": ("FileChange",),
     "project": ("hidden_in", "project_of"),
     "spec": ("CageSpec", "DataMount", "FilesMode", "Limits", "Tier"),
     "tiers": ("Protection", "Report", "probe"),

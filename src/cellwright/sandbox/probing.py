@@ -9,10 +9,10 @@ import json
 import os
 import socket
 import sys
-import tempfile
 from collections.abc import Callable
 
 from cellwright.sandbox import cage, cgroups, frames, landlock, linux, seccomp
+from cellwright.sandbox.private_directory import private_directory
 from cellwright.sandbox.spec import CageSpec, Limits, Tier
 
 _PATIENCE_SECONDS = 10.0
@@ -88,11 +88,11 @@ def _control_groups() -> str:
 
 def _tier(tier: Tier) -> str:
     """Start a real cage and see its kernel run."""
-    with tempfile.TemporaryDirectory(prefix="cellwright-probe-") as project:
+    with private_directory("probe") as project:
         kernel, kernel_end = socket.socketpair()
         control, control_end = socket.socketpair()
         control.settimeout(_PATIENCE_SECONDS)
-        spec = CageSpec(name=f"probe-{tier}", tier=tier, project=project, environment={})
+        spec = CageSpec(name=f"probe-{tier}", tier=tier, project=str(project), environment={})
         caged = cage.start(spec, lambda: None, kernel_fd=kernel_end.fileno(), control_fd=control_end.fileno())
         kernel_end.close()
         control_end.close()

@@ -9,6 +9,7 @@ import fnmatch
 import os
 import pwd
 import re
+import shlex
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
@@ -49,21 +50,25 @@ def project_of(notebook: Path) -> Path:
     Never the home directory or the root: a cage around those would show everything a person has.
     """
     own = notebook.resolve().parent
-    refused = {Path("/"), *_homes()}
+    refused = {Path("/"), *homes()}
     for directory in (own, *own.parents):
         if directory in refused:
             break
         if any((directory / marker).exists() for marker in _MARKERS):
             return directory
     if own in refused:
+        what = "the root of this machine" if own == Path("/") else "your home directory"
         raise UserError(
-            f"The notebook {notebook.name!r} lies directly in {str(own)!r}, which is not a project.",
-            hint="Move it into a directory of its own; everything in the project is readable for the notebook.",
+            f"The notebook {notebook.name!r} lies directly in {str(own)!r}, which is {what}: its project would be "
+            "everything there, for its code to read and change.",
+            hint="Move it into a folder of its own. Or say what its project is: with `--project "
+            f"{shlex.quote(str(own))}` it is all of {what}, except for what looks like a secret.",
         )
     return own
 
 
-def _homes() -> set[Path]:
+def homes() -> set[Path]:
+    """Where the person is at home, as far as anybody knows."""
     places = [os.path.expanduser("~")]  # noqa: PTH111  leaves it as it is where nobody knows
     try:
         places.append(pwd.getpwuid(os.getuid()).pw_dir)
@@ -95,7 +100,7 @@ def _walk(directory: str, prefix: str) -> Iterator[str]:
                 yield from _secret_behind(entry, prefix)
                 continue
             if entry.is_dir(follow_symlinks=False):
-                if entry.name in _SECRET_DIRECTORIES or path in _SECRET_PATHS:
+                if entry.name in _SECRET_DIRECTORIES or path in _SECRET_PATHS or is_claim(entry.name):
                     yield path
                 elif path != ".git":
                     yield from _walk(entry.path, path + "/")

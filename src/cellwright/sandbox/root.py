@@ -28,6 +28,7 @@ _DEVICES = ("null", "zero", "full", "random", "urandom")
 _PROC_MASKS = ("cmdline", "kallsyms", "kcore", "keys", "key-users", "sysrq-trigger", "timer_list")
 _STAGES = ("/tmp", "/mnt", "/srv", "/usr")
 _SCRATCH_INODES = 100_000
+_NOSUID_NODEV_NOEXEC = 0xE
 
 STAGE = "/.stage"
 """Where init reaches the layers below and above the project. Nobody else can: its directory is closed, and the file
@@ -169,11 +170,9 @@ def _scratch(limits: Limits) -> None:
 
 
 def _processes() -> None:
-    try:
-        linux.mount("proc", "proc", "proc", 0xE)
-    except PermissionError:
-        # A container that masks its own /proc forbids a fresh one; the directory then stays empty.
-        return
+    # The operating system refuses a fresh one (EPERM) where the container's own is masked. Then there is no cage of
+    # this kind: the guest reads /proc/self, and tier B's meters count the processes they find there.
+    linux.mount("proc", "proc", "proc", _NOSUID_NODEV_NOEXEC)
     for name in _PROC_MASKS:
         mask(f"proc/{name}", ".mask")
 

@@ -57,6 +57,12 @@ class Limits:
     """`/tmp`, the home directory and `/dev/shm` together."""
     output_mb: int = 64
     """What the notebook may print and show; enforced by whoever reads it."""
+    kept_files: int = 10_000
+    """Changed files of the project that are kept unasked; of more, none is kept unless a person says so."""
+    kept_mb: int = 1024
+    """The same in bytes."""
+    keep_seconds: float = 120.0
+    """Keeping them may take so long; after that none is kept."""
 
     @classmethod
     def parse(cls, words: Sequence[str]) -> Limits:
@@ -109,6 +115,9 @@ _READERS: dict[str, _Reader] = {
     "inodes": lambda name, value: {"inodes": _count(name, value)},
     "tmp": lambda name, value: {"tmp_mb": _size_mb(name, value)},
     "output": lambda name, value: {"output_mb": _size_mb(name, value)},
+    "kept_files": lambda name, value: {"kept_files": _count(name, value)},
+    "kept_size": lambda name, value: {"kept_mb": _size_mb(name, value)},
+    "keep_time": lambda name, value: {"keep_seconds": _seconds(name, value)},
 }
 
 
@@ -138,6 +147,8 @@ class CageSpec:
     files: FilesMode = "keep"
     hidden: tuple[str, ...] = ()
     """Paths relative to the project that exist but cannot be read inside."""
+    left_out: tuple[str, ...] = ()
+    """Paths relative to the project that are not copied where the kernel works on a copy."""
     data: tuple[DataMount, ...] = ()
     software: tuple[str, ...] = ()
     """Absolute paths that are readable and executable inside, at the same place."""
@@ -161,7 +172,7 @@ class CageSpec:
                 f"Network access needs a network namespace, which tier {self.tier} does not have.",
                 hint="`cellwright doctor` says what is missing.",
             )
-        for path in (*self.hidden, *self.protected, *(mount.target for mount in self.data)):
+        for path in (*self.hidden, *self.left_out, *self.protected, *(mount.target for mount in self.data)):
             if not _is_inside(path):
                 raise UserError(f"{path!r} is not a path inside the project.", hint="Give it relative, without '..'.")
         for mount in self.data:
@@ -181,7 +192,7 @@ class CageSpec:
         raw = cast("dict[str, Any]", json.loads(data))
         known = {field.name for field in fields(cls)}
         values: dict[str, Any] = {name: value for name, value in raw.items() if name in known}
-        for name in ("hidden", "software", "protected"):
+        for name in ("hidden", "left_out", "software", "protected"):
             values[name] = tuple(raw[name])
         values["limits"] = Limits(**raw["limits"])
         values["data"] = tuple(DataMount(**mount) for mount in raw["data"])

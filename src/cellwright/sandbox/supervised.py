@@ -11,7 +11,6 @@ from __future__ import annotations
 import errno
 import gc
 import os
-import shutil
 import signal
 import socket
 import tempfile
@@ -25,6 +24,7 @@ from cellwright.sandbox.answers import Answers, Clock, Meters
 from cellwright.sandbox.changes import CopyView, View
 from cellwright.sandbox.copying import Budget, Copier
 from cellwright.sandbox.family import kill_descendants
+from cellwright.sandbox.private_directory import hold, remove
 from cellwright.sandbox.root import Views
 from cellwright.sandbox.spec import DEFAULT_UID, CageSpec
 
@@ -32,6 +32,8 @@ _MEGABYTE = 1024 * 1024
 _READABLE = (
     "/etc/ld.so.cache", "/etc/localtime", "/etc/alternatives", "/etc/fonts", "/etc/ssl/certs", "/etc/ssl/openssl.cnf",
     "/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/pki/tls/certs", "/proc",
+    # Native libraries read them to size their pools; DuckDB ends the process when it may look but not open.
+    "/sys/fs/cgroup", "/sys/devices/system/cpu",
 )  # fmt: skip
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 
@@ -58,7 +60,7 @@ def start(spec: CageSpec, body: Callable[[], None], kernel_fd: int, control_fd: 
             hint="Use --files keep: the notebook then works on a copy and its changes are brought back.",
         )
     linux.prctl(linux.PR_SET_CHILD_SUBREAPER, 1)
-    directory = tempfile.mkdtemp(prefix=f"cellwright-cage-{os.getpid()}-")
+    directory = _private_directory()
     project = spec.project if spec.files == "direct" else f"{directory}/project"
     parent = os.getpid()
     pid = os.fork()
@@ -67,16 +69,15 @@ def start(spec: CageSpec, body: Callable[[], None], kernel_fd: int, control_fd: 
     return pid, directory
 
 
-def remove(directory: str) -> None:
-    """Delete a private directory, whatever modes a notebook left in it."""
-    shutil.rmtree(directory, ignore_errors=True)
-    if os.path.lexists(directory):
-        os.chmod(directory, 0o700)
-        for parent, names, _ in os.walk(directory):
-            for name in names:
-                if not os.path.islink(f"{parent}/{name}"):
-                    os.chmod(f"{parent}/{name}", 0o700)
-        shutil.rmtree(directory, ignore_errors=True)
+def _private_directory() -> str:
+    try:
+        return tempfile.mkdtemp(prefix=f"cellwright-cage-{os.getpid()}-")
+    except OSError as error:
+        raise UserError(
+            f"There is no temporary directory for the notebook's copy of the project: {error.strerror or error}.",
+            hint="Make /tmp writable (Docker, Podman: --tmpfs /tmp; Kubernetes: an emptyDir mounted there). "
+            "TMPDIR is not heard: nothing of a person's environment reaches this process.",
+        ) from error
 
 
 def _supervise(
@@ -89,6 +90,8 @@ def _supervise(
         gc.disable()
         clock = Clock()
         _settle(answers, {kernel_fd, control_fd}, zygote)
+        # Held as long as this process lives: a later start knows by it that the directory is in use.
+        hold(place.directory)
         view = _fill(spec, place)
         clock.lap("copy")
         report, reporting = os.pipe()
@@ -128,7 +131,7 @@ def _settle(answers: Answers, kept: set[int], zygote: int) -> None:
 
 def _fill(spec: CageSpec, place: Place) -> View:
     """The private directory: scratch space and, unless the real files are used, a filtered copy of the project."""
-    uid = (spec.uid or DEFAULT_UID) if os.geteuid() == 0 else None
+    uid = (spec.uid or DEFAULT_UID) if linux.is_root() else None
     owner = None if uid is None else (uid, uid)
     for name in ("tmp", "home", "read-only"):
         os.mkdir(f"{place.directory}/{name}", 0o755 if name == "read-only" else 0o700)
@@ -141,19 +144,23 @@ def _fill(spec: CageSpec, place: Place) -> View:
     if owner:
         os.chown(place.project, *owner)
     copy = os.open(place.project, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    _copy_project(spec, place, copy, owner)
-    for mount in spec.data:
+    budget = Budget(bytes=spec.limits.disk_mb * _MEGABYTE, files=spec.limits.inodes)
+    _copy_project(spec, place, copy, owner, budget)
+    for number, mount in enumerate(spec.data):
         target = f"{place.project}/{mount.target}"
         os.makedirs(os.path.dirname(target), exist_ok=True)
         if os.path.lexists(target):
             raise FileExistsError(errno.EEXIST, "the project has a file where data should go", mount.target)
-        os.symlink(mount.source, target)
+        if owner is None or linux.is_open_to_all(mount.source):
+            os.symlink(mount.source, target)
+        else:
+            # Root may read it, so the notebook root started may, although it runs as somebody else.
+            _set_aside(mount.source, f"{place.directory}/read-only/data-{number}", target, budget, owner)
     return CopyView.of(copy)
 
 
-def _copy_project(spec: CageSpec, place: Place, copy: int, owner: tuple[int, int] | None) -> None:
-    budget = Budget(bytes=spec.limits.disk_mb * _MEGABYTE, files=spec.limits.inodes)
-    leave_out = {*spec.hidden, *spec.protected}
+def _copy_project(spec: CageSpec, place: Place, copy: int, owner: tuple[int, int] | None, budget: Budget) -> None:
+    leave_out = {*spec.hidden, *spec.left_out, *spec.protected}
     source = os.open(spec.project, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         Copier(leave_out=leave_out, owner=owner, budget=budget).copy_all(source, copy)
@@ -169,8 +176,8 @@ def _copy_project(spec: CageSpec, place: Place, copy: int, owner: tuple[int, int
         os.close(source)
 
 
-def _set_aside(original: str, copy: str, seen_at: str, budget: Budget) -> None:
-    """A protected file or directory: Landlock cannot take rights away below a writable one, so it lives elsewhere."""
+def _set_aside(original: str, copy: str, seen_at: str, budget: Budget, owner: tuple[int, int] | None = None) -> None:
+    """Something to be read only: Landlock cannot take rights away below a writable directory, so it lives elsewhere."""
     if not os.path.lexists(original) or os.path.islink(original):
         return
     source, name = os.path.split(original)
@@ -179,7 +186,7 @@ def _set_aside(original: str, copy: str, seen_at: str, budget: Budget) -> None:
     writing = os.open(copy, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         others = {entry for entry in os.listdir(reading) if entry != name}
-        Copier(leave_out=others, owner=None, budget=budget).copy_all(reading, writing)
+        Copier(leave_out=others, owner=owner, budget=budget).copy_all(reading, writing)
     finally:
         os.close(reading)
         os.close(writing)
@@ -221,14 +228,17 @@ def _be_kernel(
 
 def _become(spec: CageSpec) -> None:
     # Tier D contains nothing, and says so; another uid would only keep it from its own interpreter.
-    if os.geteuid() == 0 and spec.tier != "D":
+    if linux.is_root() and spec.tier != "D":
         uid = spec.uid or DEFAULT_UID
         os.setgroups([])
         os.setresgid(uid, uid, uid)
         os.setresuid(uid, uid, uid)
         for path in spec.software:
             if not os.access(path, os.R_OK | os.X_OK):
-                raise PermissionError(f"user id {uid}, under which kernels run, cannot reach {path}")
+                raise PermissionError(
+                    f"user id {uid}, under which kernels run, cannot reach {path}; install Cellwright where everybody "
+                    "may enter, for example below /opt, or start it as somebody who is not root"
+                )
 
 
 def _rules(spec: CageSpec, place: Place) -> list[tuple[str, int]]:

@@ -16,8 +16,11 @@ _NEW = {
     "quotactl_fd": 443, "landlock_create_ruleset": 444, "landlock_add_rule": 445, "landlock_restrict_self": 446,
     "memfd_secret": 447, "process_mrelease": 448, "set_mempolicy_home_node": 450, "fchmodat2": 452,
     "statmount": 457, "listmount": 458, "lsm_get_self_attr": 459, "lsm_set_self_attr": 460,
-    "lsm_list_modules": 461, "open_tree_attr": 467,
+    "lsm_list_modules": 461, "open_tree_attr": 467, "file_setattr": 469,
 }  # fmt: skip
+
+NEWEST = 469
+"""The last call of Linux 6.18. Up to it every call was looked at; `docs/design/032-other-machines.md` says how."""
 
 NUMBERS: dict[str, dict[str, int]] = {
     "x86_64": _NEW | {

@@ -18,6 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import cast
 
+from cellwright.sandbox.obstacles import Obstacle, look_around, obstacles
 from cellwright.sandbox.spec import Tier
 from cellwright.sandbox.syscalls import MACHINE
 
@@ -49,6 +50,8 @@ class Report:
 
     tier: Tier
     protections: tuple[Protection, ...]
+    obstacles: tuple[Obstacle, ...]
+    """Why it is no better tier, and what would change that: one for each better one, best first."""
     untested: tuple[str, ...]
     """What is in use or could be, but was never run by us."""
 
@@ -57,11 +60,21 @@ class Report:
 def probe() -> Report:
     """Try everything once per process; takes about a quarter of a second, so not in an event loop."""
     found = _try_everything()
-    protections = tuple(
-        Protection(name=name, present=found[name][0], consequence="" if found[name][0] else lost, detail=found[name][1])
-        for name, lost in _CONSEQUENCES.items()
-    )
-    return Report(tier=_tier(found), protections=protections, untested=_untested(found))
+    tier = _tier(found)
+    told = obstacles(found, tier, look_around())
+    return Report(tier=tier, protections=_protections(found, told), obstacles=told, untested=_untested())
+
+
+def _protections(found: dict[str, tuple[bool, str]], told: tuple[Obstacle, ...]) -> tuple[Protection, ...]:
+    protections: list[Protection] = []
+    for name, lost in _CONSEQUENCES.items():
+        present, detail = found[name]
+        against_b = next((obstacle for obstacle in told if obstacle.tier == "B"), None)
+        if name == "namespaces" and against_b is not None:
+            # Where they can be made and no cage can be built in them, that is as good as none.
+            present, detail = False, against_b.reason
+        protections.append(Protection(name=name, present=present, consequence="" if present else lost, detail=detail))
+    return tuple(protections)
 
 
 def _try_everything() -> dict[str, tuple[bool, str]]:
@@ -85,9 +98,5 @@ def _tier(found: dict[str, tuple[bool, str]]) -> Tier:
     return "C" if found["tier_C"][0] and walls else "D"
 
 
-def _untested(found: dict[str, tuple[bool, str]]) -> tuple[str, ...]:
-    is_version_2 = found["control_groups"] == (True, "version 2")
-    return (
-        f"aarch64 processors ({'this machine is one' if MACHINE == 'aarch64' else 'not this machine'})",
-        f"control groups version 2 ({'in use here' if is_version_2 else 'not in use here'})",
-    )
+def _untested() -> tuple[str, ...]:
+    return (f"aarch64 processors ({'this machine is one' if MACHINE == 'aarch64' else 'not this machine'})",)

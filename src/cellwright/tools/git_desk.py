@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import time
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
@@ -156,13 +155,12 @@ class GitDesk:
     def _plan(self, want: Want, paths: tuple[str, ...]) -> tuple[GitPlan, Repository]:
         repository = find_repository(self.project)
         question = Question(want=want, paths=tuple(_inside(path, repository.prefix) for path in paths))
-        uid = CAGE_UID if os.geteuid() == 0 else None
         plan = plan_cage(
             repository,
             self.project,
             question,
             tier=self._tier,
-            uid=uid,
+            uid=CAGE_UID,
             reveal=self._reveal,
             git_path=self._git_path,
         )

@@ -66,8 +66,7 @@ def remove() -> None:
     while _installed:
         # Last in, first out: two patches may have exchanged one function, one after the other.
         _, swapped = _installed.popitem()
-        for one in reversed(swapped):
-            put_back(one)
+        put_back(swapped)
 
 
 def _apply_one(patch: Patch, disabled: Collection[str]) -> Outcome:
@@ -86,5 +85,5 @@ def _apply_one(patch: Patch, disabled: Collection[str]) -> Outcome:
     before_put_in: Callable[[], None] | None = getattr(module, "before_put_in", None)
     if before_put_in is not None:
         before_put_in()
-    _installed[patch.name] = tuple(put_in(swap) for swap in swaps)
+    _installed[patch.name] = put_in(swaps)
     return Applied(name=patch.name)

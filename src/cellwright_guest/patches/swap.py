@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, cast
@@ -63,34 +63,40 @@ def why_not(swap: Swap) -> str:
     return ""
 
 
-def put_in(swap: Swap) -> Swapped:
-    """Exchange the function where it lives, where it was imported to, and in marimo's lists of hooks."""
+def put_in(swaps: Sequence[Swap]) -> tuple[Swapped, ...]:
+    """Exchange the functions where they live, where they were imported to, and in marimo's lists of hooks."""
+    done = tuple(_swapped(swap) for swap in swaps)
+    _exchange([(one.swap, one.stock, one.ours) for one in done])
+    return done
+
+
+def put_back(swapped: Sequence[Swapped]) -> None:
+    """Undo `put_in`."""
+    _exchange([(one.swap, one.ours, one.stock) for one in swapped])
+
+
+def _swapped(swap: Swap) -> Swapped:
     stock = vars(swap.owner)[swap.name]
     ours = classmethod(swap.ours) if isinstance(stock, classmethod) else swap.ours
-    _exchange(swap.owner, swap.name, stock, ours)
     return Swapped(swap=swap, stock=stock, ours=ours)
-
-
-def put_back(swapped: Swapped) -> None:
-    """Undo `put_in`."""
-    _exchange(swapped.swap.owner, swapped.swap.name, swapped.ours, swapped.stock)
 
 
 def _plain(stock: object) -> Function:
     return cast("Function", stock.__func__ if isinstance(stock, classmethod) else stock)
 
 
-def _exchange(owner: type | ModuleType, name: str, old: object, new: object) -> None:
-    setattr(owner, name, new)
-    if not isinstance(owner, ModuleType):
-        return
-    for module in _marimo_modules():
+def _exchange(changes: Sequence[tuple[Swap, object, object]]) -> None:
+    for swap, _, new in changes:
+        setattr(swap.owner, swap.name, new)
+    # By identity, because a module's values need not be hashable; in one pass, because marimo has 500 modules.
+    moved = {id(old): new for swap, old, new in changes if isinstance(swap.owner, ModuleType)}
+    for module in _marimo_modules() if moved else ():
         for alias, value in list(vars(module).items()):
-            if value is old:
-                setattr(module, alias, new)
+            if id(value) in moved:
+                setattr(module, alias, moved[id(value)])
             elif alias.endswith("_HOOKS") and isinstance(value, list):
                 hooks = cast("list[object]", value)
-                hooks[:] = [new if hook is old else hook for hook in hooks]
+                hooks[:] = [moved.get(id(hook), hook) for hook in hooks]
 
 
 def _marimo_modules() -> Iterator[ModuleType]:

@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, assume, example, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from cellwright_guest.profiling.raw import RawTable
@@ -17,7 +17,7 @@ from cellwright_guest.profiling.reading import read_tables
 from cellwright_guest.profiling.records import Question, Skipped
 from tests.guest.profiling.test_reading_text import pandas_reads, rows_of, rows_of_pandas
 
-MODERATE = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+MODERATE = settings(derandomize=True)
 ENDINGS = ("csv", "txt", "json", "jsonl", "parquet", "xlsx", "db", "gz", "dat", "")
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import msgspec
 import pyarrow as pa
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cellwright_guest.profiling.reading import read_tables
@@ -22,14 +22,12 @@ def _is_sound(told: Profile) -> bool:
     return msgspec.json.decode(msgspec.json.encode(told), type=Profile) == told
 
 
-@settings(max_examples=120, deadline=None)
 @given(st.lists(st.tuples(*[st.one_of(st.none(), _PIECES, st.text(max_size=12))] * 3), max_size=14))
 def test_no_text_whatever_breaks_a_profile(rows: list[tuple[str | None, ...]]) -> None:
     columns = {name: [row[place] for row in rows] for place, name in enumerate("abc")}
     assert _is_sound(profile(raw_table(columns, name="one"), raw_table(columns, name="two", is_text=False)))
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.one_of(st.none(), st.floats()), max_size=20),
     st.lists(st.one_of(st.none(), st.integers(-(2**63), 2**63 - 1)), max_size=20),
@@ -46,7 +44,6 @@ def test_a_table_without_columns_or_rows_is_told() -> None:
     assert _is_sound(told)
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     st.lists(st.one_of(st.none(), st.integers(-(2**31), 2**31 - 1)), max_size=12),
     st.lists(st.one_of(st.none(), st.integers(-(2**63), 2**63 - 1)), max_size=12),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 import pytest
 
 from cellwright.sandbox.actions import Failed, Finished, ProgramLimits, Step
@@ -148,7 +151,25 @@ async def test_what_is_outside_cannot_be_reached(studio: Studio, name: str) -> N
     assert OUTSIDE not in step.message
 
 
-@pytest.mark.parametrize("name", BOMBS)
+BUSY = frozenset(
+    {
+        "a value in many places",
+        "numbers",
+        "nested functions",
+        "an endless iterator",
+        "a loop that catches",
+        "a regular expression",
+        "a hash",
+    }
+)
+"""Like others of the quick run, but busy until their time is up."""
+
+
+def slow_where_busy(names: Iterable[str]) -> list[Any]:
+    return [pytest.param(name, marks=[pytest.mark.slow] if name in BUSY else []) for name in names]
+
+
+@pytest.mark.parametrize("name", slow_where_busy(BOMBS))
 async def test_a_bomb_harms_only_its_own_program(studio: Studio, name: str) -> None:
     step = await ended(studio, BOMBS[name], is_checked=False)
     assert isinstance(step, Failed), str(step)[:500]
@@ -158,7 +179,7 @@ async def test_a_bomb_harms_only_its_own_program(studio: Studio, name: str) -> N
 
 
 @pytest.mark.parametrize(
-    "name", ["nested source", "a long sum", "nested lists in source", "nested functions", "memory"]
+    "name", slow_where_busy(["nested source", "a long sum", "nested lists in source", "nested functions", "memory"])
 )
 async def test_the_type_checker_withstands_them_too(studio: Studio, name: str) -> None:
     step = await ended(studio, BOMBS[name], is_checked=True)

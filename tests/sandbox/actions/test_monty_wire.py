@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 import pydantic_monty
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cellwright.sandbox.actions.inside import events, protobuf, requests, values
@@ -104,7 +104,6 @@ def test_a_value_is_read_as_montys_own_client_reads_it(
 
 
 @given(value=JSON)
-@settings(max_examples=150, deadline=None)
 def test_an_answer_arrives_in_the_program_as_it_was_given(interpreter: Interpreter, value: Any) -> None:
     call = begun(interpreter, "await look('a')")
     assert isinstance(call, events.Call)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cellwright.settings import Settings
-from tests.models.houses import House, Warm, warm_process
+from tests.models.houses import House, Warm
 from tests.server.a_daemon import tiny_opener
 from tests.server.web.a_served_folder import API, Served, no_keyring, serve
 
@@ -17,14 +17,8 @@ NEW_KEY = "sk-brand-new-9Jq2Lx7Vd5Tz3Wn8"
 
 
 @pytest.fixture(scope="module")
-def warm(tmp_path_factory: pytest.TempPathFactory) -> Generator[Warm]:
-    with warm_process(tmp_path_factory.mktemp("warm")) as process:
-        yield process
-
-
-@pytest.fixture(scope="module")
-def gateway(tmp_path_factory: pytest.TempPathFactory, warm: Warm) -> Generator[House]:
-    with House.open(tmp_path_factory.mktemp("gateway") / "house", warm) as opened:
+def gateway(tmp_path_factory: pytest.TempPathFactory, warm_gateway: Warm) -> Generator[House]:
+    with House.open(tmp_path_factory.mktemp("gateway") / "house", warm_gateway) as opened:
         yield opened
 
 

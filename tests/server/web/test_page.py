@@ -11,7 +11,8 @@ import pytest
 from fastapi import FastAPI
 
 from cellwright.policy import Masker
-from cellwright.server.web.page import is_built, page_routes
+from cellwright.server.web.page import page_routes
+from cellwright.server.web.page_build import is_built
 from cellwright.server.web.problems import answer_problems
 
 
@@ -39,7 +40,7 @@ async def client(static: Path) -> AsyncGenerator[httpx.AsyncClient]:
 async def test_a_page_that_is_not_built_says_how_to_build_it(client: httpx.AsyncClient, static: Path) -> None:
     answer = await client.get("/")
     assert (answer.status_code, is_built(static)) == (503, False)
-    assert "npm run build" in answer.text
+    assert "make page" in answer.text
     # No restart is needed.
     (static / "index.html").write_text("<!doctype html>")
     answer = await client.get("/")

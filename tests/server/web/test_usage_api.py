@@ -13,22 +13,16 @@ from cellwright.errors import ModelUnavailable
 from cellwright.models.client import Models
 from cellwright.settings import Settings
 from cellwright.testing import Fault, Say, Tokens
-from tests.models.houses import House, Warm, a_call, warm_process
+from tests.models.houses import House, Warm, a_call
 from tests.server.a_daemon import tiny_opener
 from tests.server.web.a_served_folder import API, Served, serve
 
 COST = 100 + 2 * 50
 
 
-@pytest.fixture(scope="module")
-def warm(tmp_path_factory: pytest.TempPathFactory) -> Generator[Warm]:
-    with warm_process(tmp_path_factory.mktemp("warm")) as process:
-        yield process
-
-
 @pytest.fixture
-def gateway(tmp_path_factory: pytest.TempPathFactory, warm: Warm) -> Generator[House]:
-    with House.open(tmp_path_factory.mktemp("gateway") / "house", warm) as opened:
+def gateway(tmp_path_factory: pytest.TempPathFactory, warm_gateway: Warm) -> Generator[House]:
+    with House.open(tmp_path_factory.mktemp("gateway") / "house", warm_gateway) as opened:
         yield opened
 
 

@@ -73,7 +73,7 @@ def cage_spec(nowhere: Path, tier: Tier, limits: Limits) -> CageSpec:
         files="drop",
         software=_software(),
         limits=limits,
-        uid=_NOBODY if os.geteuid() == 0 else None,
+        uid=_NOBODY,
         environment={},
         cwd="/tmp",
         protected=(),

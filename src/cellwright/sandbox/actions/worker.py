@@ -9,7 +9,6 @@ from contextlib import asynccontextmanager
 from dataclasses import asdict
 from functools import lru_cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, assert_never
 
 import anyio
@@ -34,6 +33,7 @@ from cellwright.sandbox.actions.steps import (
     Step,
     ToolCall,
 )
+from cellwright.sandbox.private_directory import private_directory
 from cellwright.sandbox.spec import Limits, Tier
 
 _GRACE_SECONDS = 30.0
@@ -63,8 +63,8 @@ class ActionWorker:
         cls, starter: CageStarter, *, tier: Tier = "A", limits: Limits = CAGE_LIMITS
     ) -> AsyncGenerator[ActionWorker]:
         """A worker that is ready; everything in its cage ends with the block."""
-        with TemporaryDirectory(prefix="cellwright-nowhere-") as nowhere:
-            worker = cls(starter, Path(nowhere), tier, limits)
+        with private_directory("actions") as nowhere:
+            worker = cls(starter, nowhere, tier, limits)
             try:
                 await worker._ready()
                 yield worker

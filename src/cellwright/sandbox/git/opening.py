@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from cellwright.sandbox import linux
 from cellwright.sandbox.git.objects import Unsound
 
 _DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -46,7 +47,7 @@ def _step(here: int, name: str, make: bool) -> int:
 
 def own_like(here: int, name: str) -> None:
     """What root makes in somebody's repository belongs to that person."""
-    if os.geteuid() == 0:
+    if linux.is_root():
         owner = os.fstat(here)
         os.chown(name, owner.st_uid, owner.st_gid, dir_fd=here, follow_symlinks=False)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pwd
 import re
 import stat
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from cellwright.errors import UserError
 from cellwright.sandbox.git import opening
 from cellwright.sandbox.git.config import RepositoryConfig, read_config
 from cellwright.sandbox.git.objects import Format, Unsound
+from cellwright.sandbox.project import homes
 
 _SMALL: Final = 64 * 1024
 _MOST_PACKED_REFS: Final = 256 << 20
@@ -106,7 +106,7 @@ class Repository:
 def find_repository(project: Path) -> Repository:
     """The repository whose working tree holds the project. `UserError` says why there is none that can be used."""
     project = project.resolve()
-    refused = {Path("/"), Path(pwd.getpwuid(os.getuid()).pw_dir).resolve()}
+    refused = {Path("/"), *homes()}
     for top in (project, *project.parents):
         if os.path.lexists(top / ".git"):
             if top in refused:

@@ -9,10 +9,9 @@ from typing import Final
 from fastapi import APIRouter, Response
 from fastapi.responses import FileResponse, HTMLResponse
 
+from cellwright.server.web.page_build import INDEX, STATIC, is_built
 from cellwright.server.web.problems import NotFound
 
-STATIC: Final = Path(__file__).parent / "static"
-_INDEX: Final = "index.html"
 _NAME: Final = re.compile(r"(?:assets/)?[A-Za-z0-9_-][A-Za-z0-9._-]*")
 _HASHED: Final = re.compile(r"assets/.*-[A-Za-z0-9_-]{8,}\.[a-z0-9]+")
 """Named by its content: never another under this name."""
@@ -30,15 +29,10 @@ _TYPES: Final = {
 }
 _NOT_BUILT: Final = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Cellwright</title>
 <h1>The page is not built</h1>
-<p>This Cellwright runs from its source. Build the page once, then load this address again:</p>
-<pre>cd web &amp;&amp; npm ci &amp;&amp; npm run build</pre>
+<p>This Cellwright runs from its source. Build the page once, there, then load this address again:</p>
+<pre>make page</pre>
 <p>Runs, the command line and the API (<a href="/api/v1/openapi.json">its document</a>) work without it.</p>
 """
-
-
-def is_built(static: Path = STATIC) -> bool:
-    """Whether there is a page to show."""
-    return (static / _INDEX).is_file()
 
 
 def page_routes(static: Path = STATIC) -> APIRouter:
@@ -49,7 +43,7 @@ def page_routes(static: Path = STATIC) -> APIRouter:
     def show_page() -> Response:
         if not is_built(static):
             return HTMLResponse(_NOT_BUILT, status_code=503)
-        return FileResponse(static / _INDEX, media_type="text/html", headers={"cache-control": "no-cache"})
+        return FileResponse(static / INDEX, media_type="text/html", headers={"cache-control": "no-cache"})
 
     # Two shapes of address and no more: a wrong one below /api is the API's to answer.
     @router.api_route("/assets/{name}", methods=["GET", "HEAD"])

@@ -167,7 +167,7 @@ def call_by_32_bit_gate_ptrace(targets: Targets) -> str:
 
 
 def machine_code(code: bytes) -> "ctypes._CFunctionType":
-    page = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+    page = mmap.mmap(-1, mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
     page.write(code)
     PAGES.append(page)
     start = ctypes.addressof(ctypes.c_char.from_buffer(page))

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from cellwright.server.launching import package_version
 from cellwright.server.web.gates import API_VERSION
 from cellwright.server.web.house import House
-from cellwright.server.web.page import is_built
+from cellwright.server.web.page_build import is_built
 
 
 class Health(BaseModel):
