@@ -33,10 +33,13 @@ def test_what_the_settings_say_about_the_network(tmp_path: Path) -> None:
         "GIT_AUTHOR_EMAIL": "ada@example.org",
     }
     settings = Settings.read(variables)
-    assert Network.of(settings) == Network(private_hosts=frozenset({"data.intra", "wiki.intra"}), certificates=bundle)
+    assert Network.of(settings) == Network(
+        private_hosts=frozenset({"data.intra", "wiki.intra"}), certificates=bundle, connection=settings.connection
+    )
+    assert settings.connection.variables["SSL_CERT_FILE"] == str(bundle)
     assert (settings.user_home, settings.git_name) == (Path("/home/ada"), "Ada")
     nothing = Settings.read({"SSL_CERT_FILE": str(tmp_path / "gone.pem")})
-    assert Network.of(nothing) == Network()
+    assert Network.of(nothing) == Network(connection=nothing.connection)
 
 
 @pytest.mark.parametrize(

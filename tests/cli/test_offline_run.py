@@ -41,7 +41,7 @@ def test_a_run_without_any_network_is_done_and_proven_with_what_is_on_the_machin
     finally:
         cellwright(home, "serve", "stop", folder=project)
     assert ran.returncode == 0, ran.stdout[-3000:] + ran.stderr[-3000:]
-    delivery: dict[str, Any] = json.loads(ran.stdout.splitlines()[-1])["delivery"]
+    delivery: dict[str, Any] = json.loads(ran.stdout.splitlines()[-1])
     assert (delivery["status"], delivery["problems"], delivery["why"]) == ("done", [], "")
     assert all(check["has_passed"] for check in delivery["checks"])
     assert [caveat for caveat in delivery["caveats"] if caveat.startswith("No package index was reached: ")]
