@@ -11,8 +11,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from dirty_equals import IsFloat, IsPositive, IsStr
 from inline_snapshot import snapshot
+
+from tests.cli.in_process import run_here
+from tests.conftest import notebook_source
 
 CELLWRIGHT = Path(sys.executable).with_name("cellwright")
 Write = Callable[..., Path]
@@ -71,6 +75,7 @@ def test_run_answers_with_one_json_object(write_notebook: Write) -> None:
                 },
                 "hidden": [],
             },
+            "python": IsStr(regex=r"3\.\d+\.\d+"),
             "kernel_ready_ms": IsPositive(),
             "ok": True,
             "files": [],
@@ -235,3 +240,19 @@ def test_the_program_starts_quickly_enough_to_say_what_it_can_do() -> None:
     done = cellwright("--help")
     assert done.returncode == 0
     assert "notebook" in done.stdout
+
+
+def test_a_python_that_is_not_there_is_said_with_the_command_that_installs_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    path = tmp_path / "project" / "notebook.py"
+    path.parent.mkdir()
+    path.write_text('# /// script\n# requires-python = ">=3.19"\n# ///\n' + notebook_source("x = 1"))
+    said = run_here(tmp_path / "state", "notebook", "run", str(path), code=2).stderr
+    assert "requires Python >=3.19" in " ".join(said.split())
+    assert "python install 3.19" in " ".join(said.split())
+    assert "--python ours" in said
+    said = run_here(tmp_path / "state", "notebook", "run", str(path), "--python", "3.19", code=2).stderr
+    assert "Unknown --python '3.19'." in said
