@@ -18,6 +18,7 @@ from dirty_equals import IsFloat, IsPositive, IsStr
 from inline_snapshot import snapshot
 
 from tests.cli.in_process import Said, run_here
+from tests.conftest import notebook_source
 
 CELLWRIGHT = Path(sys.executable).with_name("cellwright")
 Write = Callable[..., Path]
@@ -91,6 +92,7 @@ def test_run_answers_with_one_json_object(write_notebook: Write, tmp_path: Path)
                 "hidden": [],
                 "left_out": [],
             },
+            "python": IsStr(regex=r"3\.\d+\.\d+"),
             "kernel_ready_ms": IsPositive(),
             "ok": True,
             "files": [],
@@ -262,3 +264,19 @@ def test_doctor_tells_the_tier_and_every_missing_protection(cellwright: Commands
 
 def test_the_program_says_what_it_can_do(cellwright: Commands) -> None:
     assert "notebook" in cellwright("--help").stdout
+
+
+def test_a_python_that_is_not_there_is_said_with_the_command_that_installs_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    path = tmp_path / "project" / "notebook.py"
+    path.parent.mkdir()
+    path.write_text('# /// script\n# requires-python = ">=3.19"\n# ///\n' + notebook_source("x = 1"))
+    said = run_here(tmp_path / "state", "notebook", "run", str(path), code=2).stderr
+    assert "requires Python >=3.19" in " ".join(said.split())
+    assert "python install 3.19" in " ".join(said.split())
+    assert "--python ours" in said
+    said = run_here(tmp_path / "state", "notebook", "run", str(path), "--python", "3.19", code=2).stderr
+    assert "Unknown --python '3.19'." in said

@@ -141,6 +141,17 @@ def test_the_messages_say_what_is_wrong(tmp_path: Path) -> None:
     )
 
 
+def test_syntax_that_only_a_newer_python_knows_is_refused_with_what_helps(tmp_path: Path) -> None:
+    newer = f"{sys.version_info.major}.{sys.version_info.minor + 1}"
+    cell = "import marimo\napp = marimo.App()\n\n@app.cell\ndef _():\n    this is from the future\n"
+    path = tmp_path / "notebook.py"
+    for header, is_told in ((newer, True), ("3.8", False)):
+        path.write_text(f'# /// script\n# requires-python = ">={header}"\n# ///\n{cell}')
+        with pytest.raises(UserError, match="is not valid Python: line 9") as refused:
+            read(path)
+        assert (f"install Cellwright with Python {newer}" in refused.value.hint) is is_told
+
+
 def test_folders_pipes_missing_files_and_link_loops_are_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.py")
     (tmp_path / "loop.py").symlink_to(tmp_path / "loop.py")

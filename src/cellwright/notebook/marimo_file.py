@@ -10,6 +10,7 @@ import ast
 import itertools
 import json
 import re
+import sys
 import warnings
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
@@ -55,6 +56,7 @@ _PARSER_FAILURES: Final = (
     parse.MarimoFileError, AssertionError, AttributeError, IndexError, KeyError, TypeError, *_UNREADABLE,
 )  # fmt: skip
 _LEADING_COMMENTS: Final = re.compile(r"\A(?:[ \t\f]*(?:#[^\n]*)?(?:\n|\Z))+")
+_REQUIRES_PYTHON: Final = re.compile(r'(?m)^# requires-python = "[=~>]=\s*(\d{1,2})\.(\d{1,3})\b')
 _CellNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
@@ -104,11 +106,26 @@ def _parse_python(text: str, where: str) -> ast.Module:
     except SyntaxError as error:
         raise UserError(
             f"{where} is not valid Python: line {error.lineno}: {error.msg}.",
-            hint="Mend that line, or open the file in `marimo edit`, which can rescue single broken cells.",
+            hint="Mend that line, or open the file in `marimo edit`, which can rescue single broken cells."
+            + _newer(text),
         ) from error
     except _UNREADABLE as error:
         reason = str(error) or "it is nested too deeply"
         raise UserError(f"{where} cannot be parsed: {reason}.", hint="Is this really a notebook?") from error
+
+
+def _newer(text: str) -> str:
+    """What to do where the line may be right on a newer Python than the one that reads it here."""
+    asked = _REQUIRES_PYTHON.search(text)
+    ours = sys.version_info[:2]
+    if asked is None or (int(asked[1]), int(asked[2])) <= ours:
+        return ""
+    wanted = f"{asked[1]}.{asked[2]}"
+    return (
+        f" The header asks for Python {wanted}, and notebooks are read with Cellwright's own {ours[0]}.{ours[1]}: "
+        f"if the line is right there, install Cellwright with Python {wanted}, in a clone with "
+        f"`rm -r .venv && make setup PYTHON=python{wanted}`."
+    )
 
 
 def _read_with_marimo(text: str, where: str) -> NotebookSerialization:

@@ -39,8 +39,14 @@ def test_every_route_of_marimos_is_on_the_list_or_refused(marimos: list[tuple[st
         [
             ("GET", "/"),
             ("GET", "/api/documentation/snippets"),
+            ("GET", "/api/files/roots"),
             ("GET", "/api/kernel/status"),
+            ("GET", "/api/lsp/health"),
+            ("GET", "/api/packages/list"),
+            ("GET", "/api/packages/tree"),
+            ("GET", "/api/usage"),
             ("GET", "/health"),
+            ("GET", "/public-files-sw.js"),
             ("POST", "/api/datasources/discover"),
             ("POST", "/api/datasources/preview_column"),
             ("POST", "/api/datasources/preview_datasource_connection"),
@@ -48,6 +54,7 @@ def test_every_route_of_marimos_is_on_the_list_or_refused(marimos: list[tuple[st
             ("POST", "/api/datasources/preview_sql_table"),
             ("POST", "/api/datasources/preview_sql_table_list"),
             ("POST", "/api/document/transaction"),
+            ("POST", "/api/files/list_files"),
             ("POST", "/api/kernel/code_autocomplete"),
             ("POST", "/api/kernel/delete"),
             ("POST", "/api/kernel/focus_cell"),
@@ -62,6 +69,10 @@ def test_every_route_of_marimos_is_on_the_list_or_refused(marimos: list[tuple[st
             ("POST", "/api/kernel/set_model_value"),
             ("POST", "/api/kernel/set_ui_element_value"),
             ("POST", "/api/kernel/takeover"),
+            ("POST", "/api/packages/add"),
+            ("POST", "/api/packages/remove"),
+            ("POST", "/api/packages/sandbox"),
+            ("POST", "/api/secrets/keys"),
             ("POST", "/api/sql/validate"),
             ("WS", "/ws"),
         ]
@@ -86,7 +97,7 @@ async def test_what_is_not_on_the_list_is_not_there_even_for_an_editor(
                     )
                     answers[method, path] = answer.status_code
             assert {asked: status for asked, status in answers.items() if status != 404} == {}
-            assert len(answers) == snapshot(77)
+            assert len(answers) == snapshot(66)
         cookies = "; ".join(f"{name}={value}" for name, value in visitor.client.cookies.items())
         for path in ("/terminal/ws", "/ws_sync", "/lsp/pylsp"):
             with pytest.raises(InvalidStatus):

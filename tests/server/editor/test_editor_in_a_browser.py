@@ -11,7 +11,7 @@ from urllib.parse import quote, unquote
 import anyio
 import anyio.lowlevel
 import pytest
-from playwright.async_api import Browser, ConsoleMessage, Page, Route, async_playwright, expect
+from playwright.async_api import Browser, ConsoleMessage, Page, Response, Route, async_playwright, expect
 
 from cellwright.kernel import OpenNotebook
 from cellwright.notebook import CreateCell, EditCell
@@ -207,23 +207,46 @@ async def test_no_other_page_can_frame_the_editor(
         assert editor.people(notebook) == 0
 
 
+PANELS = {
+    ("files", "errors"): "files/roots",
+    ("packages", "secrets"): "packages/tree",
+    ("outline", "secrets"): "secrets/keys",
+    ("dependencies", "snippets"): "documentation/snippets",
+    ("variables", "scratchpad"): "usage",
+}
+"""A panel of the sidebar with one of those below the notebook, and what one of them asks for."""
+REMEMBER_PANELS = """
+const [selectedPanel, selectedDeveloperPanelTab] = (sessionStorage.getItem("panels") ?? "variables errors").split(" ");
+const open = { isSidebarOpen: true, isDeveloperPanelOpen: true };
+localStorage.setItem("marimo:sidebar", JSON.stringify({ selectedPanel, selectedDeveloperPanelTab, ...open }));
+"""
+
+
 async def test_the_real_editor_asks_for_nothing_that_is_not_there(
     opened: Opener, editor: Editor, chromium: Browser
 ) -> None:
+    """Also its panels, of which some show the host's files, packages and secrets in marimo's own server."""
     complaints: list[str] = []
+
+    def hear(said: ConsoleMessage) -> None:
+        if said.type == "error":
+            complaints.append(said.text)
+
+    def see(answer: Response) -> None:
+        if answer.status >= 400:
+            complaints.append(f"{answer.status} {answer.request.method} {answer.url}")
 
     async with opened("x = 1", "y = x + 20\ny") as notebook:
         await notebook.run("all")
         async with a_person(chromium) as page:
-            page.on("console", lambda said: complaints.append(f"{said.type}: {said.text}") if said.type == "error" else None)
-            page.on("response", lambda answer: complaints.append(f"{answer.status} {answer.request.method} {answer.url}") if answer.status >= 400 else None)
-            page.on("requestfailed", lambda asked: complaints.append(f"failed {asked.method} {asked.url} {asked.failure}"))
-            page.on("pageerror", lambda problem: complaints.append(f"page: {problem}"))
+            page.on("console", hear)
+            page.on("response", see)
+            page.on("pageerror", lambda problem: complaints.append(str(problem)))
+            await page.add_init_script(REMEMBER_PANELS)
             await page.goto(await editor.address(notebook, person="ana"))
-            await expect(page.get_by_text("21", exact=True)).to_be_visible(timeout=MILLISECONDS)
-            buttons = page.locator("[data-testid^=sidebar], aside button, nav button, [id=app-chrome-sidebar] button")
-            print("SIDEBAR", await page.locator("button").evaluate_all("bs => bs.map(b => b.getAttribute('aria-label') + '|' + b.getAttribute('data-testid') + '|' + b.innerText)"))
-            print("TABS", await page.locator("[role=option], [role=tab], [data-react-aria-pressable]").evaluate_all("bs => bs.map(b => b.tagName + b.getAttribute('aria-label') + '|' + b.getAttribute('data-testid') + '|' + b.innerText)"))
-            await page.screenshot(path="/tmp/python-editor.png")
-            await anyio.sleep(20)
+            for chosen, route in PANELS.items():
+                await page.evaluate("chosen => sessionStorage.setItem('panels', chosen)", " ".join(chosen))
+                async with page.expect_response(f"**/api/{route}", timeout=3 * MILLISECONDS):
+                    await page.reload()
+                await expect(page.locator("pre", has_text="21")).to_be_visible(timeout=MILLISECONDS)
     assert complaints == []

@@ -12,7 +12,7 @@ from websockets.exceptions import InvalidStatus
 from cellwright.kernel import OpenNotebook
 from cellwright.server.editor import Editor
 from cellwright.server.editor.passes import Passes
-from tests.server.editor.visitor import Visits
+from tests.server.editor.visitor import Visitor, Visits
 
 Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]
 
@@ -198,3 +198,37 @@ async def test_the_credential_does_not_reach_marimo_nor_its_kernel(opened: Opene
             await frames.until("completed-run")
         (value,) = await notebook.look(["seen"])
     assert all(held not in value.text for held in visitor.client.cookies.values())
+
+
+async def test_panels_are_answered_for_the_notebook_and_tell_nothing_of_the_host(
+    opened: Opener, editor: Editor, visit: Visits
+) -> None:
+    async with opened("x = 1") as notebook, opened("x = 2") as another:
+        visitor, other = visit("s_first"), visit("s_other")
+        await visitor.enter(notebook)
+        await other.enter(another, person="ben")
+
+        async def ask(path: str, who: Visitor = visitor) -> Any:
+            answer = await who.client.get(editor.origin + path, headers=visitor.headers)
+            return answer.json() if answer.status_code == 200 else answer.status_code
+
+        # Before it is connected a page asks, too: there is nothing to tell yet.
+        assert (await visitor.post("/api/packages/sandbox")).json()["filename"] is None
+        assert await ask("/api/packages/list") == {"packages": []}
+        assert (await ask("/api/usage"))["memory"]["total"] is None
+        async with visitor.connected() as frames:
+            await frames.until("kernel-ready")
+            packages = {one["name"]: one["version"] for one in (await ask("/api/packages/list"))["packages"]}
+            assert packages == await notebook.distributions()
+            memory = (await ask("/api/usage"))["memory"]
+            assert memory["total"] == notebook.limits.memory_mb << 20
+            assert 0 < memory["used"] < memory["total"]
+            assert (await ask("/api/files/roots"), await ask("/api/lsp/health")) == (
+                {"roots": []},
+                {"status": "healthy", "servers": []},
+            )
+            assert (await visitor.post("/api/secrets/keys")).json() == {"keys": []}
+            added = (await visitor.post("/api/packages/add", {"package": "requests"})).json()
+            assert (added["success"], "header" in added["error"]) == (False, True)
+            # Whoever has no pass for this notebook learns nothing by its page's name.
+            assert await ask("/api/packages/list", other) == 403

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final, Literal
 
+from cellwright.server.editor.panels import ASKED, REFUSED
+
 Access = Literal["marimo", "ours"]
 """marimo: its own route answers. ours: we do, in its place."""
 
@@ -31,6 +33,7 @@ _BY_MARIMO: Final = frozenset(
         ("POST", "/api/datasources/preview_datasource_connection"),
         ("POST", "/api/sql/validate"),
         ("GET", "/api/documentation/snippets"),
+        ("GET", "/api/lsp/health"),
         ("GET", "/health"),
     }
 )
@@ -44,6 +47,8 @@ _BY_US: Final = frozenset(
         ("POST", "/cellwright/typing"),
         ("GET", "/cellwright/typing.js"),
     }
+    | ASKED
+    | REFUSED
 )
 _STATIC: Final = re.compile(
     r"/assets/[A-Za-z0-9_.\-]+|/favicon\.ico|/manifest\.json|/logo\.png|/apple-touch-icon\.png"
@@ -53,9 +58,11 @@ WEBSOCKET: Final = "/ws"
 OPEN: Final = "/cellwright/open"
 """Where a code becomes a cookie."""
 NEEDS_PAGE: Final = frozenset(
-    path for method, path in _BY_MARIMO | _BY_US if method == "POST" or path == _KERNEL + "status"
+    path for method, path in (_BY_MARIMO | _BY_US) - ASKED if method == "POST" or path == _KERNEL + "status"
 )
 """Requests that speak for one page, named in their `Marimo-Session-Id`."""
+FOR_PANELS: Final = frozenset(path for _, path in ASKED)
+"""Requests that speak for one page once it is connected."""
 
 
 def access(method: str, path: str) -> Access | None:

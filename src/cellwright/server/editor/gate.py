@@ -101,8 +101,10 @@ class Gate:
         path = scope["path"]
         if path == "/" and self._key(scope) not in held.notebooks:
             raise Refusal(404, _REFUSED_HERE)
-        if path in allowed.NEEDS_PAGE:
-            page = headers.get(_PAGE_HEADER, "")
+        page = headers.get(_PAGE_HEADER, "")
+        is_connected = bool(page) and self._notebooks.of_page(page) is not None
+        # A page that is not connected yet may ask what is the same for all; one that is speaks for its notebook.
+        if path in allowed.NEEDS_PAGE or (path in allowed.FOR_PANELS and is_connected):
             if not page or self._notebooks.of_page(page) not in held.notebooks:
                 raise Refusal(403, "This page is connected to no notebook of yours.")
             if not self._passes.may_speak_as(held, page):

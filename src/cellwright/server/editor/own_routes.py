@@ -15,8 +15,10 @@ from starlette.routing import Route
 
 from cellwright.errors import CellwrightError
 from cellwright.ids import CellId
+from cellwright.kernel import OpenNotebook
 from cellwright.notebook import render
 from cellwright.server.editor.mirror import NotebookMirror
+from cellwright.server.editor.panels import panel_routes
 from cellwright.server.editor.sessions import EditorSession, Sessions
 
 _SUCCESS: Final = {"success": True}
@@ -51,6 +53,7 @@ def own_routes(sessions: Sessions) -> Starlette:
             Route("/api/kernel/restart_session", ours.restart, methods=["POST"]),
             Route("/cellwright/typing", ours.typing, methods=["POST"]),
             Route("/cellwright/typing.js", typing_script, methods=["GET"]),
+            *panel_routes(ours.notebook),
         ],
         exception_handlers={_Problem: _answer, ClientDisconnect: _gone},
     )
@@ -97,6 +100,12 @@ class _Routes:
         except CellwrightError as problem:
             raise _Problem(503, problem.message) from problem
         return JSONResponse(_SUCCESS)
+
+    def notebook(self, request: Request) -> OpenNotebook | None:
+        """The notebook the page is connected to."""
+        session = self._sessions.get_session(SessionId(request.headers.get("Marimo-Session-Id", "")))
+        shown = session.shown if isinstance(session, EditorSession) else None
+        return shown.notebook if isinstance(shown, NotebookMirror) else None
 
     async def typing(self, request: Request) -> Response:
         """Somebody types, and it is not known yet what."""
