@@ -32,11 +32,14 @@ BESIDE := found=$$(mktemp) && { $(BIN)/python -m tests.checks >"$$found" 2>&1 & 
 AND_CHECKS := || code=$$?; wait $$checks || code=1; cat "$$found"; rm -f "$$found"; exit $$code; }
 # A company's own certificate authority is in the machine's store, not in uv's.
 CERTIFICATES := $(if $(wildcard /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt),--system-certs)
-UV_PIP := $(BIN)/uv $(CERTIFICATES) pip
+# Index, proxy and certificates as Cellwright itself has them: uv by itself would not know what is set for pip.
+IN_FORCE = PYTHONPATH=src $(BIN)/python -c 'import shlex; from cellwright.settings import Settings; \
+	print(*(f"export {n}={shlex.quote(v)}" for n, v in Settings.read().connection.settings), sep="\n")'
+UV_PIP = eval "$$($(IN_FORCE))" && $(BIN)/uv $(CERTIFICATES) pip
 PAGE := src/cellwright/server/web/static/index.html
 PAGE_SOURCES := $(shell find web -name node_modules -prune -o -type f -print)
 
-.PHONY: help setup page types browser screenshots run examples test test-all eval bench check fmt docs
+.PHONY: help setup page types browser emulator containers screenshots run examples test test-all eval bench check fmt docs
 
 help: ## print what each verb does
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -61,7 +64,7 @@ examples: $(READY) ## make the data and the delivered notebooks under examples/ 
 test: $(READY) ## every test that is not marked slow, the checks beside them; this is what CI runs
 	@$(BESIDE) -m "not slow" $(IN_PARALLEL) --durations=15 $(AND_CHECKS)
 
-test-all: $(READY) $(PAGE) browser ## every test, with more examples, in a real browser too; the checks beside them
+test-all: $(READY) $(PAGE) browser emulator containers ## every test, with more examples, in a browser, containers and an emulator too
 	@$(BESIDE) $(IN_PARALLEL) --hypothesis-profile=thorough --durations=15 $(AND_CHECKS)
 
 eval: $(READY) ## give the tasks of eval/ to the analyst, or to any model: make eval MODEL=openai:gpt-5
@@ -105,6 +108,16 @@ packages:
 browser:
 	@command -v chromium >/dev/null || { apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium >/dev/null; } \
 		|| { echo "The browser's tests need Chromium: apt-get install chromium" >&2; exit 1; }
+
+# runc, and the seccomp profile that Podman ships.
+containers:
+	@command -v runc >/dev/null && test -f /usr/share/containers/seccomp.json \
+		|| { apt-get update -qq && apt-get install -qq -y --no-install-recommends runc golang-github-containers-common >/dev/null; } \
+		|| { echo "The containers' tests need runc and a profile: apt-get install runc golang-github-containers-common" >&2; exit 1; }
+
+# The same for machines we do not have: QEMU, and Debian's kernel, which is unpacked and never installed.
+emulator:
+	@test -e .emulator/boot || bash tests/sandbox/emulated/fetch.sh .emulator
 
 # Its builder is a Node from a wheel, which is not among what runs notebooks.
 $(PAGE): $(PAGE_SOURCES) requirements/page.txt | $(RUNNABLE)

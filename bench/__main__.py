@@ -16,7 +16,7 @@ import anyio
 
 from bench.failure import BenchFailed
 from bench.rows import Finding
-from bench.scenarios import SCENARIOS
+from bench.scenarios import ONLY_WHEN_NAMED, SCENARIOS
 from bench.stage import Stage, set_stage
 from bench.table import load, table
 from cellwright.errors import CellwrightError
@@ -25,10 +25,11 @@ _RESULTS = Path(__file__).parent / "results" / "latest.json"
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run the scenarios that were named, or all."""
+    """Run the scenarios that were named, or all but the longest."""
     arguments = _arguments(words)
+    names = arguments.names or [name for name in SCENARIOS if name not in ONLY_WHEN_NAMED]
     try:
-        findings, is_complete = anyio.run(_measure, arguments.names or list(SCENARIOS), arguments.quick)
+        findings, is_complete = anyio.run(_measure, names, arguments.quick)
     except KeyboardInterrupt:
         _note("Stopped.")
         return 130

@@ -11,6 +11,7 @@ from bench.scenarios import (
     branches,
     control_room,
     fan_out,
+    first_run,
     fresh_kernel,
     kernel_memory,
     preview,
@@ -53,4 +54,8 @@ SCENARIOS: dict[str, Scenario] = {
     "room-followers": control_room.followers,
     "room-paint": control_room.first_paint,
     "room-memory": control_room.idle_memory,
+    "first-run": first_run.measure,
 }
+
+ONLY_WHEN_NAMED = frozenset({"first-run"})
+"""They take many minutes, and fetch everything anew."""

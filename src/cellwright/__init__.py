@@ -6,7 +6,10 @@ Importing this package costs nothing: every name is loaded when first used (PEP 
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import TYPE_CHECKING
+
+from cellwright.platforms import check_platform
 
 if TYPE_CHECKING:
     from cellwright.app import open_notebook
@@ -22,4 +25,6 @@ def __getattr__(name: str) -> object:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'cellwright' has no attribute {name!r}")
+    if name == "open_notebook":
+        check_platform(sys.platform)
     return getattr(importlib.import_module(home), name)

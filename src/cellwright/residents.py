@@ -192,7 +192,7 @@ def last_words(resident: Resident) -> str:
 
 
 def _start(resident: Resident, beginning: Beginning, deadline: float) -> None:
-    with _open_log(resident) as errors:
+    with open_log(resident) as errors:
         process = subprocess.Popen(
             beginning.command,
             stdin=subprocess.PIPE,
@@ -219,7 +219,8 @@ def _start(resident: Resident, beginning: Beginning, deadline: float) -> None:
         raise Unavailable(f"The {resident.called} could not be started.", hint=last_words(resident))
 
 
-def _open_log(resident: Resident) -> TextIO:
+def open_log(resident: Resident) -> TextIO:
+    """Its log, to be written on; one that has grown long is put aside first."""
     log = resident.file("log")
     with suppress(FileNotFoundError):
         if log.stat().st_size > _LOG_BYTES:

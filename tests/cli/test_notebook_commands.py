@@ -258,7 +258,7 @@ def test_doctor_tells_the_tier_and_every_missing_protection(cellwright: Commands
     assert report["sandbox"]["tier"] in ("A", "B", "C")
     assert all(item["consequence"] for item in report["sandbox"]["protections"] if not item["present"])
     told = {check["name"]: check["detail"] for check in report["checks"]}
-    assert {"python", "marimo", "zygote", "disk"} <= told.keys()
+    assert {"python", "marimo", "memory pages", "zygote", "disk"} <= told.keys()
     assert told["python"].startswith(platform.python_version())
     assert f"SQLite {sqlite3.sqlite_version}" in told["python"]
 

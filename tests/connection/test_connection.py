@@ -69,7 +69,7 @@ def test_an_address_that_is_none_is_told_without_its_password() -> None:
     ("name", "value", "shown"),
     [
         ("HTTPS_PROXY", "http://ada:pass@proxy:1", "http://****@proxy:1"),
-        ("UV_INDEX", "a=https://tok@a/simple https://u:p@b/simple", "a=https://****@a/simple https://****@b/simple"),
+        ("UV_INDEX", "a=https://tok@a/simple https://u:pw9@b/simple", "a=https://****@a/simple https://****@b/simple"),
         ("UV_INDEX_CORP_PASSWORD", "pass", "****"),
         ("NO_PROXY", "intra", "intra"),
     ],

@@ -273,6 +273,7 @@ answer.append(float(np.random.rand()))
 """
 
 
+@pytest.mark.slow
 def test_a_planned_kernel_gives_the_answer_the_parent_would_have_given(tmp_path: Any) -> None:
     file = memory_file()
     cells = tuple(Cell(id=CellId(name), code=code) for name, code in {**NOTEBOOK, "candidate": CANDIDATE}.items())

@@ -39,7 +39,6 @@ from cellwright_guest import patches
 from cellwright_guest.patches import installation
 from cellwright_guest.patches.hook_sets import ONLY_FOR_AN_EDITOR
 from cellwright_guest.patches.swap import Swap
-from tests.sampling import some
 
 # ── a marimo kernel in this process, and all that can be seen of it ──
 
@@ -554,16 +553,25 @@ def _named(script: Script) -> str:
     return cast(Any, script).__name__
 
 
-@pytest.mark.parametrize("mode", some(reversed(MODES), 1))
-@pytest.mark.parametrize("script", BATTERY, ids=_named)
+# Each script in one mode every time, the modes in turns, and in the other mode among the slow ones.
+each_script = pytest.mark.parametrize(
+    ("script", "mode"),
+    [
+        pytest.param(script, mode, id=f"{_named(script)}-{mode}", marks=[pytest.mark.slow] if other else [])
+        for place, script in enumerate(BATTERY)
+        for other, mode in enumerate(MODES[:: 1 if place % 2 else -1])
+    ],
+)
+
+
+@each_script
 def test_a_patched_kernel_computes_and_tells_what_a_stock_one_does(script: Script, mode: str) -> None:
     stock = play_stock(script, mode)
     assert all(isinstance(outcome, patches.Applied) for outcome in patches.apply())
     assert play(script, mode=mode) == stock
 
 
-@pytest.mark.parametrize("mode", some(MODES, 1))
-@pytest.mark.parametrize("script", BATTERY, ids=_named)
+@each_script
 def test_an_unwatched_kernel_with_lean_hooks_computes_the_same_and_tells_nothing(script: Script, mode: str) -> None:
     stock = play_stock(script, mode)
     patches.apply()

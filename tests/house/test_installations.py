@@ -66,12 +66,14 @@ async def test_a_clean_clone_runs_and_opens_in_a_browser_with_no_more_than_it_ne
         clone.does(program.with_name("python"), "-c", f"import {tool}", code=1)
     assert "`make page`" in clone.does(program, "serve", code=2).stderr
     clone.does("make", "page")
-    await opens_in_a_browser(tmp_path / "served", program)
+    await opens_in_a_browser(tmp_path, program)
     # Nothing is installed twice, and what `make page` brought is no reason to.
     assert "packages into" not in clone.does("make", "--dry-run", "run").stdout
 
 
-async def test_a_wheel_does_the_same_in_an_empty_environment(clone: Newcomer, tmp_path: Path) -> None:
+@pytest.fixture
+def wheel_program(clone: Newcomer, tmp_path: Path) -> Path:
+    """`cellwright` out of a wheel, in an environment that has the pinned packages; its source is gone."""
     uv, venv = find_uv_bin(), tmp_path / "venv"
     clone.does(uv, "build", "--wheel", "--no-build-isolation", "--python", sys.executable, "--out-dir", tmp_path)
     [wheel] = tmp_path.glob("*.whl")
@@ -80,18 +82,23 @@ async def test_a_wheel_does_the_same_in_an_empty_environment(clone: Newcomer, tm
     clone.does(*pip, "sync", *python, "--require-hashes", ROOT / "requirements/base.txt")
     clone.does(*pip, "install", *python, "--no-deps", wheel)
     shutil.rmtree(clone.folder)
-    (tmp_path / "elsewhere").mkdir()
-    newcomer, program = Newcomer(folder=tmp_path / "elsewhere"), venv / "bin/cellwright"
-    example: dict[str, Any] = json.loads(newcomer.does(program, "data", "examples", "penguins", "--json").stdout)
-    said = newcomer.does(program, *example["command"][1:], "--json")
-    assert json.loads(said.stdout.splitlines()[-1])["outcome"] == "done"
-    newcomer.does(program, "serve", "stop")
-    await opens_in_a_browser(tmp_path / "served", program)
+    return venv / "bin/cellwright"
+
+
+async def test_a_wheel_does_the_same_in_an_empty_environment(
+    wheel_program: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    newcomer = Newcomer(folder=tmp_path_factory.mktemp("elsewhere"))
+    example: dict[str, Any] = json.loads(newcomer.does(wheel_program, "data", "examples", "penguins", "--json").stdout)
+    newcomer.does(wheel_program, *example["command"][1:])
+    [run] = json.loads(newcomer.does(wheel_program, "runs", "list", "--json").stdout)["runs"]
+    assert run["status"] == "done"
+    newcomer.does(wheel_program, "serve", "stop")
+    await opens_in_a_browser(tmp_path, wheel_program)
 
 
 async def opens_in_a_browser(folder: Path, program: Path) -> None:
-    """`cellwright serve`, and a person who starts the analyst on the bundled data."""
-    folder.mkdir()
+    """`cellwright serve`, and a person who comes in."""
     with open_control_room(folder, command=(str(program),)) as room:
         async with open_chromium() as chromium, room.person(chromium) as page:
             await expect(page.get_by_label("Goal")).to_be_visible()
@@ -100,15 +107,8 @@ async def opens_in_a_browser(folder: Path, program: Path) -> None:
 
 def newest_python() -> str:
     """The newest that uv finds here, which need not be the one that runs the tests."""
-    listed = subprocess.run(
-        [find_uv_bin(), "python", "list", "--only-installed", "--output-format", "json"],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
-    ours = {"path": sys.executable, "version_parts": {"major": 3, "minor": sys.version_info.minor}}
-    found = [ours, *(python for python in json.loads(listed) if python["implementation"] == "cpython")]
-    return max(
-        (python for python in found if python["version_parts"]["minor"] <= 14),
-        key=lambda python: python["version_parts"]["minor"],
-    )["path"]
+    command = [find_uv_bin(), "python", "list", "--only-installed", "--output-format", "json"]
+    listed: list[dict[str, Any]] = json.loads(subprocess.check_output(command))
+    known = {python["version_parts"]["minor"]: python["path"] for python in listed}
+    known |= {sys.version_info.minor: sys.executable}
+    return known[max(minor for minor in known if minor <= 14)]

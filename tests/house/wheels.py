@@ -72,17 +72,6 @@ def without_wheel(requirements: Path, *options: str) -> dict[Target, list[str]]:
     }
 
 
-def refused_by(requirements: Path, nowhere: Path, python: str) -> str:
-    """What uv says if it cannot install these pins with that Python: a wheel for any may still refuse a new one."""
-    target = ("--target", str(nowhere), "--python-version", python)
-    pins = ("--dry-run", "--no-deps", "--require-hashes", "--only-binary", ":all:", "-r", str(requirements))
-    try:
-        _uv("install", *target, *pins)
-    except subprocess.CalledProcessError as refusal:
-        return refusal.stderr
-    return ""
-
-
 def _uv(*words: str) -> str:
     command = [find_uv_bin(), "pip", *words]
     return subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=True).stdout

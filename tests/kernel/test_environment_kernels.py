@@ -6,20 +6,25 @@ import re
 import zipfile
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
 import pytest
 from packaging.requirements import Requirement
 
 from cellwright.app import Files
+from cellwright.app.notebooks import terrain_for
 from cellwright.connection import Connection
 from cellwright.errors import UserError
-from cellwright.kernel import OpenNotebook
-from cellwright.notebook import CreateCell
+from cellwright.kernel import KernelPool, OpenNotebook
+from cellwright.notebook import CreateCell, read
+from cellwright.sandbox import Limits, probe
 from cellwright.settings import Settings
 from tests.conftest import notebook_source
+from tests.kernel.test_interpreters import OURS, STRANGE, installation
 
 Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]
 
@@ -84,9 +89,10 @@ def settings(wheels: Path, tmp_path: Path) -> Settings:
     return Settings(home=tmp_path / "home", cache=tmp_path / "cache", connection=Connection.of(variables))
 
 
-def with_header(path: Path, *dependencies: str) -> Path:
+def with_header(path: Path, *dependencies: str, python: str = "") -> Path:
     listed = "".join(f'#     "{dependency}",\n' for dependency in dependencies)
-    header = f"# /// script\n# dependencies = [\n{listed}# ]\n# ///\n\n"
+    asked = f'# requires-python = "{python}"\n' if python else ""
+    header = f"# /// script\n{asked}# dependencies = [\n{listed}# ]\n# ///\n\n"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(header + notebook_source("x = 1"))
     return path
@@ -151,3 +157,27 @@ async def test_a_pin_that_conflicts_with_ours_is_refused_naming_both(
             pass
     assert "0.20.0" in refused.value.message
     assert "0.25.2" in refused.value.message
+
+
+async def test_a_notebook_runs_on_the_python_its_header_asks_for_and_sees_nothing_that_lies_beside_it(
+    pool: KernelPool, settings: Settings, tmp_path: Path
+) -> None:
+    path = with_header(tmp_path / "project" / "notebook.py", "tiny-tool==1.2", python=f"=={OURS.version}")
+    prefix = installation(tmp_path / "pythons" / "mine").parent.parent
+    await anyio.Path(prefix / "keyring").write_text("of the person")
+    file, tier = await anyio.to_thread.run_sync(lambda: (read(path), probe().tier))
+    terrain = terrain_for(file, files=Files(mode="drop"), limits=Limits(), tier=tier, settings=settings)
+    pythons = replace(terrain.pythons, versions=(tmp_path / "pythons",), ours=STRANGE)
+    async with pool.open_notebook(file, replace(terrain, pythons=pythons)) as notebook:
+        code = (
+            "import os, sys, tiny_tool, subprocess\nbase = sys.base_prefix\nbeside = sorted(os.listdir(base))\n"
+            "again = subprocess.check_output([sys.executable, '-c', 'import sys; print(sys.base_prefix)'], text=True)"
+        )
+        observation = await notebook.apply([CreateCell(code=code)])
+        seen = {variable.name: variable.text for cell in observation.cells for variable in cell.variables}
+        assert (observation.is_ok, seen["base"], seen["beside"]) == (True, repr(str(prefix)), "['bin', 'lib']")
+        assert seen["again"] == repr(f"{prefix}\n")
+        async with notebook.branch() as branch:
+            tried = await branch.apply([CreateCell(code="there = (sys.base_prefix, tiny_tool.VERSION)")])
+        assert [variable.text for cell in tried.cells for variable in cell.variables] == [f"('{prefix}', '1.2')"]
+        assert notebook.python == OURS.version

@@ -28,6 +28,7 @@ from uv import find_uv_bin
 
 from cellwright.errors import Unavailable, UserError
 from cellwright.kernel.environments import Environment, UvSettings, environment_for, hold, prune
+from cellwright.kernel.interpreters import our_interpreter
 from cellwright.kernel.script_header import (
     DEPENDENCIES_LIMIT,
     HEADER_LIMIT_CHARS,
@@ -186,11 +187,13 @@ def test_a_header_is_read_in_one_spelling() -> None:
 
 
 def test_the_order_and_spelling_of_dependencies_do_not_change_the_requirements() -> None:
-    assert requirements_for(asking_for("A_b>=1", "c")) == requirements_for(asking_for("c", "a-B >= 1"))
+    assert requirements_for(asking_for("A_b>=1", "c"), our_interpreter()) == requirements_for(
+        asking_for("c", "a-B >= 1"), our_interpreter()
+    )
 
 
 def test_a_dependency_for_another_platform_is_left_out() -> None:
-    assert requirements_for(asking_for("pywin32; sys_platform == 'win32'")) == (
+    assert requirements_for(asking_for("pywin32; sys_platform == 'win32'"), our_interpreter()) == (
         f"marimo=={MARIMO}",
         f"msgspec=={MSGSPEC}",
     )
@@ -248,7 +251,7 @@ def test_what_is_not_a_name_with_versions_is_refused(dependency: str) -> None:
 
 def test_a_header_value_made_by_hand_is_checked_as_well() -> None:
     with pytest.raises(UserError, match="are not installed"):
-        requirements_for(asking_for("tool @ file:///etc/passwd"))
+        requirements_for(asking_for("tool @ file:///etc/passwd"), our_interpreter())
 
 
 @pytest.mark.parametrize(
@@ -335,7 +338,7 @@ def test_arbitrary_header_text_gives_plain_requirements_or_a_user_error(
     with suppress(UserError):
         header = header_of(source)
         if header is not None:
-            for requirement in requirements_for(header):
+            for requirement in requirements_for(header, our_interpreter()):
                 assert re.fullmatch(r"[a-z0-9-]+(\[[a-z0-9,-]+\])?[a-zA-Z0-9.*+!<>=~,_-]*", requirement)
 
 
@@ -385,6 +388,7 @@ async def test_an_environment_is_a_virtual_environment_of_our_own_interpreter(ca
         key=environment.key,
         path=cache / "environments" / environment.key / "venv",
         python=environment.path / "bin" / "python",
+        interpreter=our_interpreter(),
         site_packages=environment.path / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages",
         requirements=(f"marimo=={MARIMO}", f"msgspec=={MSGSPEC}", "tool"),
     )

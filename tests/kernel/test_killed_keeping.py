@@ -56,7 +56,7 @@ os.rename("a name.txt", "z another.txt")
 """
 
 MOMENTS = [
-    pytest.param("write", 2, id="in the midst of a file"),
+    pytest.param("sendfile", 3, id="before everything is copied"),
     pytest.param("rename", 1, id="before anything has its place", marks=pytest.mark.slow),
     pytest.param("rename", 9, id="half way"),
     pytest.param("rename", 13, id="before the last has its place", marks=pytest.mark.slow),

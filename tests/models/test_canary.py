@@ -151,7 +151,6 @@ def day(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
             ask_by_the_endpoint(person)
             if is_whole:
                 use_the_commands(person)
-            person.run("gateway", "stop")
             yield Day(is_whole=is_whole, person=person, others=others, gateway=gateway, control=control)
         finally:
             end_what_is_left(family(os.getpid()) - bystanders)
@@ -311,6 +310,7 @@ def use_the_commands(person: Person) -> None:
         person.running("doctor", "--json"),
     ):
         pass
+    person.run("gateway", "stop")
 
 
 def refusal(kind: FaultKind, key: str) -> Fault:

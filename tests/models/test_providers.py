@@ -327,7 +327,8 @@ async def test_what_a_probe_taught_changes_how_a_model_is_asked(server: Provider
     assert [request.tools for request in server.requests] == [("weather",), ()]
 
 
-async def test_other_calls_go_on_while_an_sdk_loads(server: ProviderServer, providers: Providers) -> None:
+async def test_other_calls_go_on_while_an_sdk_loads(server: ProviderServer) -> None:
+    providers = Providers(configured(server))
     ticks = 0
 
     async def tick() -> None:
@@ -340,6 +341,7 @@ async def test_other_calls_go_on_while_an_sdk_loads(server: ProviderServer, prov
         tasks.start_soon(tick)
         await providers.warm(model_of("google"), KEY)
         tasks.cancel_scope.cancel()
+    await providers.aclose()
     assert ticks > 1
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from cellwright.errors import Unavailable
+from cellwright.models.clients import connecting_by
 from cellwright.models.configuration import KINDS, Configuration, Endpoint, Kind
 from cellwright.models.names import ModelName
 from cellwright.models.providers import Providers, failure_of
@@ -175,3 +176,26 @@ async def test_addresses_in_the_environment_do_not_lead_a_key_elsewhere(
         "mistral": "api.mistral.ai",
     }
     await providers.aclose()
+
+
+# groq's SDK has another HTTP library than all others.
+@pytest.mark.parametrize("kind", ["openai-chat", "groq"])
+async def test_what_a_run_asks_goes_through_the_runs_own_proxy_and_certificates_whoever_started_the_gateway(
+    server: ProviderServer, tmp_path: Path, kind: Kind
+) -> None:
+    certificate, key = make_certificate(tmp_path)
+    async with proxy() as middleman, tls_front(certificate, key, server.address) as front:
+        base_url = f"https://127.0.0.1:{front.port}{BASE_PATHS[kind]}"
+        variables = {"HTTPS_PROXY": f"http://127.0.0.1:{middleman.port}", "SSL_CERT_FILE": str(certificate)}
+        async with office(kind, base_url, local=False) as providers:
+            with connecting_by(variables):
+                await hear(providers, at_office(kind), saying())
+            assert middleman.heads[0].startswith(f"CONNECT 127.0.0.1:{front.port}")
+            asked = len(middleman.heads)
+            with connecting_by({**variables, "NO_PROXY": "127.0.0.1"}):
+                await hear(providers, at_office(kind), saying())
+            assert len(middleman.heads) == asked, "another run's settings are its own"
+            # Without the company's authority the same endpoint is not trusted.
+            with connecting_by({}), pytest.raises(Exception) as failed:
+                await hear(providers, at_office(kind), saying())
+            assert failure_of(failed.value)[0] == "connection"

@@ -12,6 +12,7 @@ import pytest
 from inline_snapshot import snapshot
 
 from cellwright.errors import UserError
+from cellwright.kernel.interpreters import our_interpreter
 from cellwright.kernel.script_header import header_of, requirements_for
 from cellwright.notebook import CreateCell, Document, apply_edits, render
 from cellwright.notebook.marimo_file import parse_notebook
@@ -168,7 +169,7 @@ def test_the_packages_of_this_process_are_the_ones_a_kernel_without_a_header_has
     assert header is not None
     names = ("altair", "duckdb", "marimo", "pandas", "polars", "pyarrow", "sqlglot")
     assert set(header.dependencies) == {f"{name}=={version(name)}" for name in names}
-    assert requirements_for(header)
+    assert requirements_for(header, our_interpreter())
 
 
 def test_an_environment_of_its_own_is_asked_about_its_own_packages(tmp_path: Path) -> None:

@@ -23,11 +23,11 @@ USER: Final = 54399
 """Somebody without an entry in passwd."""
 _PODMAN_PROFILE: Final = Path("/usr/share/containers/seccomp.json")
 _ARCHITECTURES: Final = {"x86_64": ("amd64", "SCMP_ARCH_X86_64"), "aarch64": ("arm64", "SCMP_ARCH_AARCH64")}
-_DEFAULT_CAPABILITIES: Final = (
+DOCKER_CAPABILITIES: Final = (
     "CHOWN", "DAC_OVERRIDE", "FSETID", "FOWNER", "MKNOD", "NET_RAW", "SETGID", "SETUID", "SETFCAP", "SETPCAP",
     "NET_BIND_SERVICE", "SYS_CHROOT", "KILL", "AUDIT_WRITE",
 )  # fmt: skip
-_PODMAN_CAPABILITIES: Final = tuple(set(_DEFAULT_CAPABILITIES) - {"MKNOD", "NET_RAW", "AUDIT_WRITE"})
+PODMAN_CAPABILITIES: Final = tuple(set(DOCKER_CAPABILITIES) - {"MKNOD", "NET_RAW", "AUDIT_WRITE"})
 _NAMESPACE_CALLS: Final = {
     "unshare", "mount", "umount", "umount2", "setns", "pivot_root", "open_tree", "move_mount", "fsopen", "fsconfig",
     "fsmount", "fspick", "mount_setattr", "sethostname", "setdomainname", "clone", "clone3", "chroot",
@@ -48,7 +48,7 @@ _FIRST_ID: Final = 200_000
 _PATIENCE_SECONDS: Final = 600
 
 Profile = Literal[
-    "none", "docker", "docker and ours", "podman", "no user namespaces", "no mounts", "no walls"
+    "none", "docker", "docker and ours", "podman", "no mounts", "no walls"
 ]  # fmt: skip
 
 
@@ -57,22 +57,27 @@ class Container:
     """One kind of container."""
 
     uid: int = USER
-    capabilities: tuple[str, ...] = _DEFAULT_CAPABILITIES
+    capabilities: tuple[str, ...] = DOCKER_CAPABILITIES
     profile: Profile = "none"
     is_proc_masked: bool = True
     ids: int | None = None
     """How many user ids its own user namespace has; None: it has none of its own."""
     is_root_read_only: bool = False
     may_gain_privileges: bool = True
+    has_tmp: bool = True
+    may_have_namespaces: bool = True
+    """False: the limit for further user namespaces is set to none; only for root of a user namespace."""
     work: Path | None = None
     """A directory that it may change, at the same place."""
     environment: dict[str, str] = field(default_factory=dict[str, str])
 
     def run(self, command: Sequence[str], *, cwd: str = "/tmp") -> subprocess.CompletedProcess[str]:
         """What the command says in there."""
+        if not self.may_have_namespaces:
+            command = ["/bin/sh", "-c", 'echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"', "sh", *command]
         with _bundle(self, command, cwd) as bundle:
             return subprocess.run(
-                ["runc", "--root", str(bundle / "state"), "run", "--bundle", str(bundle), f"cellwright-{os.getpid()}"],
+                [*_runc(bundle), "run", "--bundle", str(bundle), bundle.name],
                 capture_output=True, text=True, timeout=_PATIENCE_SECONDS, check=False, stdin=subprocess.DEVNULL,
             )  # fmt: skip
 
@@ -90,7 +95,15 @@ def _bundle(container: Container, command: Sequence[str], cwd: str) -> Generator
             if (machine := Path("/") / link).is_symlink():
                 (root / link).symlink_to(machine.readlink())
         (bundle / "config.json").write_text(json.dumps(_config(container, command, cwd)))
-        yield bundle
+        try:
+            yield bundle
+        finally:
+            # What outlasts its time outlasts runc too.
+            subprocess.run([*_runc(bundle), "delete", "--force", bundle.name], capture_output=True, check=False)
+
+
+def _runc(bundle: Path) -> list[str]:
+    return ["runc", "--root", str(bundle / "state")]
 
 
 def _config(container: Container, command: Sequence[str], cwd: str) -> dict[str, Any]:
@@ -127,7 +140,7 @@ def _mounts(container: Container) -> list[dict[str, Any]]:
         fresh("/proc", "proc", "noexec", "nodev"),
         fresh("/dev", "tmpfs", "mode=755", "size=64k"),
         fresh("/dev/shm", "tmpfs", "mode=1777", "size=64m"),
-        fresh("/tmp", "tmpfs", "mode=1777"),
+        *([fresh("/tmp", "tmpfs", "mode=1777")] if container.has_tmp else []),
         # A user namespace may not mount a fresh one without a network namespace of its own.
         shown("/sys") if container.ids else fresh("/sys", "sysfs", "noexec", "nodev", "ro"),
         *(shown(place) for place in ("/usr", "/etc", *software)),
@@ -156,26 +169,23 @@ def _profile(container: Container) -> dict[str, Any]:
             return _dockers(container.capabilities)
         case "docker and ours":
             return _dockers(container.capabilities, also=_CAGE_CALLS)
-        case "no user namespaces":
-            return _refusing([_without_user_namespaces(28)])
         case "no mounts":
             # As AppArmor on Ubuntu: the namespace is made, and has no rights in it.
             names = ["mount", "open_tree", "move_mount", "fsopen", "mount_setattr", "pivot_root"]
             return _refusing([{"names": names, "action": "SCMP_ACT_ERRNO", "errnoRet": 13}])
         case "no walls":
             landlock = {"names": ["landlock_create_ruleset"], "action": "SCMP_ACT_ERRNO", "errnoRet": 38}
-            return _refusing([_without_user_namespaces(1), landlock])
+            flag = {
+                "index": 0, "value": _NEW_USER_NAMESPACE, "valueTwo": _NEW_USER_NAMESPACE, "op": "SCMP_CMP_MASKED_EQ",
+            }  # fmt: skip
+            clone = {"names": ["clone", "unshare"], "action": "SCMP_ACT_ERRNO", "errnoRet": 1, "args": [flag]}
+            return _refusing([clone, landlock])
         case "none":
             raise AssertionError("there is no profile for none")
 
 
 def _refusing(rules: list[dict[str, Any]]) -> dict[str, Any]:
     return {"defaultAction": "SCMP_ACT_ALLOW", "architectures": _architectures(), "syscalls": rules}
-
-
-def _without_user_namespaces(error: int) -> dict[str, Any]:
-    flag = {"index": 0, "value": _NEW_USER_NAMESPACE, "valueTwo": _NEW_USER_NAMESPACE, "op": "SCMP_CMP_MASKED_EQ"}
-    return {"names": ["clone", "unshare"], "action": "SCMP_ACT_ERRNO", "errnoRet": error, "args": [flag]}
 
 
 def _architectures() -> list[str]:

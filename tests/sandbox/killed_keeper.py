@@ -16,34 +16,48 @@ from types import FrameType
 from typing import Any
 
 from cellwright.sandbox.keep import Keeper, without_leftovers
+from cellwright.sandbox.left_files import FileChange, LeftFiles
 from cellwright.sandbox.project import hidden_in
 
-OURS = {"cellwright.sandbox.keep", "cellwright.sandbox.claims"}
+OURS = {"cellwright.sandbox.keep", "cellwright.sandbox.claims", "cellwright.sandbox.left_files", "shutil"}
 SYSTEM = {"posix", "fcntl"}
+FILES = ("changed.txt", "deep/changed.txt", "made.txt", "made/inside.txt", "was a directory")
+CHANGES = [
+    FileChange(path="changed.txt", kind="modified", bytes=13, mode=0o640),
+    FileChange(path="deep/changed.txt", kind="modified", bytes=13, mode=0o640),
+    FileChange(path="gone.txt", kind="deleted", bytes=0),
+    FileChange(path="link", kind="created", what="symlink", bytes=8, target="made.txt"),
+    FileChange(path="made", kind="created", what="directory", bytes=0),
+    FileChange(path="made/inside.txt", kind="created", bytes=13, mode=0o640),
+    FileChange(path="made.txt", kind="created", bytes=13, mode=0o640),
+    FileChange(path="was a directory/inside.txt", kind="deleted", bytes=0),
+    FileChange(path="was a directory", kind="deleted", what="directory", bytes=0),
+    FileChange(path="was a directory", kind="created", bytes=13, mode=0o640),
+]
 
 
 def prepare(project: Path, uid: int) -> None:
     """The project as it was."""
-    (project / "deep").mkdir(parents=True)
-    for name in ("changed.txt", "gone.txt", "deep/changed.txt"):
+    for name in ("changed.txt", "gone.txt", "deep/changed.txt", "was a directory/inside.txt"):
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
         (project / name).write_text("old")
     for place in (project, *project.rglob("*")):
         os.chown(place, uid, uid)
 
 
-def keep(project: Path) -> None:
-    """Every kind of change, large ones in pieces."""
-    keeper = Keeper(project, since_ns=time.time_ns() + 10**15)
-    keeper.make_directory("made")
-    for path in ("changed.txt", "deep/changed.txt", "made.txt", "made/inside.txt"):
-        with keeper.new_file(path, 0o640) as file:
-            file.write(b"new ")
-            file.write(b"and whole")
-            file.commit()
-    keeper.make_link("link", "made.txt", is_new=True)
-    keeper.delete("gone.txt", "file")
-    keeper.close()
-    assert keeper.report().refused == ()
+def leave(layer: Path) -> None:
+    """What a notebook left."""
+    for name in FILES:
+        (layer / name).parent.mkdir(parents=True, exist_ok=True)
+        (layer / name).write_text("new and whole")
+
+
+def keep(project: Path, layer: Path) -> None:
+    """Every kind of change."""
+    left = LeftFiles([os.open(layer, os.O_RDONLY)], is_in_memory=False)
+    report = Keeper(project, left, since_ns=time.time_ns() + 10**15).keep(CHANGES)
+    left.close()
+    assert report.refused == ()
 
 
 def killed_before(number: int) -> Any:
@@ -68,12 +82,12 @@ def found_in(project: Path) -> dict[str, list[object]]:
     return found
 
 
-def try_once(project: Path, number: int) -> bool:
+def try_once(project: Path, layer: Path, number: int) -> bool:
     """Whether it was killed."""
     child = os.fork()
     if child == 0:
         sys.setprofile(killed_before(number))
-        keep(project)
+        keep(project, layer)
         os._exit(0)
     status = os.waitpid(child, 0)[1]
     assert status in {0, signal.SIGKILL}, status
@@ -83,11 +97,13 @@ def try_once(project: Path, number: int) -> bool:
 def main() -> dict[str, Any]:
     folder, uid = Path(sys.argv[1]), int(sys.argv[2])
     told: dict[str, Any] = {"killed": []}
+    layer = folder / "left"
+    leave(layer)
     for number in count():
         project = folder / str(number)
         prepare(project, uid)
         told.setdefault("before", found_in(project))
-        if not try_once(project, number):
+        if not try_once(project, layer, number):
             return told | {"after": found_in(project)}
         left = found_in(project)
         without_leftovers(project, hidden_in(project))

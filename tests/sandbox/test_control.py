@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
+import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import aclosing
 from pathlib import Path
 
 import anyio
@@ -16,7 +19,7 @@ from hypothesis import strategies as st
 from cellwright.errors import CellwrightError, Unavailable
 from cellwright.sandbox import frames
 from cellwright.sandbox.control import CageControl, KernelEnd
-from cellwright.sandbox.keep import KeepReport
+from cellwright.sandbox.keep import KeepReport, Refused
 
 
 def names(directory: Path) -> list[str]:
@@ -137,19 +140,30 @@ def test_no_list_of_changes_breaks_the_host(changes: object) -> None:
     anyio.run(ask)
 
 
+@pytest.fixture
+def layer() -> Iterator[Path]:
+    """What a cage hands over: files in memory."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as made:
+        (Path(made) / "x").write_text("new")
+        yield Path(made)
+
+
 async def keep_lie(
-    liar: Liar, project: Path, changes: list[list[object]], *answers: bytes, since_ns: int | None = None
+    liar: Liar, project: Path, layer: Path, changes: list[list[object]], *, since_ns: int | None = None, count: int = 1
 ) -> KeepReport:
-    """What the host keeps when the cage claims these changes and then sends these bytes for its files."""
+    """What the host keeps when the cage hands this over and claims these changes."""
     liar.say(event="started", since_ns=time.time_ns() if since_ns is None else since_ns, ms={})
     await liar.control.wait_started()
 
     async def play() -> None:
-        for number, sent in enumerate([frames.pack_json({"id": 1, "changes": changes, "more": False}), *answers]):
-            await anyio.wait_readable(liar.socket)
-            liar.socket.recv(4096)
-            assert number >= 0
-            liar.answer_with(sent)
+        await anyio.wait_readable(liar.socket)
+        liar.socket.recv(4096)
+        descriptor = os.open(layer, os.O_RDONLY)
+        socket.send_fds(liar.socket, [frames.pack_json({"id": 1, "layers": count})], [descriptor])
+        os.close(descriptor)
+        await anyio.wait_readable(liar.socket)
+        liar.socket.recv(4096)
+        liar.answer_with(frames.pack_json({"id": 3, "changes": changes, "more": False}))
 
     reports: list[KeepReport] = []
     with anyio.fail_after(120):
@@ -181,17 +195,19 @@ async def keep_lie(
         "n" * 300,
     ],
 )
-async def test_no_path_leads_out_of_the_project_or_into_its_keep(liar: Liar, tmp_path: Path, path: str) -> None:
+async def test_no_path_leads_out_of_the_project_or_into_its_keep(
+    liar: Liar, tmp_path: Path, layer: Path, path: str
+) -> None:
     project = tmp_path / "project"
     project.mkdir()
-    report = await keep_lie(liar, project, [[path, "created", "file", 1, 0o644]])
+    report = await keep_lie(liar, project, layer, [[path, "created", "file", 1, 0o644]])
     assert report.kept == ()
     assert [refused for refused, _ in report.refused] == [path]
     assert names(tmp_path) == ["project"]
     assert names(project) == []
 
 
-async def test_links_in_the_project_are_not_followed(liar: Liar, tmp_path: Path) -> None:
+async def test_links_in_the_project_are_not_followed(liar: Liar, tmp_path: Path, layer: Path) -> None:
     (tmp_path / "outside").mkdir()
     project = tmp_path / "project"
     project.mkdir()
@@ -203,55 +219,84 @@ async def test_links_in_the_project_are_not_followed(liar: Liar, tmp_path: Path)
         ["link/y", "created", "directory", 0, 0o755],
         ["link/z", "deleted", "file", 0, 0],
     ]
-    report = await keep_lie(liar, project, changes)
+    report = await keep_lie(liar, project, layer, changes)
     assert (report.kept, len(report.refused)) == ((), 4)
     assert names(tmp_path / "outside") == []
 
 
-async def test_more_data_than_announced_ends_the_cage(liar: Liar, tmp_path: Path) -> None:
-    header = frames.pack_json({"id": 3, "bytes": 3}) + frames.pack_data(3, b"four")
-    with pytest.raises(BaseExceptionGroup) as raised:
-        await keep_lie(liar, tmp_path, [["x", "created", "file", 3, 0o644]], header)
-    assert raised.group_contains(Unavailable, match="more data")
-    assert names(tmp_path) == []
+async def read_lie(liar: Liar, *sent: bytes) -> bytes:
+    """What the host reads of a file when the cage sends this."""
+    liar.answer_with(*sent)
+    with anyio.fail_after(120):
+        async with aclosing(liar.control.read("x")) as chunks:
+            return b"".join([chunk async for chunk in chunks])
 
 
-async def test_a_file_that_ends_early_is_not_kept(liar: Liar, tmp_path: Path) -> None:
-    header = (
-        frames.pack_json({"id": 3, "bytes": 9})
-        + frames.pack_data(3, b"four")
-        + frames.pack_json({"id": 3, "error": "gone"})
-    )
-    report = await keep_lie(liar, tmp_path, [["x", "created", "file", 9, 0o644]], header)
-    assert report == KeepReport(kept=(), refused=(("x", "gone"),))
-    assert names(tmp_path) == []
+async def test_more_data_than_announced_ends_the_cage(liar: Liar) -> None:
+    with pytest.raises(Unavailable, match="more data"):
+        await read_lie(liar, frames.pack_json({"id": 1, "bytes": 3}), frames.pack_data(1, b"four"))
 
 
-async def test_data_of_another_request_is_ignored(liar: Liar, tmp_path: Path) -> None:
+async def test_a_file_that_ends_early_is_refused(liar: Liar) -> None:
+    begun = frames.pack_json({"id": 1, "bytes": 9}) + frames.pack_data(1, b"four")
+    with pytest.raises(Refused, match="gone"):
+        await read_lie(liar, begun, frames.pack_json({"id": 1, "error": "gone"}))
+
+
+async def test_data_of_another_request_is_ignored(liar: Liar) -> None:
     sent = (
-        frames.pack_data(1, b"old")
-        + frames.pack_json({"id": 3, "bytes": 3})
+        frames.pack_data(3, b"old")
+        + frames.pack_json({"id": 1, "bytes": 3})
         + frames.pack_data(2, b"bad")
-        + frames.pack_data(3, b"new")
+        + frames.pack_data(1, b"new")
     )
-    report = await keep_lie(liar, tmp_path, [["x", "created", "file", 3, 0o644]], sent)
-    assert report.kept == ("x",)
-    assert (tmp_path / "x").read_bytes() == b"new"
+    assert await read_lie(liar, sent) == b"new"
 
 
-async def test_a_special_mode_is_reduced(liar: Liar, tmp_path: Path) -> None:
-    report = await keep_lie(
-        liar, tmp_path, [["x", "created", "file", 0, 0o106777]], frames.pack_json({"id": 3, "bytes": 0})
-    )
+async def test_a_special_mode_is_reduced(liar: Liar, tmp_path: Path, layer: Path) -> None:
+    report = await keep_lie(liar, tmp_path, layer, [["x", "created", "file", 0, 0o106777]])
     assert report.kept == ("x",)
+    assert (tmp_path / "x").read_text() == "new"
     assert (tmp_path / "x").stat().st_mode & 0o7777 == 0o777
 
 
-async def test_a_cage_cannot_claim_that_it_started_later_to_overwrite_newer_files(liar: Liar, tmp_path: Path) -> None:
+async def test_what_is_not_in_memory_is_no_layer_of_a_cage(liar: Liar, tmp_path: Path) -> None:
+    with pytest.raises(BaseExceptionGroup) as raised:
+        await keep_lie(liar, tmp_path, Path("/proc/self"), [["x", "created", "file", 1, 0o644]])
+    assert raised.group_contains(Unavailable, match="not its own")
+    assert names(tmp_path) == []
+
+
+async def test_a_cage_that_hands_over_less_than_it_says_is_ended(liar: Liar, tmp_path: Path, layer: Path) -> None:
+    with pytest.raises(BaseExceptionGroup) as raised:
+        await keep_lie(liar, tmp_path, layer, [], count=2)
+    assert raised.group_contains(Unavailable, match="did not hand over")
+
+
+async def test_no_link_and_no_mount_leads_out_of_a_layer(liar: Liar, tmp_path: Path, layer: Path) -> None:
+    (tmp_path / "secret").write_text("secret")
+    (layer / "link").symlink_to(tmp_path / "secret")
+    (layer / "folder").symlink_to(tmp_path)
+    os.mkfifo(layer / "pipe")
+    project = tmp_path / "project"
+    (project / "folder").mkdir(parents=True)
+    claimed: list[list[object]] = [
+        [path, "created", "file", 1, 0o644] for path in ("link", "folder/secret", "pipe", "y")
+    ]
+    report = await keep_lie(liar, project, layer, claimed)
+    assert report.kept == ()
+    assert [path for path, _ in report.refused] == ["link", "folder/secret", "pipe", "y"]
+    assert names(project) == ["folder"]
+    assert names(project / "folder") == []
+
+
+async def test_a_cage_cannot_claim_that_it_started_later_to_overwrite_newer_files(
+    liar: Liar, tmp_path: Path, layer: Path
+) -> None:
     liar.say(event="started", since_ns=1 << 62, ms={})
     await liar.control.wait_started()
     (tmp_path / "x").write_text("person")
-    report = await keep_lie(liar, tmp_path, [["x", "modified", "file", 0, 0o644]], since_ns=1 << 62)
+    report = await keep_lie(liar, tmp_path, layer, [["x", "modified", "file", 0, 0o644]], since_ns=1 << 62)
     assert report == KeepReport(kept=(), refused=(("x", "conflict: it was changed on the host meanwhile"),))
 
 

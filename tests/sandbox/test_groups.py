@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from cellwright.sandbox import cgroups
 from cellwright.sandbox.spec import Limits
 from tests.cgroups import groups
-from tests.sandbox.conftest import USERS, BenchFor
+from tests.sandbox.conftest import USERS, BenchFor, Zygote
 
 AS_ROOT = [user for user in USERS if user == "root"]
 
@@ -36,7 +37,11 @@ async def test_groups_of_a_killed_zygote_are_swept_by_the_next(bench_for: BenchF
     killed = subprocess.Popen([sys.executable, "-c", leave_one])  # noqa: ASYNC220  over in a moment
     killed.wait()
     assert groups_of(killed.pid) != []
-    await bench_for("root").run("")
+    following = Zygote.launch("root")
+    try:
+        await replace(bench_for("root"), zygote=following).run("")
+    finally:
+        following.close()
     assert groups_of(killed.pid) == []
 
 
@@ -62,3 +67,16 @@ def test_a_group_holds_what_is_put_into_it(user: str) -> None:
 def test_counters_are_read_by_name() -> None:
     assert cgroups.counter("low 0\noom_kill 3\noom_kill_disable 9\n", "oom_kill") == 3
     assert cgroups.counter("", "oom_kill") == 0
+
+
+@pytest.mark.parametrize(
+    ("mount", "path", "group"),
+    [
+        (("/sys/fs/cgroup", "/"), "/", "/sys/fs/cgroup"),
+        (("/sys/fs/cgroup", "/"), "/app.slice/run-1.scope", "/sys/fs/cgroup/app.slice/run-1.scope"),
+        (("/sys/fs/cgroup", "/"), "/app.slice/run-1.scope/cellwright-self", "/sys/fs/cgroup/app.slice/run-1.scope"),
+        (("/sys/fs/cgroup", "/docker/1"), "/docker/1/cellwright-self", "/sys/fs/cgroup"),
+    ],
+)
+def test_of_version_2_only_our_own_group_is_used(mount: tuple[str, str], path: str, group: str) -> None:
+    assert cgroups.own_group(mount, path) == group

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
-from cellwright.sandbox.claims import PREFIX
-from cellwright.sandbox.keep import Keeper, without_leftovers
+from cellwright.sandbox.claims import PREFIX, Claim
+from cellwright.sandbox.keep import without_leftovers
 from cellwright.sandbox.project import hidden_in
 from tests.sandbox import killed_keeper
 from tests.sandbox.conftest import plain_uid
@@ -18,7 +19,7 @@ PATIENCE_SECONDS = 240
 
 
 def is_ours(path: str) -> bool:
-    return Path(path).name.startswith(PREFIX)
+    return path.startswith(PREFIX) or f"/{PREFIX}" in path
 
 
 def test_killed_before_any_system_call_everything_is_old_or_new_and_the_next_run_clears_the_rest(
@@ -35,32 +36,48 @@ def test_killed_before_any_system_call_everything_is_old_or_new_and_the_next_run
     assert ended.returncode == 0, ended.stderr[-3000:]
     told: dict[str, Any] = json.loads(ended.stdout)
     before, after = told["before"], told["after"]
-    assert sorted(before.keys() ^ after.keys()) == ["gone.txt", "link", "made", "made.txt", "made/inside.txt"]
+    assert sorted(before.keys() ^ after.keys()) == [
+        "gone.txt", "link", "made", "made.txt", "made/inside.txt", "was a directory/inside.txt",
+    ]  # fmt: skip
     assert {owner for _, owner, _ in after.values()} == {plain_uid()}
     assert len(told["killed"]) > 50
     for state in told["killed"]:
         theirs = {path: seen for path, seen in state["left"].items() if not is_ours(path)}
         for path in before.keys() | after.keys():
-            assert theirs.get(path) in (before.get(path), after.get(path)), path
+            # What is in the way of something new is gone for a moment.
+            moment = (None,) if path == "was a directory" else ()
+            assert theirs.get(path) in (before.get(path), after.get(path), *moment), path
         assert theirs.keys() <= before.keys() | after.keys()
         assert state["cleared"] == theirs
     # It was killed in the midst of a file, of a link and of a directory.
     left = [seen for state in told["killed"] for path, seen in state["left"].items() if is_ours(path)]
     assert {kind[:-3] for kind, _, _ in left} == {"0o100", "0o120", "0o40"}
-    assert {content for _, _, content in left} >= {"", "new ", "new and whole", "made.txt"}
+    assert {content for _, _, content in left} >= {"", "new and whole", "made.txt"}
+    # Until everything was copied nothing had changed; a new directory came with all that is in it.
+    states = [{path: seen for path, seen in state["left"].items() if not is_ours(path)} for state in told["killed"]]
+    first = next(number for number, theirs in enumerate(states) if theirs != before)
+    whole = [path for path, seen in told["killed"][first - 1]["left"].items() if seen[2] == "new and whole"]
+    assert len(whole) == len(killed_keeper.FILES)
+    assert all(("made" in theirs) == ("made/inside.txt" in theirs) for theirs in states)
 
 
 def test_what_another_process_keeps_at_this_moment_is_not_cleared(tmp_path: Path) -> None:
-    keeper = Keeper(tmp_path, since_ns=0)
-    with keeper.new_file("made.txt", 0o644) as file:
-        file.write(b"on its way")
-        assert without_leftovers(tmp_path, hidden_in(tmp_path)) == ()
-        [path] = tmp_path.iterdir()
-        assert is_ours(path.name)
-        file.commit()
-    keeper.close()
-    assert (tmp_path / "made.txt").read_text() == "on its way"
-    assert [path.name for path in tmp_path.iterdir()] == ["made.txt"]
+    project = os.open(tmp_path, os.O_RDONLY)
+    claim = Claim(project)
+    (tmp_path / claim.name / claim.next_name()).write_text("on its way")
+    assert without_leftovers(tmp_path, hidden_in(tmp_path)) == ()
+    assert [path.name for path in tmp_path.iterdir()] == [claim.name]
+    claim.close()
+    os.close(project)
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_what_a_version_before_left_is_cleared(tmp_path: Path) -> None:
+    left = f"{PREFIX}{'b2' * 8}"
+    (tmp_path / left).write_text("a file")
+    (tmp_path / f"{left}.part").mkdir()
+    assert without_leftovers(tmp_path, hidden_in(tmp_path)) == ()
+    assert [*tmp_path.iterdir()] == []
 
 
 def test_only_names_that_are_exactly_ours_are_cleared(tmp_path: Path) -> None:

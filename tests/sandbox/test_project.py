@@ -104,9 +104,10 @@ def test_the_home_directory_and_the_root_are_never_a_project(tmp_path: Path, mon
     fill(home, {".git/config": "", "nb.py": "", "work/nb.py": ""})
     monkeypatch.setenv("HOME", str(home))
     assert project_of(home / "work/nb.py") == (home / "work").resolve()
-    with pytest.raises(UserError, match="not a project"):
+    with pytest.raises(UserError, match="which is your home directory") as refused:
         project_of(home / "nb.py")
-    with pytest.raises(UserError, match="not a project"):
+    assert f"with `--project {home}` it is all of your home directory" in refused.value.hint
+    with pytest.raises(UserError, match="which is the root of this machine"):
         project_of(Path("/nb.py"))
 
 

@@ -17,6 +17,7 @@ import anyio
 import anyio.to_thread
 import pytest
 
+from cellwright.sandbox.actions.place import command as action_command
 from cellwright.sandbox.keep import KeepReport
 from cellwright.sandbox.spec import DataMount, Limits
 from tests.sandbox.conftest import WEAK_USERS, Bench, BenchFor, Cage
@@ -131,6 +132,44 @@ thread = threading.Thread(target=lambda: None); thread.start(); thread.join()
 print(os.getcwd() == os.environ['CELLWRIGHT_PROJECT'])
 """
     assert await weak.run(program) == "True\n"
+
+
+async def test_an_agents_program_is_loaded_although_the_directory_above_it_cannot_be_listed(weak: Bench) -> None:
+    *command, _, _ = action_command()
+    program = f"""
+import subprocess
+print(subprocess.run({command!r} + ['monty', '1'], capture_output=True, text=True).stderr)
+"""
+    software = (*weak.spec.software, str(Path(command[-1]).parent))
+    said = await weak.run(program, software=software)
+    # It got as far as its own loop, which has nobody to speak to here.
+    assert "serve" in said and "ModuleNotFoundError" not in said, said
+
+
+async def test_data_only_root_may_read_is_readable_for_the_notebook_root_started(bench_for: BenchFor) -> None:
+    bench = bench_for(WEAK_USERS[-1])
+    with tempfile.TemporaryDirectory() as closed:
+        data = Path(closed) / "sales.csv"
+        data.write_text("1,2")
+        data.chmod(0o600)
+        if not WEAK_USERS[-1].startswith("root"):
+            Path(closed).chmod(0o755)
+            data.chmod(0o644)
+        mounts = (DataMount(source=str(data), target="data/sales.csv"),)
+        program = """
+print(open('data/sales.csv').read())
+try: open('data/sales.csv', 'w')
+except OSError as error: print(error.strerror)
+"""
+        assert await bench.run(program, data=mounts) == "1,2\nPermission denied\n"
+        assert data.read_text() == "1,2"
+
+
+async def test_what_is_left_out_is_not_in_the_copy(weak: Bench) -> None:
+    for path in (".venv/lib/x", "kept/a", "kept/big"):
+        weak.write(path)
+    program = "import os\nprint(sorted(os.path.join(*step[:1], name) for step in os.walk('.') for name in step[2]))"
+    assert await weak.run(program, left_out=(".venv", "kept/big")) == "['./kept/a']\n"
 
 
 async def test_data_is_readable_at_its_place(weak: Bench) -> None:

@@ -5,6 +5,7 @@ Whoever works leaves a line in `begun.txt` and `work.txt`; each look at how many
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, nullcontext
@@ -73,6 +74,7 @@ class TinyRuns:
         return nullcontext()
 
     async def start(self, goal: Goal, *, run: str | None = None, connection: Mapping[str, str] | None = None) -> RunId:
+        leave(self._folder / "connections.txt", json.dumps(dict(connection or {})))
         return await self._journal.run("run", goal_json(goal), run=run)
 
     async def cancel(self, run: str, *, reason: str = "cancelled") -> None:

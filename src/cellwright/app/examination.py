@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import shutil
 import time
@@ -15,6 +16,7 @@ from urllib.parse import urlsplit
 import anyio
 import anyio.to_thread
 
+from cellwright.app.machine_facts import memory_pages, windows_beneath
 from cellwright.connection import Sources, masked
 from cellwright.errors import CellwrightError, Unavailable, UserError
 from cellwright.journal.database import SQLITE_VERSION
@@ -25,6 +27,7 @@ from cellwright.models.keys import kept_keys, variable_of
 from cellwright.models.launching import Launch, running_pid
 from cellwright.models.reports import ProvidersReport
 from cellwright.sandbox import Report, probe
+from cellwright.sandbox.huge_pages import can_gather, huge_page_bytes
 from cellwright.settings import Settings
 
 _FREE_GB: Final = 2
@@ -82,6 +85,7 @@ async def examine(settings: Settings, *, launch: Launch | None = None) -> Examin
             Check(name="marimo", is_ok=True, detail=f"{version('marimo')} (pinned)"),
             *_protections(sandbox),
             *_obstacles(sandbox),
+            *_machine(sandbox),
             await _zygote(settings),
             await anyio.to_thread.run_sync(_disk, settings),
             *_network(network, settings.sources),
@@ -112,6 +116,14 @@ def _obstacles(sandbox: Report) -> list[Check]:
         Check(name=f"sandbox: tier {told.tier}", is_ok=False, detail=told.reason, consequence=told.cure)
         for told in sandbox.obstacles
     ]
+
+
+def _machine(sandbox: Report) -> list[Check]:
+    huge_bytes = huge_page_bytes()
+    pages = memory_pages(os.sysconf("SC_PAGESIZE"), huge_bytes, is_usable=can_gather(huge_bytes))
+    has_landlock = any(protection.name == "landlock" and protection.present for protection in sandbox.protections)
+    windows = windows_beneath(platform.release(), has_landlock=has_landlock)
+    return [Check(**fact._asdict()) for fact in (pages, *windows)]
 
 
 async def _zygote(settings: Settings) -> Check:

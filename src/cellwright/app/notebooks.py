@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -11,10 +12,13 @@ from typing import TYPE_CHECKING
 import anyio.to_thread
 
 from cellwright.errors import RefusedByPolicy, UserError
-from cellwright.kernel import KernelPool, OpenNotebook, Terrain, UvSettings
+from cellwright.kernel import KernelPool, OpenNotebook, PythonChoice, Pythons, Terrain, UvSettings
 from cellwright.notebook import NotebookFile, read
-from cellwright.sandbox import DataMount, FilesMode, KeepQuestion, Limits, Report, Tier, probe, project_of
+from cellwright.sandbox import DataMount, FilesMode, KeepQuestion, Limits, Report, Tier, linux, probe, project_of
 from cellwright.settings import Settings
+
+_SHARED_CACHE = Path("/var/cache/cellwright")
+"""Root's, where everybody may read."""
 
 if TYPE_CHECKING:
     from cellwright.sandbox import Egress
@@ -49,6 +53,7 @@ async def open_notebook(
     limits: Limits | None = None,
     tier: Tier | None = None,
     allow_uncontained: bool = False,
+    python: PythonChoice = "header",
     egress: Egress | None = None,
     pool: KernelPool | None = None,
     settings: Settings | None = None,
@@ -59,7 +64,8 @@ async def open_notebook(
 
     Leaving the block stops what runs, settles changed files and ends the kernel. Where nothing can contain the
     code (tier D) this is refused, unless `allow_uncontained` says otherwise. There is no network but to the hosts
-    that `egress` allows; approving one more takes effect at once.
+    that `egress` allows; approving one more takes effect at once. It runs on a Python that its header allows: ours, or
+    one that is installed; with `python="ours"` on ours whatever the header says.
 
     Afterwards `notebook.kept` says what became of the changed files. Of more than `limits` let pass none is kept,
     which is `held_back` there, unless `ask_to_keep` says yes.
@@ -71,6 +77,7 @@ async def open_notebook(
         limits=limits or Limits(),
         tier=contained(tier, report, allow_uncontained=allow_uncontained),
         settings=settings or Settings.read(),
+        python=python,
         egress=egress,
         on_progress=on_progress,
         ask_to_keep=ask_to_keep,
@@ -87,6 +94,7 @@ def terrain_for(
     limits: Limits,
     tier: Tier,
     settings: Settings,
+    python: PythonChoice = "header",
     egress: Egress | None = None,
     on_progress: Callable[[str], None] | None = None,
     ask_to_keep: Callable[[KeepQuestion], Awaitable[bool]] | None = None,
@@ -106,14 +114,43 @@ def terrain_for(
         limits=limits,
         tier=tier,
         reveal=files.reveal,
-        environments=settings.cache / "environments",
+        environments=_environments(settings, tier),
         uv=UvSettings(
             variables=settings.connection.variables,
             other_caches=(settings.uv_cache,) if settings.uv_cache.is_dir() else (),
         ),
+        pythons=_pythons(settings, project, python),
         on_progress=on_progress,
         ask_to_keep=ask_to_keep,
         egress=egress,
+    )
+
+
+def _environments(settings: Settings, tier: Tier) -> Path:
+    """Where environments are built and kept. Blocking."""
+    place = settings.cache
+    while not place.exists():
+        place = place.parent
+    if tier == "C" and linux.is_root() and not linux.is_open_to_all(str(place)):
+        # Its kernels run as somebody else, who cannot enter root's home, and nothing is mounted for them.
+        return _SHARED_CACHE / "environments"
+    return settings.cache / "environments"
+
+
+def _pythons(settings: Settings, project: Path, choice: PythonChoice) -> Pythons:
+    """Where the person's interpreters are: where uv looks, and where pyenv, asdf and mise put theirs."""
+    variables, home = settings.environment, settings.user_home
+    shared = Path(variables.get("XDG_DATA_HOME") or home / ".local" / "share")
+    return Pythons(
+        choice=choice,
+        path=tuple(variables.get("PATH", "").split(os.pathsep)),
+        managed=Path(variables.get("UV_PYTHON_INSTALL_DIR") or shared / "uv" / "python"),
+        versions=(
+            Path(variables.get("PYENV_ROOT") or home / ".pyenv") / "versions",
+            Path(variables.get("ASDF_DATA_DIR") or home / ".asdf") / "installs" / "python",
+            Path(variables.get("MISE_DATA_DIR") or shared / "mise") / "installs" / "python",
+        ),
+        avoid=(project,),
     )
 
 

@@ -247,6 +247,7 @@ class _House:
             launch=self.options.launch or common.launch,
             pool=self.pool,
             state=run_folder(self.settings, run),
+            python=goal.python,
             is_offline=common.is_offline,
         )
 
@@ -263,7 +264,12 @@ class _House:
         """Verify the notebook as anybody could with `cellwright notebook verify`."""
         files, settings = await self._files(goal), await self.settings_of(run)
         return await check_notebook(
-            Path(goal.notebook), files=files, pool=self.pool, other=self.other, settings=settings
+            Path(goal.notebook),
+            files=files,
+            pool=self.pool,
+            other=self.other,
+            settings=settings,
+            python=goal.python,
         )
 
 

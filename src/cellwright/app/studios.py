@@ -32,7 +32,7 @@ from cellwright.app.toolboxes import Bench, all_tools, can_use_git
 from cellwright.connection import passwords_in
 from cellwright.journal import Flow, Records
 from cellwright.journal.names import run_of
-from cellwright.kernel import KernelPool
+from cellwright.kernel import KernelPool, PythonChoice
 from cellwright.models.client import Models
 from cellwright.models.keys import key_variables
 from cellwright.models.launching import Launch
@@ -64,6 +64,8 @@ class StudioOptions:
     tier: Tier | None = None
     """None: the best this machine has."""
     allow_uncontained: bool = False
+    python: PythonChoice = "header"
+    """ours: Cellwright's own, whatever the notebook's header asks for."""
     is_offline: bool = False
     """No network, whoever would allow it. On tiers C and D there is none anyway."""
     network: Network | None = None
@@ -266,6 +268,7 @@ async def _open_desk(
         limits=options.limits,
         tier=ground.tier,
         allow_uncontained=options.allow_uncontained,
+        python=options.python,
         egress=way_out.egress if way_out is not None else None,
         pool=pool,
         settings=options.settings,

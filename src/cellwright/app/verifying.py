@@ -11,7 +11,7 @@ from pathlib import Path
 import anyio.to_thread
 
 from cellwright.app.notebooks import Files, contained, project_for, terrain_for
-from cellwright.kernel import KernelPool
+from cellwright.kernel import KernelPool, PythonChoice
 from cellwright.notebook import read
 from cellwright.policy import Masker
 from cellwright.runs.checking import Checked, Ran
@@ -42,6 +42,7 @@ async def check_notebook(
     settings: Settings,
     limits: Limits | None = None,
     tier: Tier | None = None,
+    python: PythonChoice = "header",
     on_progress: Callable[[str], None] | None = None,
 ) -> Checked:
     """Whether a notebook stands up, in words an agent can mend it by; a proof of one that does is kept.
@@ -55,6 +56,7 @@ async def check_notebook(
         limits=limits or Limits(),
         tier=contained(tier, report, allow_uncontained=False),
         settings=settings,
+        python=python,
         on_progress=on_progress,
     )
     outcome = await verify(

@@ -12,9 +12,10 @@ import typer
 
 from cellwright.app import Files, open_notebook
 from cellwright.cli import render
+from cellwright.cli.python_option import PythonOption, python_choice
 from cellwright.cli.run_typing import ask_line, is_somebody_here
 from cellwright.errors import Unavailable, UserError
-from cellwright.kernel import Call, CellFinished, CellOutcome, Event, Observation, OpenNotebook
+from cellwright.kernel import Call, CellFinished, CellOutcome, Event, Observation, OpenNotebook, PythonChoice
 from cellwright.notebook import Document, SaveConflict, graph, parse_edits, read, summary
 from cellwright.sandbox import FileChange, FilesMode, KeepQuestion, Limits, Tier
 
@@ -76,9 +77,10 @@ def run(
     reveal: RevealOption = None,
     tier: TierOption = None,
     allow_uncontained: UncontainedOption = False,
+    python: PythonOption = "header",
 ) -> None:
     """Run a notebook from top to bottom in the cage and tell the outcome of every cell."""
-    options = _options(data, files, limit, project, reveal, tier, allow_uncontained)
+    options = _options(data, files, limit, project, reveal, tier, allow_uncontained, python)
     result = anyio.run(_run, file, options, not as_json)
     _finish(result, as_json)
 
@@ -95,9 +97,10 @@ def apply(
     reveal: RevealOption = None,
     tier: TierOption = None,
     allow_uncontained: UncontainedOption = False,
+    python: PythonOption = "header",
 ) -> None:
     """Apply edits, run what they affect, save the notebook."""
-    options = _options(data, files, limit, project, reveal, tier, allow_uncontained)
+    options = _options(data, files, limit, project, reveal, tier, allow_uncontained, python)
     result = anyio.run(_apply, file, _read_json(edits), options, not as_json)
     _finish(result, as_json)
 
@@ -122,6 +125,7 @@ class _Options:
     limits: Limits
     tier: Tier | None
     allow_uncontained: bool
+    python: PythonChoice
 
 
 def _options(
@@ -132,6 +136,7 @@ def _options(
     reveal: list[str] | None,
     tier: str | None,
     allow_uncontained: bool,
+    python: str = "header",
 ) -> _Options:
     modes: dict[str, FilesMode] = {"keep": "keep", "drop": "drop", "direct": "direct"}
     tiers: dict[str, Tier] = {"A": "A", "B": "B", "C": "C", "D": "D"}
@@ -144,6 +149,7 @@ def _options(
         limits=Limits.parse(limit or ()),
         tier=tiers[tier.upper()] if tier is not None else None,
         allow_uncontained=allow_uncontained,
+        python=python_choice(python),
     )
 
 
@@ -151,7 +157,7 @@ async def _run(file: Path, options: _Options, is_for_people: bool) -> dict[str, 
     async with _opened(file, options) as notebook:
         observation = await _followed(notebook.run("all"), is_for_people)
         result = _result(notebook, observation)
-        changes = await _changes(notebook, observation)
+        changes = await _changes_not_kept(notebook, observation)
     return {**result, "files": _settled(notebook, changes), "held_back": _held_back(notebook)}
 
 
@@ -161,7 +167,7 @@ async def _apply(file: Path, edits: object, options: _Options, is_for_people: bo
         observation = await _followed(notebook.apply(wanted), is_for_people)
         conflict = await notebook.save() if observation.refused is None else None
         result = _result(notebook, observation)
-        changes = await _changes(notebook, observation)
+        changes = await _changes_not_kept(notebook, observation)
     return {
         **result,
         "files": _settled(notebook, changes),
@@ -171,16 +177,6 @@ async def _apply(file: Path, edits: object, options: _Options, is_for_people: bo
     }
 
 
-async def _changes(notebook: OpenNotebook, observation: Observation) -> tuple[FileChange, ...]:
-    """None where the cage went with its kernel: why that ended stands in the result, and is what counts."""
-    try:
-        return await notebook.changed_files()
-    except Unavailable:
-        if observation.kernel_end is None:
-            raise
-        return ()
-
-
 def _opened(file: Path, options: _Options) -> Any:
     return open_notebook(
         file,
@@ -188,6 +184,7 @@ def _opened(file: Path, options: _Options) -> Any:
         limits=options.limits,
         tier=options.tier,
         allow_uncontained=options.allow_uncontained,
+        python=options.python,
         on_progress=render.note,
         ask_to_keep=_ask_to_keep if is_somebody_here() else None,
     )
@@ -221,6 +218,7 @@ def _result(notebook: OpenNotebook, observation: Observation) -> dict[str, Any]:
             "hidden": list(notebook.hidden_files),
             "left_out": list(notebook.left_out_files),
         },
+        "python": notebook.python,
         "kernel_ready_ms": round(kernel.ready_ms, 1) if kernel is not None else None,
         "ok": observation.is_ok,
     }
@@ -238,9 +236,24 @@ def _cell(outcome: CellOutcome) -> dict[str, Any]:
     }
 
 
+async def _changes_not_kept(notebook: OpenNotebook, observation: Observation) -> tuple[FileChange, ...]:
+    """What will be forgotten when the notebook closes; what is kept is listed then, with progress.
+
+    None where the cage went with its kernel: why that ended stands in the result, and is what counts.
+    """
+    if notebook.files_mode == "keep":
+        return ()
+    try:
+        return await notebook.changed_files()
+    except Unavailable:
+        if observation.kernel_end is None:
+            raise
+        return ()
+
+
 def _settled(notebook: OpenNotebook, changes: tuple[FileChange, ...]) -> list[dict[str, Any]]:
     refused = {path: reason for report in notebook.kept for path, reason in report.refused}
-    none = "held back" if _held_back(notebook) is not None else refused.get("*")
+    none = "held back" if _held_back(notebook) is not None else None
     kept = {path for report in notebook.kept for path in report.kept}
     return [
         {
@@ -250,12 +263,12 @@ def _settled(notebook: OpenNotebook, changes: tuple[FileChange, ...]) -> list[di
             "kept": change.path in kept or notebook.files_mode == "direct",
             "reason": refused.get(change.path, none),
         }
-        for change in changes
+        for change in (*changes, *(change for report in notebook.kept[-1:] for change in report.changes))
     ]
 
 
 def _held_back(notebook: OpenNotebook) -> dict[str, Any] | None:
-    held_back = next((report.held_back for report in reversed(notebook.kept) if report.held_back), None)
+    held_back = notebook.kept[-1].held_back if notebook.kept else None
     return dataclasses.asdict(held_back) if held_back is not None else None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import secrets
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -19,7 +20,8 @@ from cellwright.app import Files, open_pool
 from cellwright.app.notebooks import contained, terrain_for
 from cellwright.cli import render
 from cellwright.errors import CellwrightError, Unavailable, UserError
-from cellwright.kernel import Terrain
+from cellwright.kernel import PythonChoice, Terrain
+from cellwright.kernel.interpreters import our_interpreter
 from cellwright.kernel.joining import distributions_in
 from cellwright.kernel.script_header import header_of
 from cellwright.kernel.zygote import package_paths
@@ -31,6 +33,7 @@ from cellwright.runs.verify import (
     Kept,
     Machine,
     NotVerified,
+    Proof,
     Shelf,
     Signer,
     Standing,
@@ -62,6 +65,7 @@ class Wanted:
     limits: Limits
     tier: Tier | None
     allow_uncontained: bool
+    python: PythonChoice
     seconds: float
     is_strict: bool
     out: Path | None
@@ -93,7 +97,13 @@ async def _verified(path: Path, wanted: Wanted, settings: Settings) -> tuple[Ver
     file = await anyio.to_thread.run_sync(read, path)
     tier = contained(wanted.tier, await anyio.to_thread.run_sync(probe), allow_uncontained=wanted.allow_uncontained)
     terrain = terrain_for(
-        file, files=wanted.files, limits=wanted.limits, tier=tier, settings=settings, on_progress=render.note
+        file,
+        files=wanted.files,
+        limits=wanted.limits,
+        tier=tier,
+        settings=settings,
+        python=wanted.python,
+        on_progress=render.note,
     )
     signer = await anyio.to_thread.run_sync(lambda: Signer.at(settings.ready_home()))
     async with open_pool(settings) as pool:
@@ -146,10 +156,11 @@ def _view(result: Verified | NotVerified, stored: Path | None) -> dict[str, Any]
         "environment": {
             "has_header": report.has_header,
             "packages": dict(report.packages),
+            "python": report.python,
             "source": report.source,
         },
         "tier": report.tier,
-        "proof": dataclasses.asdict(result.signed) if isinstance(result, Verified) else None,
+        "proof": json.loads(to_json(result.signed)) if isinstance(result, Verified) else None,
         "stored": str(stored) if stored is not None else None,
     }
 
@@ -170,7 +181,8 @@ def _show(view: Mapping[str, Any]) -> None:
         packages = f"{len(view['environment']['packages'])} packages"
         names = [one["path"] for one in view["data"]]
         _say("✓", view["proof"]["proof"]["determinism"], "green")
-        _say("✓", f"{packages} from its header" if header else f"no header: Cellwright's own {packages}", "green")
+        source = f"{packages} from its header" if header else f"no header: Cellwright's own {packages}"
+        _say("✓", f"Python {view['environment']['python']}; {source}", "green")
         if note := SOURCE_NOTES.get(view["environment"]["source"], ""):
             _say("!", note, "yellow")
         _say("✓", f"data: {', '.join(names[:10]) or 'none'}{' …' if len(names) > 10 else ''}", "green")
@@ -210,9 +222,17 @@ def _kept(file: NotebookFile, proof: Path | None, settings: Settings) -> Kept | 
 
 
 async def _standing(file: NotebookFile, kept: Kept, files: Files, settings: Settings) -> Standing:
-    terrain = terrain_for(file, files=files, limits=Limits(), tier="A", settings=settings, on_progress=render.note)
+    terrain = terrain_for(
+        file,
+        files=files,
+        limits=Limits(),
+        tier="A",
+        settings=settings,
+        python=_choice_of(kept.signed.proof),
+        on_progress=render.note,
+    )
     around = Surroundings(project=terrain.project, notebook=file.path, data=terrain.data or kept.data)
-    packages = await _packages_now(file, terrain)
+    packages, python = await _packages_now(file, terrain)
 
     def compared() -> Standing:
         ours = Signer.known_at(settings.home)
@@ -222,22 +242,28 @@ async def _standing(file: NotebookFile, kept: Kept, files: Files, settings: Sett
             around,
             our_key=ours.key if ours is not None else None,
             packages=packages,
-            tools=tools_here(),
+            tools=tools_here(python or str(kept.signed.proof.tools.get("python"))),
         )
 
     return await anyio.to_thread.run_sync(compared)
 
 
-async def _packages_now(file: NotebookFile, terrain: Terrain) -> Mapping[str, str] | str:
-    """What the notebook would get today, or why it would get nothing."""
+def _choice_of(proof: Proof) -> PythonChoice:
+    """A proof made on our Python is compared with our Python, also where the header asks for another."""
+    return "ours" if proof.tools.get("python") == our_interpreter().version else "header"
+
+
+async def _packages_now(file: NotebookFile, terrain: Terrain) -> tuple[Mapping[str, str] | str, str]:
+    """What the notebook would get today and on which Python, or why it would get nothing."""
     try:
         header = header_of(file.document.header)
         if header is None:
-            return await anyio.to_thread.run_sync(distributions_in, [Path(path) for path in package_paths()])
+            ours = [Path(path) for path in package_paths()]
+            return await anyio.to_thread.run_sync(distributions_in, ours), terrain.pythons.ours.version
         async with fresh_packages(header, terrain) as fresh:
-            return fresh.packages
+            return fresh.packages, fresh.python
     except (UserError, Unavailable) as error:
-        return error.message
+        return error.message, ""
 
 
 def _standing_view(found: Standing) -> dict[str, Any]:

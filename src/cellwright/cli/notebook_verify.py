@@ -19,6 +19,7 @@ from cellwright.cli.notebook import (
     _options,
     app,
 )
+from cellwright.cli.python_option import PythonOption
 
 TimeoutOption = Annotated[
     float, typer.Option("--timeout", metavar="SECONDS", min=0.1, help="How long each of the two runs may take.")
@@ -45,17 +46,19 @@ def verify(
     allow_uncontained: UncontainedOption = False,
     timeout: TimeoutOption = 600,
     strict: StrictOption = False,
+    python: PythonOption = "header",
     out: OutOption = None,
 ) -> None:
     """Run a notebook twice from scratch, compare, check, and store a signed proof if all is well."""
     from cellwright.cli import notebook_proofs
 
-    options = _options(data, "drop", limit, project, reveal, tier, allow_uncontained)
+    options = _options(data, "drop", limit, project, reveal, tier, allow_uncontained, python)
     wanted = notebook_proofs.Wanted(
         files=options.files,
         limits=options.limits,
         tier=options.tier,
         allow_uncontained=options.allow_uncontained,
+        python=options.python,
         seconds=timeout,
         is_strict=strict,
         out=out,

@@ -12,6 +12,7 @@ import typer
 from cellwright.cli import render, run_render
 from cellwright.cli.journal_place import JsonOption, door_masker, journal_place, open_records
 from cellwright.cli.launch import person_name
+from cellwright.cli.python_option import PythonOption, python_choice
 from cellwright.cli.run_door import open_door
 from cellwright.cli.run_endings import finish
 from cellwright.cli.run_goal import goal_here, words_here
@@ -55,6 +56,7 @@ def run(
     project: Annotated[
         Path | None, typer.Option("--project", metavar="DIR", help="The folder it may see; default: the repository.")
     ] = None,
+    python: PythonOption = "header",
     detach: Annotated[
         bool, typer.Option("--detach", help="Do not wait for it; `cellwright runs watch` shows it.")
     ] = False,
@@ -70,6 +72,7 @@ def run(
         approve=approve,
         is_private=private,
         priority=priority,
+        python=python_choice(python),
         project=project,
     )
     if detach:

@@ -21,6 +21,7 @@ from cellwright.kernel.cell_functions import (
 from cellwright.kernel.checkpoints import Checkpoint, CheckpointBudget
 from cellwright.kernel.committing import CommitRefused, Committed, Difference, Differs, Promoted
 from cellwright.kernel.environments import Environment, UvSettings
+from cellwright.kernel.interpreters import PythonChoice, Pythons
 from cellwright.kernel.notebook_function import NotebookAnswer, call_notebook
 from cellwright.kernel.observation import (
     CellFault,
@@ -80,6 +81,8 @@ __all__ = [
     "OpenNotebook",
     "ProgramEnd",
     "Promoted",
+    "PythonChoice",
+    "Pythons",
     "Returned",
     "RunWhat",
     "Terrain",

@@ -1,4 +1,4 @@
-"""Building an environment: an empty prefix, packages, our interpreter last, then one rename into its place.
+"""Building an environment: an empty prefix, packages, the interpreter last, then one rename into its place.
 
 Packages come from the index; while that cannot be reached, from uv's cache, and last from what is installed with us.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 import errno
 import json
 import shutil
-import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,16 +19,10 @@ from packaging.utils import canonicalize_name
 
 from cellwright.errors import CellwrightError, Defect, Unavailable, UserError
 from cellwright.kernel.environment_cache import clear
-from cellwright.kernel.environment_plan import (
-    Environment,
-    PackageSource,
-    Places,
-    Plan,
-    environment_at,
-    site_packages_in,
-)
+from cellwright.kernel.environment_plan import Environment, PackageSource, Places, Plan, environment_at
 from cellwright.kernel.installed_packages import NotInstalled, installed, lacking, link, open_to_all
-from cellwright.kernel.script_header import PYTHON_VERSION, bounded
+from cellwright.kernel.interpreters import Interpreter
+from cellwright.kernel.script_header import bounded
 from cellwright.kernel.uv_process import Attempt, Progress, Unreachable, UvSettings, run_uv
 
 
@@ -102,16 +95,20 @@ async def _fill(site: _Site) -> PackageSource:
 
 async def _gather(site: _Site) -> None:
     """Link what is installed with us, and take the rest from uv's caches, until nothing is lacking."""
+    interpreter = site.plan.interpreter
+    if not site.plan.is_for_our_python:
+        raise NotInstalled(f"packages for Python {interpreter.version}")
     prefix = site.places.workshop / "venv"
-    packages = site_packages_in(prefix)
+    packages = prefix / interpreter.site_packages
     while wanted := await anyio.to_thread.run_sync(lacking, packages, site.plan.requirements):
-        ours = await anyio.to_thread.run_sync(installed, wanted) if site.plan.is_for_our_python else []
-        for distribution in ours:
-            await anyio.to_thread.run_sync(link, distribution, prefix, packages, site.plan.interpreter)
+        ours = await anyio.to_thread.run_sync(installed, wanted)
         names = {canonicalize_name(distribution.name) for distribution in ours}
+        # First what may not be had: linking takes longer than finding that out.
         for name, requirements in wanted.items():
             if name not in names:
                 await _take_from_cache(site, [str(one) for one in requirements])
+        for distribution in ours:
+            await anyio.to_thread.run_sync(link, distribution, prefix, packages, interpreter.executable)
     await anyio.to_thread.run_sync(open_to_all, prefix)
     site.tell(f"Made of what is installed here: {', '.join(site.plan.requirements)}")
 
@@ -136,8 +133,8 @@ def _prepare(places: Places, plan: Plan) -> None:
     # A kernel may run under another user, whatever umask we have.
     for folder in (places.workshop, prefix):
         folder.chmod(0o755)
-    if sys.platlibdir != "lib":
-        (prefix / sys.platlibdir).symlink_to("lib")
+    if (libraries := plan.interpreter.platlibdir) != "lib":
+        (prefix / libraries).symlink_to("lib")
     (places.workshop / "requirements.txt").write_text("\n".join(plan.requirements) + "\n")
 
 
@@ -152,11 +149,11 @@ def _finish(places: Places, plan: Plan, source: PackageSource) -> None:
             hint="Remove the package that is not a Python library from the notebook's header.",
         ) from error
     for script in (prefix / "bin").iterdir():
-        _make_relocatable(script, plan.interpreter)
+        _make_relocatable(script, plan.interpreter.executable)
     record = {
         "requirements": plan.requirements,
         "python": plan.python,
-        "platform": plan.platform,
+        "platform": plan.interpreter.platform,
         "source": source,
     }
     (places.workshop / places.record.name).write_text(json.dumps(record, indent=1) + "\n")
@@ -164,7 +161,7 @@ def _finish(places: Places, plan: Plan, source: PackageSource) -> None:
     places.workshop.rename(places.finished)
 
 
-def _add_interpreter(prefix: Path, interpreter: Path) -> None:
+def _add_interpreter(prefix: Path, interpreter: Interpreter) -> None:
     # Whatever wheels put in these places is unlinked, never written to: its other name is in uv's cache.
     (prefix / ".lock").unlink(missing_ok=True)
     links = prefix / "bin"
@@ -172,19 +169,20 @@ def _add_interpreter(prefix: Path, interpreter: Path) -> None:
         raise NotADirectoryError(errno.ENOTDIR, "a link", str(links))
     links.mkdir(exist_ok=True)
     links.chmod(0o755)
-    for name in ("python", "python3", f"python{sys.version_info.major}.{sys.version_info.minor}"):
+    for name in ("python", "python3", f"python{interpreter.short_version}"):
         (links / name).unlink(missing_ok=True)
-        (links / name).symlink_to(interpreter)
+        (links / name).symlink_to(interpreter.executable)
     settings = prefix / "pyvenv.cfg"
     settings.unlink(missing_ok=True)
     settings.write_text(
-        f"home = {interpreter.parent}\ninclude-system-site-packages = false\nversion = {PYTHON_VERSION}\n"
+        f"home = {interpreter.executable.parent}\ninclude-system-site-packages = false\n"
+        f"version = {interpreter.version}\n"
     )
     settings.chmod(0o644)
 
 
 def _make_relocatable(script: Path, interpreter: Path) -> None:
-    """Lets a console script find `python` beside itself: uv wrote our base interpreter, which lacks the packages."""
+    """Lets a console script find `python` beside itself: uv wrote the base interpreter, which lacks the packages."""
     first = f"#!{interpreter}\n".encode()
     if script.is_symlink() or not script.is_file():
         return

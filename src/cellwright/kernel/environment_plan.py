@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sys
-import sysconfig
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import Literal
 
-from cellwright.kernel.script_header import PYTHON_VERSION, ScriptHeader, requirements_for
+from cellwright.kernel.interpreters import Interpreter, our_interpreter
+from cellwright.kernel.script_header import ScriptHeader, requirements_for
 
 LAYOUT_VERSION = 1
 """Part of every key: raise it when an environment built by an older Cellwright must not be used."""
 
-
-_OUR_PYTHON: Final = f"{PYTHON_VERSION} {sysconfig.get_config_var('SOABI')}"
 
 PackageSource = Literal["index", "cache", "installed"]
 """Where the packages of an environment came from. index: resolved by uv, from the package index. cache: the same from
@@ -32,7 +29,8 @@ class Environment:
     path: Path
     """The prefix: the only folder a cage needs to see."""
     python: Path
-    """A link to our own base interpreter. Start it only in a cage."""
+    """A link to the interpreter. Start it only in a cage."""
+    interpreter: Interpreter
     site_packages: Path
     requirements: tuple[str, ...]
     source: PackageSource = "index"
@@ -43,19 +41,23 @@ class Plan:
     """Everything that decides what ends up in an environment."""
 
     requirements: tuple[str, ...]
-    interpreter: Path
-    python: str
-    platform: str
+    interpreter: Interpreter
+
+    @property
+    def python(self) -> str:
+        """Version and ABI."""
+        return f"{self.interpreter.version} {self.interpreter.soabi}"
 
     @property
     def is_for_our_python(self) -> bool:
         """Whether what is installed with Cellwright would also run in it."""
-        return self.interpreter == _our_interpreter() and self.python == _OUR_PYTHON
+        return self.interpreter == our_interpreter()
 
     @property
     def key(self) -> str:
         """The same for whoever asks for the same."""
-        content = [LAYOUT_VERSION, self.requirements, str(self.interpreter), self.python, self.platform]
+        python = self.interpreter
+        content = [LAYOUT_VERSION, self.requirements, str(python.executable), self.python, python.platform]
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:32]
 
 
@@ -92,18 +94,9 @@ class Places:
         return self.cache / "locks" / f"{self.key}.lock"
 
 
-def plan_for(header: ScriptHeader) -> Plan:
-    """What a header asks for, on this machine and for our own interpreter."""
-    return Plan(
-        requirements=requirements_for(header),
-        interpreter=_our_interpreter(),
-        python=_OUR_PYTHON,
-        platform=sysconfig.get_platform(),
-    )
-
-
-def _our_interpreter() -> Path:
-    return Path(str(getattr(sys, "_base_executable", sys.executable)))
+def plan_for(header: ScriptHeader, interpreter: Interpreter) -> Plan:
+    """What a header asks for, on this machine and for this interpreter."""
+    return Plan(requirements=requirements_for(header, interpreter), interpreter=interpreter)
 
 
 def places_for(plan: Plan, cache: Path) -> Places:
@@ -118,12 +111,8 @@ def environment_at(places: Places, plan: Plan, source: PackageSource = "index") 
         key=places.key,
         path=path,
         python=path / "bin" / "python",
-        site_packages=site_packages_in(path),
+        interpreter=plan.interpreter,
+        site_packages=path / plan.interpreter.site_packages,
         requirements=plan.requirements,
         source=source,
     )
-
-
-def site_packages_in(prefix: Path) -> Path:
-    """Where the packages of the environment at `prefix` are."""
-    return Path(sysconfig.get_path("purelib", "venv", {"base": str(prefix)}))

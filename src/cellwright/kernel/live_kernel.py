@@ -21,7 +21,7 @@ from cellwright.kernel.observation import CellOutcome, KernelEnd
 from cellwright.kernel.orders import had_run
 from cellwright.kernel.workplace import Workplace
 from cellwright.notebook import Cell, Document
-from cellwright.sandbox import FileChange, KeepReport
+from cellwright.sandbox import FileChange, HeldBack, KeepReport
 
 if TYPE_CHECKING:
     from cellwright.sandbox import Egress
@@ -138,7 +138,8 @@ class LiveKernel:
                 self.kept.append(report)
         except Unavailable as error:
             logger.warning("files changed by the notebook could not be kept: %s", error.message)
-            self.kept.append(KeepReport(kept=(), refused=(("*", error.message),)))
+            held_back = HeldBack(files=0, bytes=0, reason=error.message, hint=error.hint or "Run it again.")
+            self.kept.append(KeepReport(kept=(), refused=(), held_back=held_back))
         finally:
             with anyio.CancelScope(shield=True):
                 if kernel is not first:

@@ -395,6 +395,11 @@ class OpenNotebook:
         return self._workplace.tier
 
     @property
+    def python(self) -> str:
+        """The version of Python its kernel runs on; before the first one started, Cellwright's own."""
+        return self._workplace.python
+
+    @property
     def limits(self) -> Limits:
         """What its kernels may use."""
         return self._workplace.limits

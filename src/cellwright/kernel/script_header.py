@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.metadata
 import re
-import sys
 import tomllib
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,14 +15,15 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 
 from cellwright.errors import UserError
+from cellwright.kernel.interpreters import Interpreter
 
 HEADER_LIMIT_CHARS = 64 * 1024
 DEPENDENCIES_LIMIT = 256
 _REQUIREMENT_LIMIT_CHARS = 512
+_PYTHON_LIMIT_CHARS = 200
 _HARMLESS_UV_KEYS = frozenset({"compile-bytecode", "link-mode", "managed", "no-build", "no-build-package", "package"})
 
 _OUR_PACKAGES = ("marimo", "msgspec")
-PYTHON_VERSION = ".".join(str(part) for part in sys.version_info[:3])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,7 +145,7 @@ def _spell(requirement: Requirement) -> str:
 
 def _requires_python(value: object) -> str:
     with suppress(InvalidSpecifier):
-        if isinstance(value, str) and len(value) <= _REQUIREMENT_LIMIT_CHARS and value.isascii():
+        if isinstance(value, str) and len(value) <= _PYTHON_LIMIT_CHARS and value.isascii() and value.isprintable():
             return ",".join(sorted(str(one) for one in SpecifierSet(value)))
     raise UserError(
         f"`requires-python` in the notebook's header is {quoted(value)}, which names no versions.",
@@ -153,17 +153,11 @@ def _requires_python(value: object) -> str:
     )
 
 
-def requirements_for(header: ScriptHeader) -> tuple[str, ...]:
-    """The header's packages that apply here plus our own; a header that contradicts ours is a `UserError`."""
-    wanted = _requires_python(header.requires_python)
-    if not SpecifierSet(wanted).contains(PYTHON_VERSION, prereleases=True):
-        raise UserError(
-            f"The notebook requires Python {wanted}, and Cellwright runs on Python {PYTHON_VERSION}.",
-            hint="Change `requires-python` in the notebook's header, or install Cellwright with that Python.",
-        )
+def requirements_for(header: ScriptHeader, interpreter: Interpreter) -> tuple[str, ...]:
+    """The header's packages that apply on this Python plus our own; one that contradicts ours is a `UserError`."""
     ours = {name: importlib.metadata.version(name) for name in _OUR_PACKAGES}
     asked = [Requirement(normal_requirement(text)) for text in header.dependencies]
-    asked = [requirement for requirement in asked if _applies(requirement)]
+    asked = [requirement for requirement in asked if _applies(requirement, interpreter)]
     for requirement in asked:
         version = ours.get(canonicalize_name(requirement.name))
         if version is not None and not requirement.specifier.contains(version, prereleases=True):
@@ -176,9 +170,9 @@ def requirements_for(header: ScriptHeader) -> tuple[str, ...]:
     return tuple(sorted(exact | {_spell(requirement) for requirement in asked}))
 
 
-def _applies(requirement: Requirement) -> bool:
+def _applies(requirement: Requirement, interpreter: Interpreter) -> bool:
     try:
-        return requirement.marker is None or requirement.marker.evaluate()
+        return requirement.marker is None or requirement.marker.evaluate(interpreter.markers)
     except (UndefinedComparison, UndefinedEnvironmentName, ValueError, RecursionError) as error:
         raise UserError(
             f"The condition in {quoted(str(requirement))} cannot be decided.",

@@ -131,7 +131,7 @@ def _uv_command(places: Places, plan: Plan, uv: UvSettings, attempt: Attempt) ->
         "--color=never",
         "--no-progress",
     ]
-    command += ["--no-python-downloads", "--no-managed-python", f"--python={plan.interpreter}"]
+    command += ["--no-python-downloads", "--no-managed-python", f"--python={plan.interpreter.executable}"]
     command += [f"--prefix={places.workshop / 'venv'}", f"--cache-dir={attempt.cache}"]
     command += [f"--requirements={attempt.requirements}"] + ["--no-deps"] * (not attempt.has_dependencies)
     return command + ["--no-index"] * uv.has_no_index + ["--offline"] * attempt.is_offline

@@ -14,6 +14,7 @@ import anyio.to_thread
 
 from cellwright.errors import RefusedByPolicy
 from cellwright.kernel.environments import Environment, UvSettings, environment_for, hold
+from cellwright.kernel.interpreters import Pythons
 from cellwright.kernel.joining import distributions_in
 from cellwright.kernel.kernel import Kernel
 from cellwright.kernel.script_header import header_of
@@ -58,6 +59,8 @@ class Terrain:
     environments: Path | None = None
     """Where built environments are cached; None refuses notebooks that need one."""
     uv: UvSettings = field(default_factory=UvSettings)
+    pythons: Pythons = field(default_factory=Pythons)
+    """Which interpreters a header may ask for."""
     on_progress: Callable[[str], None] | None = None
     ask_to_keep: Callable[[KeepQuestion], Awaitable[bool]] | None = None
     """Who decides about more changed files than the limits let pass; None: they are not kept."""
@@ -99,6 +102,12 @@ class Workplace:
         return self._terrain.egress
 
     @property
+    def python(self) -> str:
+        """The version its kernel runs on."""
+        interpreter = self.environment.interpreter if self.environment is not None else self._terrain.pythons.ours
+        return interpreter.version
+
+    @property
     def files(self) -> FilesMode:
         """What becomes of changed files."""
         return self._terrain.files
@@ -124,7 +133,13 @@ class Workplace:
         terrain = self._terrain
         if terrain.environments is None:
             raise RefusedByPolicy("This notebook asks for its own packages, and building environments is off here.")
-        return await environment_for(header, cache=terrain.environments, uv=terrain.uv, on_progress=terrain.on_progress)
+        return await environment_for(
+            header,
+            cache=terrain.environments,
+            uv=terrain.uv,
+            pythons=terrain.pythons,
+            on_progress=terrain.on_progress,
+        )
 
     def distributions(self) -> dict[str, str]:
         """What its running kernel was started with, name → version. Blocking."""
@@ -172,7 +187,7 @@ class Workplace:
         terrain = self._terrain
         software = [sys.base_prefix, sys.prefix, *package_paths()]
         if self.environment is not None:
-            software.append(str(self.environment.path))
+            software += [str(self.environment.path), *self.environment.interpreter.software]
         return CageSpec(
             name=f"cellwright-{os.getpid()}",
             tier=terrain.tier,

@@ -38,6 +38,8 @@ class Goal:
     """Higher comes first."""
     plan: Plan | None = None
     """What to do, when that is agreed already: nothing is planned again."""
+    python: Literal["header", "ours"] = "header"
+    """ours: on Cellwright's own Python, whatever the header of a notebook that is there asks for."""
     continues: str = ""
     """The run this one takes up."""
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from cellwright.errors import UserError
 from cellwright.policy.money import is_amount
@@ -35,6 +35,7 @@ class Typed:
     approve: str = "ask"
     is_private: bool = False
     priority: int = 0
+    python: Literal["header", "ours"] = "header"
     project: Path | None = None
 
 
@@ -66,6 +67,7 @@ def read_goal(
         approve=_approve(typed.approve),
         is_private=typed.is_private,
         priority=typed.priority,
+        python=typed.python,
     )
 
 

@@ -25,7 +25,10 @@ _HASTE_SECONDS = 0.02
 _MEGABYTE = 1024 * 1024
 _CLOCK_REALTIME_COARSE = 5
 _CHUNK = 256 * 1024
-_CHANGES_PER_FRAME = 200
+_CHANGES_BYTES = 256 * 1024
+"""About so much of a list goes into one frame: few frames for many files, and none over the wire's limit."""
+_ESCAPED_BYTES = 6
+"""What JSON takes for a character, at most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -267,9 +270,7 @@ class Answers:
                 history = self._history(branch, is_whole=message.get("whole") is True)
                 self._send_file(message["id"], str(message["path"]), history)
             case "leave":
-                self._hand_over_files(
-                    message["id"], self._history(branch, is_whole=message.get("whole") is True)
-                )
+                self._hand_over_files(message["id"], self._history(branch, is_whole=message.get("whole") is True))
             case "stop":
                 self._is_stopping = True
             case other:
@@ -319,11 +320,13 @@ class Answers:
     def _send_changes(self, request: int, history: list[View]) -> None:
         self._sent_bytes = 0
         batch: list[tuple[str, str, str, int, int]] = []
+        size = 0
         for change in changes.since_the_start(history, self._spec):
             batch.append(change)
-            if len(batch) == _CHANGES_PER_FRAME:
+            size += 64 + (len(change[0]) + len(change[2])) * _ESCAPED_BYTES
+            if size > _CHANGES_BYTES:
                 self._send({"id": request, "changes": batch, "more": True})
-                batch = []
+                batch, size = [], 0
         self._send({"id": request, "changes": batch, "more": False})
 
     def _send_file(self, request: int, path: str, history: list[View]) -> None:

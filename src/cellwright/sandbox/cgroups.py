@@ -151,9 +151,7 @@ def _parents() -> tuple[int, dict[str, str]]:
     mounts = _mounts()
     unified = mounts.get("")
     if unified is not None and "" in own:
-        group = _join(unified, own[""])
-        if os.path.basename(group) == OWN_LEAF:
-            group = os.path.dirname(group)
+        group = own_group(unified, own[""])
         if _is_delegated(group):
             return 2, {"memory": group, "pids": group}
     found: dict[str, str] = {}
@@ -166,6 +164,12 @@ def _parents() -> tuple[int, dict[str, str]]:
     if _NEEDED - found.keys():
         raise OSError(errno.ENOENT, "no memory and pids control groups here")
     return 1, found
+
+
+def own_group(mount: tuple[str, str], path: str) -> str:
+    """The directory of our own group of version 2; from within our leaf, the group that the leaf divides."""
+    group = _join(mount, path)
+    return os.path.dirname(group) if os.path.basename(group) == OWN_LEAF else group
 
 
 def _own_paths() -> dict[str, str]:

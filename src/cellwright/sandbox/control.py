@@ -11,7 +11,7 @@ import socket
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -211,7 +211,8 @@ class CageControl:
         )
         try:
             async with told(terms.on_progress) as progress:
-                return await keep_changes(keeper, await self.changes(seat), terms, progress)
+                changes = await self.changes(seat)
+                return replace(await keep_changes(keeper, changes, terms, progress), changes=changes)
         finally:
             left.close()
 
@@ -449,7 +450,7 @@ def _read_end(message: dict[str, Any]) -> KernelEnd:
 
 def _printable(name: str) -> str:
     """A name as proper Unicode; one that is none is changed here, and so found nowhere and not kept."""
-    return name.encode("utf-8", "replace").decode()
+    return name if name.isascii() else name.encode("utf-8", "replace").decode()
 
 
 def _read_change(raw: object) -> FileChange:

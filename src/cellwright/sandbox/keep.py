@@ -61,7 +61,9 @@ class KeepReport:
     refused: tuple[tuple[str, str], ...]
     """Path and reason."""
     held_back: HeldBack | None = None
-    """Set if nothing was kept: too much to keep unasked, no time left, or somebody stopped it."""
+    """Set if nothing was kept: too much to keep unasked, or no time left."""
+    changes: tuple[FileChange, ...] = field(default=(), compare=False, repr=False)
+    """All there were."""
 
 
 @dataclass(slots=True)
@@ -197,9 +199,7 @@ class Keeper:
     def _note(self, change: FileChange, parts: list[str], folder: _Folder, name: str) -> None:
         staged, inside = folder.top, name
         if staged is None:
-            staged = _Staged(
-                change.path, parts, folder.claim, name, what=change.what, is_new=change.kind == "created"
-            )
+            staged = _Staged(change.path, parts, folder.claim, name, what=change.what, is_new=change.kind == "created")
             self._staged.append(staged)
         else:
             staged.inner.append(change.path)

@@ -157,9 +157,7 @@ def _last_word(work: _Work, total: int) -> str:
 
 
 def _none(changes: Sequence[FileChange], reason: str, hint: str) -> KeepReport:
-    held_back = HeldBack(
-        files=len(changes), bytes=sum(change.bytes for change in changes), reason=reason, hint=hint
-    )
+    held_back = HeldBack(files=len(changes), bytes=sum(change.bytes for change in changes), reason=reason, hint=hint)
     return KeepReport(kept=(), refused=(), held_back=held_back)
 
 

@@ -6,6 +6,7 @@ the settings around us; where it does not, what the system said is told as it is
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -109,7 +110,7 @@ def _against_b(found: Found, around: Surroundings) -> Told:
         return _without_temporary(detail)
     if around.settings.get(_APPARMOR) == "1":
         return _restricted_by_apparmor(detail)
-    if "mount" in detail or "open_tree" in detail or "fsopen" in detail or "pivot_root" in detail:
+    if re.search(r"\[Errno (1|13)\] \w*(mount|open_tree|fsopen|fsconfig|pivot_root)", detail):
         return (
             "User namespaces can be made, but a security module or a profile lets nobody mount anything in them.",
             f"Ubuntu: sysctl -w {_APPARMOR}=0, or an AppArmor profile that allows userns. "

@@ -9,6 +9,7 @@ import fnmatch
 import os
 import pwd
 import re
+import shlex
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
@@ -56,9 +57,12 @@ def project_of(notebook: Path) -> Path:
         if any((directory / marker).exists() for marker in _MARKERS):
             return directory
     if own in refused:
+        what = "the root of this machine" if own == Path("/") else "your home directory"
         raise UserError(
-            f"The notebook {notebook.name!r} lies directly in {str(own)!r}, which is not a project.",
-            hint="Move it into a directory of its own; everything in the project is readable for the notebook.",
+            f"The notebook {notebook.name!r} lies directly in {str(own)!r}, which is {what}: its project would be "
+            "everything there, for its code to read and change.",
+            hint="Move it into a folder of its own. Or say what its project is: with `--project "
+            f"{shlex.quote(str(own))}` it is all of {what}, except for what looks like a secret.",
         )
     return own
 

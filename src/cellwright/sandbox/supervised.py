@@ -144,18 +144,22 @@ def _fill(spec: CageSpec, place: Place) -> View:
     if owner:
         os.chown(place.project, *owner)
     copy = os.open(place.project, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    _copy_project(spec, place, copy, owner)
-    for mount in spec.data:
+    budget = Budget(bytes=spec.limits.disk_mb * _MEGABYTE, files=spec.limits.inodes)
+    _copy_project(spec, place, copy, owner, budget)
+    for number, mount in enumerate(spec.data):
         target = f"{place.project}/{mount.target}"
         os.makedirs(os.path.dirname(target), exist_ok=True)
         if os.path.lexists(target):
             raise FileExistsError(errno.EEXIST, "the project has a file where data should go", mount.target)
-        os.symlink(mount.source, target)
+        if owner is None or linux.is_open_to_all(mount.source):
+            os.symlink(mount.source, target)
+        else:
+            # Root may read it, so the notebook root started may, although it runs as somebody else.
+            _set_aside(mount.source, f"{place.directory}/read-only/data-{number}", target, budget, owner)
     return CopyView.of(copy)
 
 
-def _copy_project(spec: CageSpec, place: Place, copy: int, owner: tuple[int, int] | None) -> None:
-    budget = Budget(bytes=spec.limits.disk_mb * _MEGABYTE, files=spec.limits.inodes)
+def _copy_project(spec: CageSpec, place: Place, copy: int, owner: tuple[int, int] | None, budget: Budget) -> None:
     leave_out = {*spec.hidden, *spec.left_out, *spec.protected}
     source = os.open(spec.project, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -172,8 +176,8 @@ def _copy_project(spec: CageSpec, place: Place, copy: int, owner: tuple[int, int
         os.close(source)
 
 
-def _set_aside(original: str, copy: str, seen_at: str, budget: Budget) -> None:
-    """A protected file or directory: Landlock cannot take rights away below a writable one, so it lives elsewhere."""
+def _set_aside(original: str, copy: str, seen_at: str, budget: Budget, owner: tuple[int, int] | None = None) -> None:
+    """Something to be read only: Landlock cannot take rights away below a writable directory, so it lives elsewhere."""
     if not os.path.lexists(original) or os.path.islink(original):
         return
     source, name = os.path.split(original)
@@ -182,7 +186,7 @@ def _set_aside(original: str, copy: str, seen_at: str, budget: Budget) -> None:
     writing = os.open(copy, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         others = {entry for entry in os.listdir(reading) if entry != name}
-        Copier(leave_out=others, owner=None, budget=budget).copy_all(reading, writing)
+        Copier(leave_out=others, owner=owner, budget=budget).copy_all(reading, writing)
     finally:
         os.close(reading)
         os.close(writing)
@@ -231,7 +235,10 @@ def _become(spec: CageSpec) -> None:
         os.setresuid(uid, uid, uid)
         for path in spec.software:
             if not os.access(path, os.R_OK | os.X_OK):
-                raise PermissionError(f"user id {uid}, under which kernels run, cannot reach {path}")
+                raise PermissionError(
+                    f"user id {uid}, under which kernels run, cannot reach {path}; install Cellwright where everybody "
+                    "may enter, for example below /opt, or start it as somebody who is not root"
+                )
 
 
 def _rules(spec: CageSpec, place: Place) -> list[tuple[str, int]]:

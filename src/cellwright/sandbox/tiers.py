@@ -62,7 +62,7 @@ def probe() -> Report:
     found = _try_everything()
     tier = _tier(found)
     told = obstacles(found, tier, look_around())
-    return Report(tier=tier, protections=_protections(found, told), obstacles=told, untested=_untested(found))
+    return Report(tier=tier, protections=_protections(found, told), obstacles=told, untested=_untested())
 
 
 def _protections(found: dict[str, tuple[bool, str]], told: tuple[Obstacle, ...]) -> tuple[Protection, ...]:
@@ -98,9 +98,5 @@ def _tier(found: dict[str, tuple[bool, str]]) -> Tier:
     return "C" if found["tier_C"][0] and walls else "D"
 
 
-def _untested(found: dict[str, tuple[bool, str]]) -> tuple[str, ...]:
-    is_version_2 = found["control_groups"] == (True, "version 2")
-    return (
-        f"aarch64 processors ({'this machine is one' if MACHINE == 'aarch64' else 'not this machine'})",
-        f"control groups version 2 ({'in use here' if is_version_2 else 'not in use here'})",
-    )
+def _untested() -> tuple[str, ...]:
+    return (f"aarch64 processors ({'this machine is one' if MACHINE == 'aarch64' else 'not this machine'})",)

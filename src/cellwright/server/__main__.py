@@ -12,12 +12,12 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Final
+from typing import Final, TextIO
 
 import anyio
 
 from cellwright.errors import CellwrightError, UserError
-from cellwright.residents import Resident, find, say_ready, sole
+from cellwright.residents import Resident, find, open_log, say_ready, sole
 from cellwright.server.daemon import run_daemon
 from cellwright.server.door import Opener, open_carrier
 from cellwright.server.launching import FOREGROUND, Start, daemon_at, package_version, read_start
@@ -37,16 +37,12 @@ def main(opener: Opener = open_carrier, version: str | None = None) -> None:
     is_foreground = FOREGROUND in sys.argv[1:]
     if not is_foreground and os.fork():
         os._exit(0)
-    logging.basicConfig(
-        level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s", force=True
-    )
-    # Their informational lines are about themselves.
-    for name in ("dbos", "uvicorn"):
-        logging.getLogger(name).setLevel(logging.WARNING)
     with masked_logs():
         start = read_start(json.load(sys.stdin), Settings.read())
         start.settings.ready_home()
         resident = daemon_at(start.settings.home)
+        # In the background stderr is the log; in the foreground it is the person's, who wants the address.
+        _log_to(open_log(resident) if is_foreground else sys.stderr)
 
         def be_it() -> None:
             _be_daemon(start, opener, version or package_version(), is_foreground)
@@ -57,6 +53,15 @@ def main(opener: Opener = open_carrier, version: str | None = None) -> None:
         sys.exit("Another daemon has this state directory.")
     # Somebody was faster: whoever started us is looking for a daemon, not for this one.
     say_ready()
+
+
+def _log_to(stream: TextIO) -> None:
+    logging.basicConfig(
+        level=logging.INFO, stream=stream, format="%(asctime)s %(levelname)s %(name)s: %(message)s", force=True
+    )
+    # Their informational lines are about themselves.
+    for name in ("dbos", "uvicorn"):
+        logging.getLogger(name).setLevel(logging.WARNING)
 
 
 def _when_alone(resident: Resident, be_it: Callable[[], None]) -> bool:
@@ -90,9 +95,17 @@ def _be_daemon(start: Start, opener: Opener, version: str, is_foreground: bool) 
     except CellwrightError as problem:
         # The last line of the log is what a door shows.
         logger.error("%s %s", problem.message, problem.hint)
+        if is_foreground:
+            os.write(2, f"error: {problem.message}\nhint: {problem.hint}\n".encode())
         sys.exit(2 if isinstance(problem, UserError) else 1)
+    except KeyboardInterrupt:
+        # Ctrl-C before it listened: nothing was promised to anybody yet.
+        sys.exit(130)
     except Exception as problem:
         logger.exception("the daemon failed: %s", type(problem).__name__)
+        if is_foreground:
+            place = daemon_at(start.settings.home).file("log")
+            os.write(2, f"error: The daemon failed: {type(problem).__name__}.\nhint: See {place}.\n".encode())
         sys.exit(1)
 
 

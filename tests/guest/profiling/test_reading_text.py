@@ -340,6 +340,7 @@ def test_a_large_file_is_sampled_evenly_and_counted(written: Any) -> None:
     assert table.sampling == f"every {step}th of 300,000 rows" or str(step) in table.sampling
 
 
+@pytest.mark.slow
 def test_a_large_file_reads_the_same_both_ways(written: Any) -> None:
     regular = large(170_000)
     fast = read_one(written(regular, "fast.csv"))
@@ -348,6 +349,7 @@ def test_a_large_file_reads_the_same_both_ways(written: Any) -> None:
     assert rows_of_pandas(pandas_reads(fast.reading)) == rows_of(fast)
 
 
+@pytest.mark.slow
 def test_a_large_file_with_an_open_quote_reads_as_pandas_does(written: Any) -> None:
     table = check(written(large(140_000) + '5,6,"never closed,7\n8,9,x,10\n'))
     assert table.reading.quote == ""

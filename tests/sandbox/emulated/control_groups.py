@@ -1,9 +1,9 @@
 """Runs in an emulated machine: what control groups of version 2 let us do, in each place where a process can stand."""
 
-import ctypes
 import json
 import os
 import resource
+import signal
 import socket
 import sys
 import time
@@ -112,12 +112,15 @@ def unit_of_root() -> Path:
     return unit
 
 
-def shared_unit() -> Path:
-    """A unit that is ours and holds a thread-mode child, so that it cannot be divided: everything stays as it was."""
-    unit = give(divide(divide(GROUPS) / "system.slice") / "threads.service")
-    (give(unit / "pool") / "cgroup.type").write_text("threaded")
-    enter(unit)
-    become_user()
+def hidden_neighbour() -> Path:
+    """A group of ours with a process that we cannot see, and so not move: everything must be again as it was."""
+    unit = enter(give(divide(divide(GROUPS) / "system.slice") / "hidden.service"))
+    linux.unshare(linux.CLONE_NEWPID | linux.CLONE_NEWNS)
+    if (inner := os.fork()) != 0:
+        os.waitpid(inner, 0)
+        os._exit(0)
+    linux.mount(None, "/", None, linux.MS_REC | linux.MS_PRIVATE)
+    linux.mount("proc", "/proc", "proc")
     return unit
 
 
@@ -127,11 +130,11 @@ def shared_unit() -> Path:
 def look(place: Callable[[], Path]) -> dict[str, Any]:
     """The tier that doctor would name, and the limits of a real cage where it is A."""
     group = place()
-    with_neighbour = os.fork()
-    if with_neighbour == 0:
+    if os.fork() == 0:
         # Somebody else in the same group, such as the shell that started us.
-        while True:
-            time.sleep(60)
+        linux.prctl(linux.PR_SET_PDEATHSIG, signal.SIGKILL)
+        os.closerange(3, 64)
+        signal.pause()
     report = tiers.probe()
     told = {protection.name: protection.detail for protection in report.protections}
     seen: dict[str, Any] = {"tier": report.tier, "control_groups": told["control_groups"]}
@@ -140,8 +143,6 @@ def look(place: Callable[[], Path]) -> dict[str, Any]:
         forks = run_cage(fork_all, Limits(processes=20))
         seen |= {"forks": forks["exit_code"], "cage_is_inside": forks["group"].startswith(f"{group}/cellwright-")}
         cgroups.sweep()
-    os.kill(with_neighbour, 9)
-    os.waitpid(with_neighbour, 0)
     seen["groups_left"] = sorted(entry.name for entry in group.iterdir() if entry.name.startswith("cellwright"))
     seen["own_group"] = cgroup_of_this_process().rpartition("/")[2]
     return seen
@@ -210,7 +211,6 @@ def pages() -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    ctypes.CDLL(None).signal(17, 0)
     tell({"place": "machine", **in_child(pages)})
-    for place in (root_group, user_session, lone_unit, container, unit_of_root, shared_unit):
+    for place in (user_session, lone_unit, container, unit_of_root, hidden_neighbour, root_group):
         tell({"place": place.__name__, **in_child(lambda place=place: look(place))})

@@ -21,7 +21,7 @@ from typing import Any, BinaryIO
 
 ROOT = Path(__file__).parents[3]
 KERNELS = ROOT / ".emulator"
-BOOT_SECONDS = 900
+BOOT_SECONDS = 1800
 _MARK = "cellwright-says "
 SOURCES = ROOT / "src"
 _FOLDERS = ["dev", "proc", "sys", "tmp", "etc", "root", "home", "mnt", "srv", "run", "var", "usr/local", "inner"]

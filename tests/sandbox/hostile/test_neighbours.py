@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from tests.sampling import every
+
 from .catalogue import ATTACKS, Attack, Held, judge
 from .conftest import HallFor
 from .hall import Hall, Setting, main_settings
@@ -126,7 +128,7 @@ def attack_named(name: str) -> Attack:
     return next(attack for attack in ATTACKS if attack.name == name)
 
 
-@pytest.mark.parametrize("name", [*BY_FILES, *BY_PROCESS, *BY_SOCKET])
+@pytest.mark.parametrize("name", every([*BY_FILES, *BY_PROCESS, *BY_SOCKET], 3))
 def test_another_notebooks_kernel_is_out_of_reach(name: str, neighbour: Neighbour) -> None:
     attack, hall = attack_named(name), neighbour.hall
     with set_stage(with_victim=False, secret=hall.secret) as stage:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 from dataclasses import replace
 
@@ -49,6 +50,15 @@ for number in range(100_000):
 print('{"started": 1}')
 """
 
+ORDINARY = """
+import os, marimo, duckdb
+here = marimo.notebook_dir()
+print((here / "beside.csv").read_text(), duckdb.sql("select 6 * 7").fetchall(), here == here.__class__(__file__).parent)
+os.makedirs(here / "out", exist_ok=True)
+(here / "out" / "result.txt").write_text("new")
+print(sorted(os.listdir(here)))
+"""
+
 
 def run(source: str, hall: Hall, stage: Stage, limits: CageLimits | None = None) -> Sighting:
     """A program as it stands, without an attack's frame around it."""
@@ -58,6 +68,31 @@ def run(source: str, hall: Hall, stage: Stage, limits: CageLimits | None = None)
 
 def is_well(hall: Hall, seen: Sighting) -> bool:
     return hall.is_alive and not seen.host_fell and seen.host_growth_mb < 128 and not seen.traces
+
+
+@pytest.mark.parametrize("setting", main_settings(), ids=str)
+def test_ordinary_work_is_done_on_every_tier_and_a_copy_leaves_out_what_git_ignores(
+    setting: Setting, hall_for: HallFor
+) -> None:
+    hall = hall_for(setting)
+    with set_stage(with_victim=False, secret=hall.secret) as stage:
+        before = {path.name for path in stage.project.iterdir()}
+        for path, text in {
+            "beside.csv": "1,2", ".gitignore": "out/\nbig/\n", "out/result.txt": "old", "big/file": "x",
+        }.items():  # fmt: skip
+            (stage.project / path).parent.mkdir(exist_ok=True)
+            (stage.project / path).write_text(text, "utf-8")
+            stage.give((stage.project / path).parent)
+            stage.give(stage.project / path)
+        seen = run(ORDINARY, hall, stage)
+        assert (seen.ended, seen.why) == ("finished", ""), seen
+        # What it wrote into a directory that was left out is kept as on any other tier.
+        assert (stage.project / "out" / "result.txt").read_text() == "new"
+        assert (stage.project / "big" / "file").read_text() == "x"
+    shown = {"beside.csv", ".gitignore", "out"} | ({"big"} if setting.tier != "C" else set()) | before
+    first, last = seen.console.strip().splitlines()
+    assert first == "1,2 [(42,)] True"
+    assert set(ast.literal_eval(last)) - {".cellwright", ".git"} == shown - {".cellwright", ".git"}
 
 
 @pytest.mark.parametrize("setting", main_settings(), ids=str)

@@ -205,3 +205,25 @@ async def test_no_other_page_can_frame_the_editor(
         async with page.expect_console_message(lambda message: "frame-ancestors" in message.text):
             await page.goto(f"{our_page}/?{quote(address)}")
         assert editor.people(notebook) == 0
+
+
+async def test_the_real_editor_asks_for_nothing_that_is_not_there(
+    opened: Opener, editor: Editor, chromium: Browser
+) -> None:
+    complaints: list[str] = []
+
+    async with opened("x = 1", "y = x + 20\ny") as notebook:
+        await notebook.run("all")
+        async with a_person(chromium) as page:
+            page.on("console", lambda said: complaints.append(f"{said.type}: {said.text}") if said.type == "error" else None)
+            page.on("response", lambda answer: complaints.append(f"{answer.status} {answer.request.method} {answer.url}") if answer.status >= 400 else None)
+            page.on("requestfailed", lambda asked: complaints.append(f"failed {asked.method} {asked.url} {asked.failure}"))
+            page.on("pageerror", lambda problem: complaints.append(f"page: {problem}"))
+            await page.goto(await editor.address(notebook, person="ana"))
+            await expect(page.get_by_text("21", exact=True)).to_be_visible(timeout=MILLISECONDS)
+            buttons = page.locator("[data-testid^=sidebar], aside button, nav button, [id=app-chrome-sidebar] button")
+            print("SIDEBAR", await page.locator("button").evaluate_all("bs => bs.map(b => b.getAttribute('aria-label') + '|' + b.getAttribute('data-testid') + '|' + b.innerText)"))
+            print("TABS", await page.locator("[role=option], [role=tab], [data-react-aria-pressable]").evaluate_all("bs => bs.map(b => b.tagName + b.getAttribute('aria-label') + '|' + b.getAttribute('data-testid') + '|' + b.innerText)"))
+            await page.screenshot(path="/tmp/python-editor.png")
+            await anyio.sleep(20)
+    assert complaints == []

@@ -34,6 +34,8 @@ class FreshPlace:
     """What its header asks for; None when it has none and runs on Cellwright's own packages."""
     packages: Mapping[str, str]
     """Every distribution there is, name → version."""
+    python: str
+    """The version of the interpreter."""
     source: PackageSource | None
     """Where its environment came from; None when it has none of its own."""
     project: Path
@@ -58,23 +60,28 @@ def fresh_in(pool: KernelPool, terrain: Terrain, *, other: KernelPool | None = N
         if header is None:
             folders = [Path(path) for path in package_paths()]
             packages = await anyio.to_thread.run_sync(distributions_in, folders)
-            yield _place((pool, other), file, forgetful, None, packages, None)
+            ours = FreshPackages(
+                terrain=forgetful, packages=packages, python=terrain.pythons.ours.version, source=None
+            )
+            yield _place((pool, other), file, None, ours)
             return
         async with fresh_packages(header, forgetful) as fresh:
-            yield _place((pool, pool), file, fresh.terrain, header.dependencies, fresh.packages, fresh.source)
+            yield _place((pool, pool), file, header.dependencies, fresh)
 
     return open_fresh
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FreshPackages:
-    """An environment that was made now."""
+    """The packages kernels run on: of an environment that was made now, or our own."""
 
     terrain: Terrain
-    """On which kernels have it."""
+    """On which kernels have them."""
     packages: Mapping[str, str]
-    """The distributions in it, name → version."""
-    source: PackageSource
+    """The distributions, name → version."""
+    python: str
+    source: PackageSource | None
+    """Where the environment came from; None for our own."""
 
 
 @asynccontextmanager
@@ -83,24 +90,31 @@ async def fresh_packages(header: ScriptHeader, terrain: Terrain) -> AsyncGenerat
     if terrain.environments is None:
         raise RefusedByPolicy("This notebook asks for its own packages, and building environments is off here.")
     async with _own_folder(terrain.environments) as folder:
-        environment = await environment_for(header, cache=folder, uv=terrain.uv, on_progress=terrain.on_progress)
+        environment = await environment_for(
+            header, cache=folder, uv=terrain.uv, pythons=terrain.pythons, on_progress=terrain.on_progress
+        )
         packages = await anyio.to_thread.run_sync(distributions_in, [environment.site_packages])
-        yield FreshPackages(terrain=replace(terrain, environments=folder), packages=packages, source=environment.source)
+        yield FreshPackages(
+            terrain=replace(terrain, environments=folder),
+            packages=packages,
+            python=environment.interpreter.version,
+            source=environment.source,
+        )
 
 
 def _place(
     pools: tuple[KernelPool, KernelPool | None],
     file: NotebookFile,
-    terrain: Terrain,
     requirements: tuple[str, ...] | None,
-    packages: Mapping[str, str],
-    source: PackageSource | None,
+    fresh: FreshPackages,
 ) -> FreshPlace:
+    terrain = fresh.terrain
     return FreshPlace(
         open=lambda run: _on_kernel_of(pools[run > 1], file, terrain),
         requirements=requirements,
-        packages=dict(sorted(packages.items())),
-        source=source,
+        packages=dict(sorted(fresh.packages.items())),
+        python=fresh.python,
+        source=fresh.source,
         project=terrain.project,
         data=terrain.data,
         tier=terrain.tier,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.metadata
-import platform
 import sysconfig
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
@@ -64,6 +63,8 @@ class Report:
     """All that marimo's linter said."""
     data: tuple[DataFile, ...] = ()
     packages: Mapping[str, str] = field(default_factory=dict[str, str])
+    python: str = ""
+    """The version of the interpreter it ran on."""
     has_header: bool = False
     source: PackageSource | None = None
     """Where the packages of its header came from."""
@@ -190,6 +191,7 @@ def _report(
         findings=findings,
         data=data,
         packages=place.packages,
+        python=place.python,
         has_header=place.requirements is not None,
         source=place.source,
         tier=place.tier,
@@ -232,18 +234,18 @@ def _proof(file: NotebookFile, runs: Sequence[Run], report: Report, place: Fresh
         environment=ProvenEnvironment(requirements=place.requirements, packages=place.packages, source=place.source),
         checks=tuple(ProvenCheck(name=one.name, kind=one.kind, outcome=one.outcome) for one in report.checks),
         warnings=tuple(f"line {one.line}: {one.message} ({one.code})" for one in report.findings),
-        tools=tools_here(),
+        tools=tools_here(place.python),
         tier=place.tier,
         made_at=made_at.isoformat(timespec="seconds"),
         determinism=f"{len(outcomes)} of {len(outcomes)} cells showed the same in {RUNS} runs; normalised: {rules}",
     )
 
 
-def tools_here() -> dict[str, str]:
-    """What a verification made here is made with."""
+def tools_here(python: str) -> dict[str, str]:
+    """What a verification made here is made with; `python` is the version the notebook ran on."""
     return {
         "cellwright": importlib.metadata.version("cellwright"),
         "marimo": importlib.metadata.version("marimo"),
-        "python": platform.python_version(),
+        "python": python,
         "platform": sysconfig.get_platform(),
     }

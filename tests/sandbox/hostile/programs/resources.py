@@ -99,7 +99,7 @@ def hog_memory_in_many_processes(targets: Targets) -> str:
     for _ in range(targets["attempt"] // share):
         child = os.fork()
         if child == 0:
-            signal.alarm(10)
+            signal.alarm(25)
             try:
                 area = touched(share * MB)
                 os.write(writer, b"1")
@@ -110,8 +110,11 @@ def hog_memory_in_many_processes(targets: Targets) -> str:
         children.append(child)
     os.close(writer)
     os.set_blocking(reader, False)
-    ready, deadline = b"", time.monotonic() + 3
+    ready, deadline = b"", time.monotonic() + 20
     while len(ready) < len(children) and time.monotonic() < deadline:
+        if os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
+            # One has been stopped, and the others would be waited for in vain.
+            break
         try:
             ready += os.read(reader, 64) or bytes(len(children))
         except BlockingIOError:

@@ -1,0 +1,277 @@
+"""Kept files are nobody's but the project's, and many of them are kept on a person's terms: all, or none and said."""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+import anyio
+import anyio.from_thread
+import psutil
+import pytest
+
+from cellwright.sandbox.keep import HeldBack, Keeper, KeepReport, Stopped
+from cellwright.sandbox.keep_terms import KeepQuestion, KeepTerms, Progress, keep_changes
+from cellwright.sandbox.left_files import FileChange, LeftFiles
+from tests.sandbox.conftest import USERS, WEAK_USERS, BenchFor, User
+
+HOLDS_ON = """
+import mmap, os, signal, time
+
+os.makedirs('made')
+for name in ('held.txt', 'made/held.txt'):
+    with open(name, 'w') as file:
+        file.write('as it was left')
+    os.chmod(name, 0o1777)
+    try:
+        os.setxattr(name, 'user.mark', b'1')
+    except OSError:
+        pass
+os.link('held.txt', 'second name.txt')
+
+
+def hold_on():
+    # An open descriptor, a shared mapping and another name, written through as fast as it goes.
+    held = [os.open(name, os.O_RDWR) for name in ('held.txt', 'made/held.txt')]
+    mapped = [mmap.mmap(descriptor, 14) for descriptor in held]
+    named = os.open('second name.txt', os.O_RDWR)
+    os.write(writing, b'h')
+    while True:
+        for descriptor in (*held, named):
+            os.pwrite(descriptor, b'CHANGED', 0)
+            os.pwrite(descriptor, b'as it was', 0)
+        for one in mapped:
+            one[:7] = b'CHANGED'
+            one[:9] = b'as it was'
+
+
+reading, writing = os.pipe()
+for how in range(3):
+    if os.fork() == 0:
+        # As far from its parent as it can get: a session of its own, no signal heeded, an orphan.
+        os.setsid()
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+        if how and os.fork():
+            os._exit(0)
+        hold_on()
+for how in range(3):
+    os.read(reading, 1)
+print(os.stat('held.txt').st_nlink)
+"""
+
+
+def everything(project: Path) -> dict[str, tuple[object, ...]]:
+    return {
+        str(path.relative_to(project)): (status.st_mode, status.st_ctime_ns, status.st_ino, path.read_bytes())
+        for path in sorted(project.rglob("*"))
+        if stat.S_ISREG((status := path.lstat()).st_mode)
+    }
+
+
+@pytest.mark.parametrize("user", [*USERS, *WEAK_USERS])
+async def test_a_descriptor_a_mapping_and_a_second_name_change_nothing_that_was_kept(
+    bench_for: BenchFor, user: User
+) -> None:
+    bench = bench_for(user)
+    async with bench.zygote.cage(bench.spec, HOLDS_ON) as cage:
+        assert await cage.output() == "2\n"
+        with anyio.fail_after(120):
+            report = await cage.control.keep(bench.project)
+        kept = everything(bench.project)
+        assert report.refused == ()
+        assert report.held_back is None
+        # Nobody is left who could write: orphans come to the cage's first process, and it has none.
+        assert psutil.Process(cage.pid).children() == []
+    assert set(kept) == {"held.txt", "made/held.txt", "second name.txt"}
+    assert everything(bench.project) == kept
+    for path in kept:
+        status = (bench.project / path).lstat()
+        assert (status.st_nlink, stat.S_IMODE(status.st_mode)) == (1, 0o777)
+        assert status.st_uid == bench.project.stat().st_uid
+        assert [name for name in os.listxattr(bench.project / path) if name != "security.selinux"] == []
+
+
+# ── on a person's terms ──
+
+
+def left_in(folder: Path, names: list[str]) -> LeftFiles:
+    folder.mkdir()
+    for name in names:
+        (folder / name).write_text("new")
+    return LeftFiles([os.open(folder, os.O_RDONLY)], is_in_memory=False)
+
+
+def created(names: list[str]) -> list[FileChange]:
+    return [FileChange(path=name, kind="created", bytes=3) for name in names]
+
+
+MANY = [f"{number}.txt" for number in range(100)]
+
+
+class Desk:
+    """A project, what a notebook left for it, and somebody who keeps it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.project = folder / "project"
+        self.project.mkdir()
+        (self.project / "own.txt").write_text("a person's")
+        self.left = left_in(folder / "left", MANY)
+        self.seconds: float | None = None
+        self.said: list[str] = []
+
+    def keeper(self) -> Keeper:
+        return Keeper(self.project, self.left, since_ns=0, seconds=self.seconds)
+
+    async def keep(self, terms: KeepTerms) -> KeepReport:
+        with anyio.fail_after(120):
+            return await keep_changes(self.keeper, created(MANY), terms, Progress())
+
+    def is_as_it_was(self) -> bool:
+        return [path.name for path in self.project.iterdir()] == ["own.txt"]
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path)
+
+
+async def test_of_more_files_than_are_kept_unasked_none_is_kept_and_how_to_keep_them_is_said(desk: Desk) -> None:
+    report = await desk.keep(KeepTerms(files=99))
+    assert report == KeepReport(
+        kept=(),
+        refused=(),
+        held_back=HeldBack(
+            files=100,
+            bytes=300,
+            reason="100 changed files, 300 bytes: more than 99 files are kept only if you say so",
+            hint="Run it again with --limit kept_files=100, or leave them with --files drop.",
+        ),
+    )
+    assert desk.is_as_it_was()
+
+
+def test_bytes_count_as_well() -> None:
+    changes = [FileChange(path="big", kind="created", bytes=3 << 20)]
+    assert KeepTerms(megabytes=3).question(changes) is None
+    question = KeepTerms(megabytes=2).question(changes)
+    assert question is not None
+    assert question.reason == "1 changed files, 3.0 MB: more than 2.0 MB are kept only if you say so"
+    assert "--limit kept_size=4m" in question.hint
+
+
+@pytest.mark.parametrize("answer", [True, False])
+async def test_a_person_who_is_asked_decides(desk: Desk, answer: bool) -> None:
+    asked: list[KeepQuestion] = []
+
+    async def ask(question: KeepQuestion) -> bool:
+        asked.append(question)
+        return answer
+
+    report = await desk.keep(KeepTerms(files=10, ask=ask))
+    assert [question.files for question in asked] == [100]
+    assert len(report.kept) == (100 if answer else 0)
+    assert desk.is_as_it_was() is not answer
+
+
+async def test_when_time_is_up_nothing_is_kept(desk: Desk) -> None:
+    desk.seconds = 0
+    report = await desk.keep(KeepTerms())
+    assert report.held_back is not None
+    assert report.held_back.reason == "keeping them took longer than 0 s"
+    assert "--limit keep_time" in report.held_back.hint
+    assert desk.is_as_it_was()
+
+
+class Watched(Keeper):
+    """Tells when it is told to stop."""
+
+    is_told = threading.Event()
+
+    def stop(self, reason: str) -> None:
+        super().stop(reason)
+        self.is_told.set()
+
+
+class Slow(LeftFiles):
+    """A disk that hangs half way, until somebody stops."""
+
+    def __init__(self, folder: Path, halfway: anyio.Event, is_told: threading.Event) -> None:
+        super().__init__([os.open(folder, os.O_RDONLY)], is_in_memory=False)
+        self._halfway, self._is_told, self._opened = halfway, is_told, 0
+
+    def open(self, parents: Sequence[str], name: str) -> tuple[int, os.stat_result]:
+        self._opened += 1
+        if self._opened == len(MANY) // 2:
+            anyio.from_thread.run_sync(self._halfway.set)
+            assert self._is_told.wait(120)
+        return super().open(parents, name)
+
+
+async def test_whoever_interrupts_it_before_everything_is_copied_finds_the_project_as_it_was(
+    desk: Desk, tmp_path: Path
+) -> None:
+    halfway = anyio.Event()
+    slow = Slow(tmp_path / "left", halfway, Watched.is_told)
+    keeper = Watched(desk.project, slow, since_ns=0)
+    with anyio.fail_after(120):
+        async with anyio.create_task_group() as tasks:
+            terms = KeepTerms(on_progress=desk.said.append)
+            tasks.start_soon(keep_changes, lambda: keeper, created(MANY), terms, Progress())
+            await halfway.wait()
+            tasks.cancel_scope.cancel()
+    slow.close()
+    assert desk.said == ["Stopped: none of the 100 changed files was kept, and the project is as it was."]
+    assert desk.is_as_it_was()
+
+
+def test_what_is_stopped_while_a_large_file_is_copied_leaves_nothing(desk: Desk, tmp_path: Path) -> None:
+    with (tmp_path / "left" / "big").open("wb") as file:
+        file.truncate(64 << 20)
+    keeper = desk.keeper()
+    keeper.stop("enough")
+    with pytest.raises(Stopped, match="enough"):
+        keeper.keep([FileChange(path="big", kind="created", bytes=64 << 20)])
+    assert desk.is_as_it_was()
+
+
+def test_files_of_one_project_stay_within_the_disk_limit(desk: Desk) -> None:
+    keeper = Keeper(desk.project, desk.left, since_ns=0, most_bytes=7)
+    report = keeper.keep(created(MANY[:3]))
+    assert report.kept == tuple(MANY[:2])
+    assert report.refused == ((MANY[2], "all kept files together are over the disk limit"),)
+
+
+def test_new_files_take_the_group_of_a_folder_that_hands_it_on(desk: Desk) -> None:
+    shared = desk.project / "shared"
+    shared.mkdir()
+    group = next((group for group in os.getgroups() if group != os.getegid()), 54328 if os.geteuid() == 0 else None)
+    if group is not None:
+        os.chown(shared, -1, group)
+    shared.chmod(0o2775)
+    keeper = desk.keeper()
+    keeper._is_root = False  # As anybody else: root gives new files to whom the project belongs.
+    report = keeper.keep([FileChange(path="shared/made", kind="created", what="directory", bytes=0)])
+    assert report.kept == ("shared/made",)
+    assert (shared / "made").stat().st_gid == shared.stat().st_gid
+
+
+CLOSES = """
+import os
+os.mkdir('closed')
+open('closed/x', 'w').write('x')
+os.chmod('closed/x', 0)
+os.chmod('closed', 0)
+"""
+
+
+async def test_a_notebook_that_takes_its_own_rights_away_hides_nothing(bench_for: BenchFor) -> None:
+    bench = bench_for("plain")
+    async with bench.zygote.cage(bench.spec, CLOSES) as cage:
+        await cage.output()
+        report = await cage.control.keep(bench.project)
+    assert report.kept == ("closed", "closed/x")
+    assert stat.S_IMODE((bench.project / "closed" / "x").stat().st_mode) == 0

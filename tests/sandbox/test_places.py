@@ -1,0 +1,67 @@
+"""Every place in the documentation's table gives the tier it says, with its reason, and runs a notebook there."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.sandbox.places import DOCUMENT, PLACES, Row, probed, row, run, table_in
+
+NOTEBOOK = "examples/penguins.py"
+
+
+def test_the_documentations_table_has_every_place_once() -> None:
+    assert [line.split(" | ")[0].removeprefix("| ") for line in table_in(DOCUMENT.read_text("utf-8"))] == list(PLACES)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", PLACES)
+def test_a_place_gives_the_tier_its_row_says_with_the_reason_and_the_cure(place: str) -> None:
+    report = probed(place)
+    assert str(row(place, report)) in table_in(DOCUMENT.read_text("utf-8"))
+    # One for each better tier: never check marks alone beside a tier that is not the best.
+    assert [told["tier"] for told in report["obstacles"]] == [tier for tier in "ABC" if tier < report["tier"]]
+    namespaces = next(found for found in report["protections"] if found["name"] == "namespaces")
+    assert namespaces["present"] is (report["tier"] == "B")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", PLACES)
+def test_the_readmes_notebook_runs_in_a_checkout_with_its_environment_wherever_it_can_be_contained(place: str) -> None:
+    ran = run(place, "notebook", "run", NOTEBOOK, "--json")
+    tier = next(
+        line.split(" | ")[1] for line in table_in(DOCUMENT.read_text("utf-8")) if line.startswith(f"| {place} |")
+    )
+    if tier == "D":
+        assert (ran.returncode, ran.stdout) == (3, "")
+        assert "Nothing would contain the notebook's code (tier D)." in " ".join(ran.stderr.split())
+        return
+    result = json.loads(ran.stdout)
+    assert (result["ok"], result["sandbox"]["tier"], result["files"]) == (True, tier, []), ran.stderr
+    assert ".venv" in result["sandbox"]["left_out"] or tier == "B"
+    assert "Traceback" not in ran.stderr
+
+
+@pytest.mark.slow
+def test_doctor_tells_reason_and_cure_in_words_and_as_json() -> None:
+    place = "Docker's defaults, as a user"
+    said, found = run(place, "doctor"), json.loads(run(place, "doctor", "--json").stdout)
+    told = Row(place, "C", found["sandbox"]["obstacles"][-1]["reason"], found["sandbox"]["obstacles"][-1]["cure"])
+    assert str(told) in table_in(DOCUMENT.read_text("utf-8"))
+    words = " ".join(said.stdout.split())
+    assert f"✗ sandbox: tier B: {told.reason}" in words
+    assert " ".join(told.cure.split()) in words
+    assert {"name": "sandbox: tier B", "ok": False, "detail": told.reason, "consequence": told.cure} in found["checks"]
+    assert (said.returncode, found["ok"]) == (0, True)
+
+
+@pytest.mark.slow
+def test_who_has_no_home_to_write_to_is_told_what_to_set() -> None:
+    container = PLACES["Docker's defaults, as a user"]
+    command = str(Path(shutil.which("cellwright") or "cellwright"))
+    ran = container.run([command, "notebook", "run", NOTEBOOK], cwd=str(DOCUMENT.parents[1]))
+    assert ran.returncode == 2
+    assert "hint: Set CELLWRIGHT_HOME, or HOME, to a directory of your own." in " ".join(ran.stderr.split())
