@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Generator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,10 +16,13 @@ import pytest
 
 from cellwright.cli.run_endings import opening
 from cellwright.errors import UserError
+from cellwright.models.keys import key_variables
 from cellwright.models.launching import running_pid
 from cellwright.runs.goal_reading import Typed, read_goal
-from tests.cli.in_process import Said, run_here
+from tests.cli.in_process import run_here
 
+CELLWRIGHT = Path(sys.executable).with_name("cellwright")
+SECONDS = 300
 WORDS = "Compare revenue by region."
 ROWS = "".join(
     f"{number},{('North', 'South')[number % 2]},{(150, 90)[number % 2] + number * 37 % 41}\n" for number in range(80)
@@ -67,8 +72,21 @@ class Person:
     home: Path
     project: Path
 
-    def cellwright(self, *words: str, code: int = 0) -> Said:
-        return run_here(self.home, *words, code=code, folder=self.project, environment={"NO_COLOR": "1"})
+    def cellwright(self, *words: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+        held = key_variables(os.environ)
+        kept = {name: value for name, value in os.environ.items() if name not in held}
+        done = subprocess.run(
+            [CELLWRIGHT, *words],
+            env=kept | {"CELLWRIGHT_HOME": str(self.home), "NO_COLOR": "1"},
+            cwd=self.project,
+            input="",
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+        assert done.returncode == code, done.stdout + done.stderr
+        return done
 
 
 @pytest.fixture

@@ -177,11 +177,19 @@ class Person:
         kept = {name: value for name, value in os.environ.items() if name not in held}
         return kept | {"CELLWRIGHT_HOME": str(self.home), "NO_COLOR": "1"}
 
-    def cellwright(self, *words: str, code: int = 0, typed: str | None = None) -> Said:
-        """In this process; the daemon it starts is one of its own, as ever."""
-        return run_here(
-            self.home, *words, code=code, typed=typed or "", folder=self.project, environment={"NO_COLOR": "1"}
+    def cellwright(self, *words: str, code: int = 0, typed: str | None = None) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            [CELLWRIGHT, *words],
+            env=self.environment,
+            cwd=self.project,
+            input=typed or "",
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
         )
+        assert done.returncode == code, done.stdout + done.stderr
+        return done
 
     def json(self, *words: str) -> Any:
         return json.loads(self.cellwright(*words, "--json").stdout)

@@ -18,6 +18,7 @@ from cellwright.policy import No, Yes
 from cellwright.runs.answers import picked, read_typed
 from cellwright.tools import LeaveUncounted, PutPrice, Raise
 from tests.cli.terminal import SECONDS, Terminal, on_terminal
+from tests.sampling import some
 
 ROOT = Path(__file__).parents[2]
 
@@ -84,6 +85,7 @@ def test_ctrl_c_twice_stops_the_run(tmp_path: Path) -> None:
     assert anyio.run(standing) == "cancelled"
 
 
+@pytest.mark.slow
 def test_ctrl_c_at_a_question_pauses_and_it_is_asked_again(tmp_path: Path) -> None:
     with at_work(tmp_path, "ask me") as terminal:
         terminal.wait_for("Your answer:")
@@ -97,6 +99,7 @@ def test_ctrl_c_at_a_question_pauses_and_it_is_asked_again(tmp_path: Path) -> No
     assert "Q2 first." in terminal.shown
 
 
+@pytest.mark.slow
 def test_the_end_of_input_leaves_the_question_open_and_says_how_to_answer_it(tmp_path: Path) -> None:
     with at_work(tmp_path, "ask me") as terminal:
         terminal.wait_for("Your answer:")
@@ -106,6 +109,7 @@ def test_the_end_of_input_leaves_the_question_open_and_says_how_to_answer_it(tmp
     assert "the run goes on at the next `cellwright runs watch r`" in terminal.shown
 
 
+@pytest.mark.slow
 def test_a_question_that_is_answered_elsewhere_is_no_longer_asked_here(tmp_path: Path) -> None:
     async def answer() -> None:
         async with Records.open(tmp_path / "journal.db") as records:
@@ -120,7 +124,7 @@ def test_a_question_that_is_answered_elsewhere_is_no_longer_asked_here(tmp_path:
     assert "Q3 first." in terminal.shown
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "terminated"])
+@pytest.mark.parametrize("number", some([signal.SIGINT, signal.SIGTERM], 1), ids=["ctrl-c", "terminated"])
 def test_where_nobody_sits_an_interrupt_pauses_and_leaves(tmp_path: Path, number: signal.Signals) -> None:
     command = [sys.executable, "-m", "tests.cli.told_runs", tmp_path, "work"]
     with subprocess.Popen(

@@ -20,6 +20,7 @@ from cellwright.runs.taking_back import NotTakenBack, TakenBack, take_back_at_de
 from cellwright.runs.undo import Undone, undo_at_desk, undo_run
 from cellwright.tools.desk_memory import Memory, read_memory
 from cellwright.tools.notebook_desk import NotebookDesk
+from tests.sampling import spread
 
 Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]
 
@@ -76,7 +77,7 @@ async def test_a_change_says_what_it_made_of_each_cell(opened: Opener, memory: P
     }
 
 
-@pytest.mark.parametrize("name", sorted(TAKEN_BACK))
+@pytest.mark.parametrize("name", spread(sorted(TAKEN_BACK), 2))
 async def test_one_cells_change_is_taken_back_at_the_desk_and_the_others_stay(
     opened: Opener, memory: Path, name: str
 ) -> None:
@@ -93,7 +94,7 @@ async def test_one_cells_change_is_taken_back_at_the_desk_and_the_others_stay(
     await check_the_rest_is_undone(path, memory)
 
 
-@pytest.mark.parametrize("name", sorted(TAKEN_BACK))
+@pytest.mark.parametrize("name", spread(sorted(TAKEN_BACK), 2))
 async def test_one_cells_change_is_taken_back_in_the_file_and_the_others_stay(
     opened: Opener, memory: Path, name: str
 ) -> None:

@@ -57,7 +57,7 @@ def test_the_table_names_every_tutorial() -> None:
     assert len(SHIPPED) > 100
 
 
-@pytest.mark.parametrize("name", some(sorted(ON_OUR_PACKAGES), 4))
+@pytest.mark.parametrize("name", some(sorted(ON_OUR_PACKAGES), 2))
 async def test_a_tutorial_on_our_packages_is_verified_or_refused_as_the_table_says(
     verified: Verifier, tmp_path: Path, name: str
 ) -> None:
