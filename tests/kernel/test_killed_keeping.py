@@ -56,11 +56,11 @@ os.rename("a name.txt", "z another.txt")
 """
 
 MOMENTS = [
-    pytest.param("sendfile", 3, id="before everything is copied"),
+    pytest.param("sendfile", 3, id="before everything is copied", marks=pytest.mark.slow),
     pytest.param("rename", 1, id="before anything has its place", marks=pytest.mark.slow),
     pytest.param("rename", 9, id="half way"),
     pytest.param("rename", 13, id="before the last has its place", marks=pytest.mark.slow),
-    pytest.param("unlink", 1, id="before anything is gone"),
+    pytest.param("unlink", 1, id="before anything is gone", marks=pytest.mark.slow),
 ]
 
 

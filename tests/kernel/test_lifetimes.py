@@ -19,6 +19,7 @@ import pytest
 from cellwright.kernel import KernelPool, OpenNotebook
 from cellwright.notebook import CreateCell
 from tests.cgroups import groups
+from tests.sampling import some
 
 Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]
 
@@ -100,7 +101,10 @@ async def test_twenty_kernels_in_a_row_leave_nothing_behind(opened: Opener) -> N
     assert _footprint() == before
 
 
-async def test_a_kernel_whose_closing_is_cancelled_natively_still_gives_everything_back(opened: Opener) -> None:
+@pytest.mark.parametrize("step", some([100, 20], 1))
+async def test_a_kernel_whose_closing_is_cancelled_natively_still_gives_everything_back(
+    opened: Opener, step: int
+) -> None:
     """The engine beneath runs cancels tasks past every shield, at any of the turns a closing takes."""
     await _open_use_close(opened, 1)
     before = _footprint()
@@ -109,7 +113,7 @@ async def test_a_kernel_whose_closing_is_cancelled_natively_still_gives_everythi
         with anyio.fail_after(120):
             while _footprint() != before:  # noqa: ASYNC110 (its processes end)
                 await anyio.sleep(0.01)
-        turns += 20
+        turns += step
     assert turns
 
 

@@ -22,6 +22,7 @@ from cellwright.kernel import CellOutcome, KernelPool, OpenNotebook
 from cellwright.notebook import CreateCell
 from cellwright.sandbox import AllowedHost, Egress, EgressCaps, Visit
 from cellwright.sandbox.spec import PROXY_PORT
+from tests.sampling import every
 from tests.sandbox.egress import attacks
 from tests.sandbox.egress.naive_proxy import naive_proxy
 from tests.sandbox.egress.world import HOST, LONG, SECRET, World, world
@@ -60,7 +61,7 @@ async def run_cell(notebook: OpenNotebook, code: str) -> CellOutcome:
     return observation.cells[-1]
 
 
-@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("client", every(CLIENTS, 2))
 async def test_a_host_can_be_read_as_soon_as_it_is_approved_and_not_before(
     opened: Opener, internet: World, client: str
 ) -> None:
@@ -215,7 +216,7 @@ def source_of(attack: str, internet: World) -> str:
     return f"{inspect.getsource(attacks)}\nrun_attack({attack}, {targets!r})\n"
 
 
-@pytest.mark.parametrize("attack", ATTACKS)
+@pytest.mark.parametrize("attack", every(ATTACKS, 4))
 def test_the_attack_is_live_where_nothing_stops_it(internet: World, attack: str) -> None:
     with naive_proxy() as proxy:
         environment = dict.fromkeys(["HTTP_PROXY", "http_proxy", "https_proxy"], proxy)
@@ -229,7 +230,7 @@ def test_the_attack_is_live_where_nothing_stops_it(internet: World, attack: str)
     assert json.loads(ran.stdout)["leak"], ran.stdout
 
 
-@pytest.mark.parametrize("attack", ATTACKS)
+@pytest.mark.parametrize("attack", every(ATTACKS, 2))
 async def test_the_attack_is_refused_in_a_notebook_with_an_approved_host(
     opened: Opener, internet: World, attack: str
 ) -> None:
