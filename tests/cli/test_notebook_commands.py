@@ -68,12 +68,16 @@ def test_run_answers_with_one_json_object(write_notebook: Write) -> None:
                     "inodes": 200000,
                     "tmp_mb": 512,
                     "output_mb": 64,
+                    "kept_files": 10_000,
+                    "kept_mb": 1024,
+                    "keep_seconds": 120.0,
                 },
                 "hidden": [],
             },
             "kernel_ready_ms": IsPositive(),
             "ok": True,
             "files": [],
+            "held_back": None,
         }
     )
 
@@ -119,6 +123,22 @@ def test_changed_files_are_kept_by_default_and_dropped_when_asked(write_notebook
     kept = as_json("notebook", "run", path)
     assert kept["files"] == [{**made, "kept": True}]
     assert (path.parent / "out.txt").read_text() == "made here"
+
+
+def test_of_many_changed_files_none_is_kept_where_nobody_can_be_asked(write_notebook: Write) -> None:
+    path = write_notebook(
+        "from pathlib import Path\nfor _n in range(30):\n    Path(f'{_n}.txt').write_text('made here')"
+    )
+    before = sorted(path.parent.iterdir())
+    done = cellwright("notebook", "run", path, "--limit", "kept_files=29")
+    assert "No file was kept: 30 changed files, 270 bytes: more than 29 files" in " ".join(done.stderr.split())
+    assert "--limit kept_files=30" in done.stderr
+    assert "and 10 more files" in done.stdout
+    assert sorted(path.parent.iterdir()) == before
+    result = as_json("notebook", "run", path, "--limit", "kept_files=30")
+    assert result["held_back"] is None
+    assert {file["kept"] for file in result["files"]} == {True}
+    assert len([*path.parent.glob("*.txt")]) == 30
 
 
 def test_data_from_elsewhere_is_readable_beside_the_notebook_and_not_writable(
