@@ -147,6 +147,24 @@ def test_changed_files_are_kept_by_default_and_dropped_when_asked(cellwright: Co
     assert (path.parent / "out.txt").read_text() == "made here"
 
 
+def test_of_many_changed_files_none_is_kept_where_nobody_can_be_asked(
+    cellwright: Commands, write_notebook: Write
+) -> None:
+    path = write_notebook(
+        "from pathlib import Path\nfor _n in range(30):\n    Path(f'{_n}.txt').write_text('made here')"
+    )
+    before = sorted(path.parent.iterdir())
+    done = cellwright("notebook", "run", path, "--limit", "kept_files=29")
+    assert "No file was kept: 30 changed files, 270 bytes: more than 29 files" in " ".join(done.stderr.split())
+    assert "--limit kept_files=30" in done.stderr
+    assert "and 10 more files" in done.stdout
+    assert sorted(path.parent.iterdir()) == before
+    result = read(cellwright("notebook", "run", path, "--limit", "kept_files=30", "--json"))
+    assert result["held_back"] is None
+    assert {file["kept"] for file in result["files"]} == {True}
+    assert len([*path.parent.glob("*.txt")]) == 30
+
+
 def test_data_from_elsewhere_is_readable_beside_the_notebook_and_not_writable(
     cellwright: Commands, write_notebook: Write, tmp_path: Path
 ) -> None:

@@ -149,6 +149,7 @@ async def test_of_more_files_than_are_kept_unasked_none_is_kept_and_how_to_keep_
             bytes=300,
             reason="100 changed files, 300 bytes: more than 99 files are kept only if you say so",
             hint="Run it again with --limit kept_files=100, or leave them with --files drop.",
+            option="kept_files=100",
         ),
     )
     assert desk.is_as_it_was()
@@ -160,7 +161,7 @@ def test_bytes_count_as_well() -> None:
     question = KeepTerms(megabytes=2).question(changes)
     assert question is not None
     assert question.reason == "1 changed files, 3.0 MB: more than 2.0 MB are kept only if you say so"
-    assert "--limit kept_size=4m" in question.hint
+    assert question.option == "kept_size=4m"
 
 
 @pytest.mark.parametrize("answer", [True, False])
@@ -182,7 +183,7 @@ async def test_when_time_is_up_nothing_is_kept(desk: Desk) -> None:
     report = await desk.keep(KeepTerms())
     assert report.held_back is not None
     assert report.held_back.reason == "keeping them took longer than 0 s"
-    assert "--limit keep_time" in report.held_back.hint
+    assert report.held_back.option == "keep_time=600s"
     assert desk.is_as_it_was()
 
 

@@ -23,6 +23,9 @@ def test_limits_are_read_from_words() -> None:
         "open_files=9",
         "inodes=10",
         "output=1.5g",
+        "kept_files=5",
+        "kept_size=2g",
+        "keep_time=10s",
     ]
     assert Limits.parse(words).as_dict() == snapshot(
         {
@@ -35,6 +38,9 @@ def test_limits_are_read_from_words() -> None:
             "inodes": 10,
             "tmp_mb": 64,
             "output_mb": 1536,
+            "kept_files": 5,
+            "kept_mb": 2048,
+            "keep_seconds": 10.0,
         }
     )
     assert Limits.parse([]) == Limits()

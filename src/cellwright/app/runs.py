@@ -34,7 +34,7 @@ from cellwright.runs.goal import goal_json
 from cellwright.runs.place import Booth, Doorway, OpenBooth, Place
 from cellwright.runs.plan import RetryTask, edited
 from cellwright.runs.run import Workshop
-from cellwright.runs.telling import cell_told, read_view, waits_told
+from cellwright.runs.telling import cell_told, files_told, read_view, waits_told
 from cellwright.runs.turns import TurnLimits, Turns
 from cellwright.runs.workflow import RUN, run_workflows
 from cellwright.settings import Settings
@@ -221,10 +221,17 @@ class _House:
         for give_way in [*self.others]:
             await give_way(Path(goal.notebook))
         async with AsyncExitStack() as stack:
-            opening = open_workplace(
-                goal.notebook, workflow=run, records=records, person=goal.person, options=await self._studio(run, goal)
-            )
+            telling = await stack.enter_async_context(anyio.create_task_group())
+            # Entered before the notebook is open, so it comes after it has closed.
+            settled = await stack.enter_async_context(AsyncExitStack())
+
+            def tell(text: str) -> None:
+                telling.start_soon(self.note, run, text)
+
+            options = replace(await self._studio(run, goal), on_progress=tell)
+            opening = open_workplace(goal.notebook, workflow=run, records=records, person=goal.person, options=options)
             workplace = await stack.enter_async_context(opening)
+            settled.push_async_callback(_tell_of_files, workplace.desk.notebook, records, run)
             tasks = await stack.enter_async_context(anyio.create_task_group())
             tasks.start_soon(_tell_of_cells, workplace.desk.notebook, records, run)
             tasks.start_soon(_stop_cells, workplace.desk.notebook, records, run)
@@ -327,6 +334,15 @@ async def _tell_of_cells(notebook: OpenNotebook, records: Records, run: str) -> 
                 outcome = event.outcome
                 name = notebook.name_of(outcome.id)
                 await records.log.append(stream_of(run), cell_told(name, outcome.status, outcome.ms / 1_000))
+
+
+async def _tell_of_files(notebook: OpenNotebook, records: Records, run: str) -> None:
+    """Whoever reads of the run hears that its notebook's files were not kept, and how to have them."""
+    held_back = notebook.kept[-1].held_back if notebook.kept else None
+    if held_back is not None:
+        command = f"cellwright notebook run {notebook.path}{f' --limit {held_back.option}' if held_back.option else ''}"
+        said = f"none was kept: {held_back.reason}. The project is as it was. To have them: {command}"
+        await records.log.append(stream_of(run), files_told(said))
 
 
 async def _stop_cells(notebook: OpenNotebook, records: Records, run: str) -> None:

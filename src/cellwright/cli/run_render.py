@@ -16,10 +16,11 @@ from rich.text import Text
 from rich.tree import Tree
 
 from cellwright.cli.render import people
-from cellwright.journal import Recorded
+from cellwright.journal import Fact, Recorded
 from cellwright.policy.shown import shown, shown_block
 from cellwright.runs.picture import MARKS, Picture, elapsed, line_of
 from cellwright.runs.plan import Plan, Task
+from cellwright.runs.telling import FILES
 
 _COLOURS = {"planned": "dim", "running": "bold cyan", "done": "green", "failed": "red", "dropped": "dim strike"}
 _A_SECOND = 4
@@ -82,6 +83,9 @@ class LiveScreen:
     def show(self, recorded: Recorded, before: Picture, after: Picture) -> None:
         """One more event; it is drawn when it is time."""
         self._picture = after
+        if isinstance(recorded.event, Fact) and recorded.event.topic == FILES:
+            # Nothing else will say it: the run is over when its notebook's files are settled.
+            people.print(Text(line_of(before, recorded.event)), soft_wrap=True)
 
     def appear(self) -> None:
         """Draw from now on."""

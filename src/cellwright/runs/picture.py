@@ -24,7 +24,7 @@ from cellwright.journal import (
     TaskChanged,
 )
 from cellwright.policy.shown import shown
-from cellwright.runs.telling import CELL, GOAL, PLAN, STAGE, STAGES, WAITS, RunView, view
+from cellwright.runs.telling import CELL, FILES, GOAL, PLAN, STAGE, STAGES, WAITS, RunView, view
 from cellwright.tools.branch_trials import read_branch
 
 MARKS: Final = {"planned": "○", "running": "●", "done": "✓", "failed": "✗", "dropped": "–"}
@@ -103,7 +103,7 @@ def line_of(before: Picture, event: Event) -> str:
     match event:
         case Fact(topic="branch-tried"):
             return _branch(event)
-        case Fact(topic=topic) if topic in {GOAL, STAGE, PLAN, CELL, WAITS}:
+        case Fact(topic=topic) if topic in {GOAL, STAGE, PLAN, CELL, WAITS, FILES}:
             return _told(before, event)
         case TaskChanged(state=state, title=title, note=note) if state != "planned":
             return f"{MARKS[state]} {_short(title)}: {state}{f': {_short(note)}' if note else ''}"
@@ -154,6 +154,8 @@ def _told(before: Picture, fact: Fact) -> str:
             return f"cell {_short(fact.subject)}: {_short(fact.text)} ({seconds:.1f} s)"
         case "waits":
             return f"waits: {_short(fact.subject)}"
+        case "files":
+            return f"files: {shown(fact.subject)}"
         case _:
             return ""
 

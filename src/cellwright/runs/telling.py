@@ -22,6 +22,7 @@ STAGE: Final = "stage"
 PLAN: Final = "plan"
 CELL: Final = "cell"
 WAITS: Final = "waits"
+FILES: Final = "files"
 DELIVERY: Final = "delivery"
 COMPARED: Final = "compared"
 
@@ -60,6 +61,11 @@ def compared_told(comparison: Comparison) -> Fact:
 def waits_told(why: str) -> Fact:
     """It waits, but not for a person."""
     return Fact(topic=WAITS, subject=why)
+
+
+def files_told(said: str) -> Fact:
+    """What became of the files its notebook changed, if that is not what one expects."""
+    return Fact(topic=FILES, subject=said)
 
 
 def delivery_told(delivery: Delivery) -> Fact:

@@ -51,6 +51,8 @@ class HeldBack:
     bytes: int
     reason: str
     hint: str
+    option: str = ""
+    """The limit that would have let them pass, as `--limit` takes it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

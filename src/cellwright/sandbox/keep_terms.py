@@ -19,6 +19,8 @@ from cellwright.sandbox.left_files import FileChange
 _FIRST_WORD_SECONDS = 1.0
 _INTERVAL_SECONDS = 2.0
 _MEGABYTE = 1024 * 1024
+_MORE_TIME = 5
+"""How many times as long to try next, if that was too short."""
 _INTERRUPTED = "it was interrupted"
 
 
@@ -29,8 +31,8 @@ class KeepQuestion:
     files: int
     bytes: int
     reason: str
-    hint: str
-    """How to have them kept without being asked."""
+    option: str
+    """The limit that would let them pass unasked, as `--limit` takes it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +65,7 @@ class KeepTerms:
             files=len(changes),
             bytes=size,
             reason=f"{what}: {reason} are kept only if you say so",
-            hint=f"Run it again with --limit {option}, or leave them with --files drop.",
+            option=option,
         )
 
 
@@ -102,7 +104,7 @@ async def keep_changes(
         # Whoever is asked sees the question, and types.
         progress.text = lambda: ""
         if terms.ask is None or not await terms.ask(question):
-            return _none(changes, question.reason, question.hint)
+            return _none(changes, question.reason, question.option)
     keeper = await anyio.to_thread.run_sync(make_keeper)
     progress.text = lambda: _how_far(keeper, len(changes))
     work = _Work(keeper, changes)
@@ -117,7 +119,7 @@ async def keep_changes(
             terms.on_progress(_last_word(work, len(changes)))
         raise
     if work.report is None:
-        return _none(changes, work.stopped, "Run it again with --limit keep_time=10m, or where the disk is less busy.")
+        return _none(changes, work.stopped, f"keep_time={terms.seconds * _MORE_TIME:.0f}s")
     return work.report
 
 
@@ -156,8 +158,14 @@ def _last_word(work: _Work, total: int) -> str:
     return f"Stopped: none of the {total:,} changed files was kept, and the project is as it was."
 
 
-def _none(changes: Sequence[FileChange], reason: str, hint: str) -> KeepReport:
-    held_back = HeldBack(files=len(changes), bytes=sum(change.bytes for change in changes), reason=reason, hint=hint)
+def _none(changes: Sequence[FileChange], reason: str, option: str) -> KeepReport:
+    held_back = HeldBack(
+        files=len(changes),
+        bytes=sum(change.bytes for change in changes),
+        reason=reason,
+        hint=f"Run it again with --limit {option}, or leave them with --files drop.",
+        option=option,
+    )
     return KeepReport(kept=(), refused=(), held_back=held_back)
 
 

@@ -60,9 +60,7 @@ def fresh_in(pool: KernelPool, terrain: Terrain, *, other: KernelPool | None = N
         if header is None:
             folders = [Path(path) for path in package_paths()]
             packages = await anyio.to_thread.run_sync(distributions_in, folders)
-            ours = FreshPackages(
-                terrain=forgetful, packages=packages, python=terrain.pythons.ours.version, source=None
-            )
+            ours = FreshPackages(terrain=forgetful, packages=packages, python=terrain.pythons.ours.version, source=None)
             yield _place((pool, other), file, None, ours)
             return
         async with fresh_packages(header, forgetful) as fresh:
