@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.agents.conftest import house, template, warm, where
+from tests.agents.conftest import house, template, where
 from tests.app.atelier import ROLE
 from tests.sandbox.egress.world import World, world
 
-__all__ = ["house", "template", "warm", "where"]
+__all__ = ["house", "template", "where"]
 
 
 @pytest.fixture
