@@ -19,7 +19,7 @@ from cellwright.sandbox.keep import Keeper, without_leftovers
 from cellwright.sandbox.left_files import FileChange, LeftFiles
 from cellwright.sandbox.project import hidden_in
 
-OURS = {"cellwright.sandbox.keep", "cellwright.sandbox.claims", "cellwright.sandbox.left_files", "shutil"}
+OURS = {f"cellwright.sandbox.{name}" for name in ("keep", "keep_paths", "claims", "left_files")} | {"shutil"}
 SYSTEM = {"posix", "fcntl"}
 FILES = ("changed.txt", "deep/changed.txt", "made.txt", "made/inside.txt", "was a directory")
 CHANGES = [

@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from cellwright.sandbox.keep import HeldBack, Keeper, KeepReport, Stopped
-from cellwright.sandbox.keep_terms import KeepQuestion, KeepTerms, Progress, keep_changes
+from cellwright.sandbox.keep_terms import KeepProgress, KeepQuestion, KeepTerms, keep_changes
 from cellwright.sandbox.left_files import FileChange, LeftFiles
 from tests.sandbox.conftest import USERS, WEAK_USERS, BenchFor, User
 
@@ -128,7 +128,7 @@ class Desk:
 
     async def keep(self, terms: KeepTerms) -> KeepReport:
         with anyio.fail_after(120):
-            return await keep_changes(self.keeper, created(MANY), terms, Progress())
+            return await keep_changes(self.keeper, created(MANY), terms, KeepProgress())
 
     def is_as_it_was(self) -> bool:
         return [path.name for path in self.project.iterdir()] == ["own.txt"]
@@ -221,7 +221,7 @@ async def test_whoever_interrupts_it_before_everything_is_copied_finds_the_proje
     with anyio.fail_after(120):
         async with anyio.create_task_group() as tasks:
             terms = KeepTerms(on_progress=desk.said.append)
-            tasks.start_soon(keep_changes, lambda: keeper, created(MANY), terms, Progress())
+            tasks.start_soon(keep_changes, lambda: keeper, created(MANY), terms, KeepProgress())
             await halfway.wait()
             tasks.cancel_scope.cancel()
     slow.close()

@@ -18,12 +18,10 @@ from functools import partial
 from pathlib import Path
 
 from cellwright.sandbox import claims, linux
+from cellwright.sandbox.keep_paths import DIRECTORY, KeepPlan, inherited, open_beneath, status_of, stays_inside
 from cellwright.sandbox.left_files import FileChange, LeftFiles, NotLeft
 from cellwright.sandbox.spec import PROTECTED
 
-_RESOLVE_NO_MAGICLINKS, _RESOLVE_NO_SYMLINKS, _RESOLVE_BENEATH = 0x2, 0x4, 0x8
-_RESOLVE = _RESOLVE_NO_MAGICLINKS | _RESOLVE_NO_SYMLINKS | _RESOLVE_BENEATH
-_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _DEEPEST = 200
 """Directories in one another; removing a leftover takes an open descriptor for each."""
@@ -32,7 +30,6 @@ _FEW = 64
 _WHOLE_BYTES = 256 * 1024
 _PIECE_BYTES = 16 * 1024 * 1024
 _NO_DIRECT_COPY = {errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP}
-_DEFAULT_ACL = "system.posix_acl_default"
 
 
 class Refused(Exception):
@@ -112,7 +109,7 @@ class Keeper:
         """How many changes are ready to take their place."""
         self.step = "copying"
         self._left = left
-        self._root = os.open(project, _DIRECTORY & ~os.O_NOFOLLOW)
+        self._root = os.open(project, DIRECTORY & ~os.O_NOFOLLOW)
         self._owner = os.fstat(self._root)
         self._is_root = linux.is_root()
         self._since_ns = since_ns
@@ -139,7 +136,7 @@ class Keeper:
 
     def keep(self, changes: Sequence[FileChange]) -> KeepReport:
         """Copy, sync, then put everything in its place; `Stopped` if nothing was. Blocking."""
-        plan = _Plan.of(changes)
+        plan = KeepPlan.of(changes)
         self._has_many = sum(change.what == "file" for change in plan.new) > _FEW
         try:
             for change in plan.new:
@@ -175,12 +172,12 @@ class Keeper:
             return
         self._refused += [(each, reason) for each in (path, *inner)]
 
-    def _stage(self, change: FileChange, plan: _Plan) -> None:
+    def _stage(self, change: FileChange, plan: KeepPlan) -> None:
         parts = self._parts(change.path)
         folder = self._folder_for(parts[:-1])
         status = None
         if folder.host is not None and change.path not in plan.in_the_way:
-            status = _status(folder.host, parts[-1])
+            status = status_of(folder.host, parts[-1])
             if change.what == "directory" and status is not None and stat.S_ISDIR(status.st_mode):
                 return
             self._check_target(status, change.path, is_new=change.kind == "created" or change.what == "directory")
@@ -190,7 +187,7 @@ class Keeper:
                 os.mkdir(name, 0o755, dir_fd=folder.descriptor)
                 self._give_away(name, folder.descriptor)
             case "symlink":
-                if not _stays_inside(parts, change.target):
+                if not stays_inside(parts, change.target):
                     raise Refused(f"a symbolic link out of the project, to {change.target[:200]!r}")
                 os.symlink(change.target, name, dir_fd=folder.descriptor)
                 self._give_away(name, folder.descriptor)
@@ -267,7 +264,7 @@ class Keeper:
         path = "/".join(parents)
         if path in self._new_folders:
             top, inside = self._new_folders[path]
-            folder = _Folder(top.claim, _open_beneath(top.claim.descriptor, inside.split("/")), top=top)
+            folder = _Folder(top.claim, open_beneath(top.claim.descriptor, inside.split("/")), top=top)
         else:
             host = self._open_folder(parents)
             try:
@@ -286,7 +283,7 @@ class Keeper:
 
     def _claim_for(self, folder: int) -> claims.Claim:
         """One for all folders from which things can be moved to one another and would inherit the same."""
-        kind = _inherited(folder)
+        kind = inherited(folder)
         if kind not in self._claims:
             self._claims[kind] = claims.Claim(folder)
         return self._claims[kind]
@@ -301,7 +298,7 @@ class Keeper:
 
     # ── putting in place ──
 
-    def _put_in_place(self, plan: _Plan) -> None:
+    def _put_in_place(self, plan: KeepPlan) -> None:
         """What takes nothing away before what does, so that nothing is gone that was only renamed."""
         for staged in self._staged:
             if staged.path not in plan.in_the_way:
@@ -318,7 +315,7 @@ class Keeper:
     def _place(self, staged: _Staged) -> None:
         parent = self._parent_for(staged.parts[:-1])
         self._check_target(
-            _status(parent, staged.parts[-1]), staged.path, is_new=staged.is_new or staged.what == "directory"
+            status_of(parent, staged.parts[-1]), staged.path, is_new=staged.is_new or staged.what == "directory"
         )
         os.rename(staged.name, staged.parts[-1], src_dir_fd=staged.claim.descriptor, dst_dir_fd=parent)
         self._made.add(staged.path)
@@ -328,7 +325,7 @@ class Keeper:
         """Remove a file or an empty directory that nobody changed meanwhile."""
         parts = self._parts(change.path)
         parent = self._parent_for(parts[:-1])
-        status = _status(parent, parts[-1])
+        status = status_of(parent, parts[-1])
         if status is None:
             return
         if change.what == "directory" and stat.S_ISDIR(status.st_mode):
@@ -419,7 +416,7 @@ class Keeper:
 
     def _open_folder(self, parents: list[str]) -> int:
         try:
-            return _open_beneath(self._root, parents)
+            return open_beneath(self._root, parents)
         except OSError as error:
             if error.errno in {errno.ELOOP, errno.EXDEV, errno.ENOTDIR}:
                 raise Refused("its directory leads out of the project") from None
@@ -435,34 +432,6 @@ class Keeper:
         os.close(self._root)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Plan:
-    """Changes in the order in which they are applied."""
-
-    new: list[FileChange]
-    gone_first: list[FileChange]
-    """They make room: a file is where the project has a directory, or the other way round."""
-    gone_last: list[FileChange]
-    in_the_way: frozenset[str]
-
-    @classmethod
-    def of(cls, changes: Sequence[FileChange]) -> _Plan:
-        gone = [change for change in changes if change.kind == "deleted"]
-        new = [change for change in changes if change.kind != "deleted"]
-        there = {change.path: change.what for change in new} if gone else {}
-        in_the_way: set[str] = set()
-        for change in sorted(gone, key=lambda change: len(change.path)):
-            above = change.path.rpartition("/")[0]
-            if change.path in there or above in in_the_way or there.get(above, "directory") != "directory":
-                in_the_way.add(change.path)
-        return cls(
-            new=new,
-            gone_first=[change for change in gone if change.path in in_the_way],
-            gone_last=[change for change in gone if change.path not in in_the_way],
-            in_the_way=frozenset(in_the_way),
-        )
-
-
 def without_leftovers(project: Path, paths: tuple[str, ...]) -> tuple[str, ...]:
     """Those of these paths that are a person's. What a killed process left among them is removed.
 
@@ -471,7 +440,7 @@ def without_leftovers(project: Path, paths: tuple[str, ...]) -> tuple[str, ...]:
     ours = [path for path in paths if claims.is_claim(path.rpartition("/")[2])]
     if not ours:
         return paths
-    root = os.open(project, _DIRECTORY & ~os.O_NOFOLLOW)
+    root = os.open(project, DIRECTORY & ~os.O_NOFOLLOW)
     try:
         for path in ours:
             _clear(root, path)
@@ -483,7 +452,7 @@ def without_leftovers(project: Path, paths: tuple[str, ...]) -> tuple[str, ...]:
 def _clear(root: int, path: str) -> None:
     *parents, name = path.split("/")
     try:
-        parent = _open_beneath(root, parents)
+        parent = open_beneath(root, parents)
     except OSError:
         return
     try:
@@ -492,58 +461,6 @@ def _clear(root: int, path: str) -> None:
         os.close(parent)
 
 
-def _open_beneath(root: int, parts: Sequence[str]) -> int:
-    """A directory below, following no link."""
-    if not parts:
-        return os.dup(root)
-    try:
-        return linux.openat2(root, "/".join(parts), _DIRECTORY, 0, _RESOLVE)
-    except OSError as error:
-        if error.errno != errno.ENOSYS:
-            raise
-    # Without openat2: step by step.
-    here = os.dup(root)
-    for name in parts:
-        try:
-            inner = os.open(name, _DIRECTORY, dir_fd=here)
-        finally:
-            os.close(here)
-        here = inner
-    return here
-
-
-def _inherited(folder: int) -> tuple[object, ...]:
-    """What tells folders apart: things move only within a mount, and take group and access from where they are made."""
-    status = os.fstat(folder)
-    try:
-        acl = os.getxattr(folder, _DEFAULT_ACL)
-    except OSError:
-        acl = b""
-    # The same file system may be mounted twice; only here the two can be told apart.
-    lines = Path(f"/proc/self/fdinfo/{folder}").read_text().splitlines()
-    mount = [line for line in lines if line.startswith("mnt_id")]
-    return (status.st_dev, *mount, status.st_gid if status.st_mode & stat.S_ISGID else None, acl)
-
-
 def _send(source: int, target: int, count: int) -> int:
     """From any file system to any other, without a detour through our memory."""
     return os.sendfile(target, source, None, count)
-
-
-def _status(directory: int, name: str) -> os.stat_result | None:
-    try:
-        return os.stat(name, dir_fd=directory, follow_symlinks=False)
-    except FileNotFoundError:
-        return None
-
-
-def _stays_inside(parts: list[str], target: str) -> bool:
-    """Only leading `..` and no more than there are directories: `..` after a name could leave through another link."""
-    if not target or target.startswith("/") or "\0" in target:
-        return False
-    steps = [step for step in target.split("/") if step not in {"", "."}]
-    ups = 0
-    while ups < len(steps) and steps[ups] == "..":
-        ups += 1
-    names = {step.casefold() for step in steps[ups:]}
-    return ups < len(parts) and ".." not in names and not names & set(PROTECTED)

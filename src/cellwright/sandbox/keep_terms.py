@@ -70,16 +70,16 @@ class KeepTerms:
 
 
 @dataclass(slots=True)
-class Progress:
+class KeepProgress:
     """What is going on now, for whoever asks."""
 
     text: Callable[[], str] = field(default=lambda: "Looking for the files the notebook changed …")
 
 
 @asynccontextmanager
-async def told(on_progress: Callable[[str], None] | None) -> AsyncGenerator[Progress]:
+async def told(on_progress: Callable[[str], None] | None) -> AsyncGenerator[KeepProgress]:
     """A line from time to time for as long as the block takes; none for a short one."""
-    progress = Progress()
+    progress = KeepProgress()
     async with anyio.create_task_group() as tasks:
         if on_progress is not None:
             tasks.start_soon(_tell, progress, on_progress)
@@ -87,7 +87,7 @@ async def told(on_progress: Callable[[str], None] | None) -> AsyncGenerator[Prog
         tasks.cancel_scope.cancel()
 
 
-async def _tell(progress: Progress, on_progress: Callable[[str], None]) -> None:
+async def _tell(progress: KeepProgress, on_progress: Callable[[str], None]) -> None:
     await anyio.sleep(_FIRST_WORD_SECONDS)
     while True:
         if text := progress.text():
@@ -96,7 +96,7 @@ async def _tell(progress: Progress, on_progress: Callable[[str], None]) -> None:
 
 
 async def keep_changes(
-    make_keeper: Callable[[], Keeper], changes: Sequence[FileChange], terms: KeepTerms, progress: Progress
+    make_keeper: Callable[[], Keeper], changes: Sequence[FileChange], terms: KeepTerms, progress: KeepProgress
 ) -> KeepReport:
     """Keep all of them, or none and say why."""
     question = terms.question(changes)
