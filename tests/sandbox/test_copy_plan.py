@@ -117,8 +117,14 @@ PATHS = st.lists(NAMES, min_size=1, max_size=4).map("/".join)
 WORDS = st.sampled_from(
     ["a", "b", "*", "*.log", "?", "a*", "[ab]", "[!a]", "[^b]*", "**", "\\a", "\\#a", "b c", ".*", "***", "a**b"]
 )
+
+
+def pattern(exception: str, start: str, words: list[str], end: str) -> str:
+    return exception + start + "/".join(words) + end
+
+
 PATTERNS = st.builds(
-    lambda exception, start, words, end: exception + start + "/".join(words) + end,
+    pattern,
     st.sampled_from(["", "", "!"]), st.sampled_from(["", "/"]), st.lists(WORDS, min_size=1, max_size=3),
     st.sampled_from(["", "/", " ", "\\ "]),
 )  # fmt: skip

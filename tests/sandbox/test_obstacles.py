@@ -12,7 +12,9 @@ from cellwright.sandbox.obstacles import Surroundings, look_around, obstacles
 from cellwright.sandbox.spec import Tier
 from tests.sandbox.conftest import SOURCE
 
-WELL = dict.fromkeys(("namespaces", "landlock", "seccomp", "control_groups", "tier_A", "tier_B", "tier_C"), (True, ""))
+WELL: dict[str, tuple[bool, str]] = dict.fromkeys(
+    ("namespaces", "landlock", "seccomp", "control_groups", "tier_A", "tier_B", "tier_C"), (True, "")
+)
 ALONE = Surroundings(settings={})
 APPARMOR = Surroundings(settings={"kernel.apparmor_restrict_unprivileged_userns": "1"})
 CLOSED = Surroundings(settings={"user.max_user_namespaces": "0"})
@@ -50,7 +52,8 @@ def test_what_was_refused_has_a_reason_and_a_cure(
 
 @pytest.mark.parametrize("tier", ["A", "B", "C", "D"])
 def test_every_better_tier_has_its_obstacle_whatever_was_found(tier: Tier) -> None:
-    for found in (WELL, dict.fromkeys(WELL, (False, "could not be tried: no time"))):
+    untried: dict[str, tuple[bool, str]] = dict.fromkeys(WELL, (False, "could not be tried: no time"))
+    for found in (WELL, untried):
         told = obstacles(found, tier, ALONE)
         assert [obstacle.tier for obstacle in told] == [better for better in "ABC" if better < tier]
         assert all(obstacle.reason and obstacle.cure for obstacle in told)

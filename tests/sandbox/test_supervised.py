@@ -152,8 +152,8 @@ async def test_data_only_root_may_read_is_readable_for_the_notebook_root_started
         data = Path(closed) / "sales.csv"
         data.write_text("1,2")
         data.chmod(0o600)
-        if not WEAK_USERS[-1].startswith("root"):
-            Path(closed).chmod(0o755)
+        if not bench.user.startswith("root"):
+            data.parent.chmod(0o755)
             data.chmod(0o644)
         mounts = (DataMount(source=str(data), target="data/sales.csv"),)
         program = """

@@ -175,7 +175,7 @@ def contained(wanted: Tier | None, report: Report, *, allow_uncontained: bool) -
         why = " ".join(obstacle.reason for obstacle in report.obstacles if obstacle.tier != "A")
         raise RefusedByPolicy(
             f"Nothing would contain the notebook's code (tier D). {why}".rstrip(),
-            hint="`cellwright doctor` says what would help; --allow-uncontained runs it all the same.",
+            hint="`cellwright doctor` says what is missing; --allow-uncontained runs it all the same.",
         )
     return tier
 
