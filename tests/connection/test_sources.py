@@ -58,6 +58,13 @@ def told(sources: Sources) -> dict[str, tuple[str, str]]:
         ({"PIP_INDEX_URL": "p", "UV_INDEX_URL": "o"}, "UV_DEFAULT_INDEX", ("o", "$UV_INDEX_URL")),
         ({"UV_INDEX_URL": "o", "UV_DEFAULT_INDEX": "n"}, "UV_DEFAULT_INDEX", ("n", "$UV_DEFAULT_INDEX")),
         ({"PIP_EXTRA_INDEX_URL": "e"}, "UV_INDEX", ("e", "$PIP_EXTRA_INDEX_URL")),
+        # pip takes the best match of all its indexes, and so must whoever reads its settings.
+        ({"PIP_EXTRA_INDEX_URL": "e"}, "UV_INDEX_STRATEGY", ("unsafe-best-match", "$PIP_EXTRA_INDEX_URL")),
+        (
+            {"PIP_EXTRA_INDEX_URL": "e", "UV_INDEX_STRATEGY": "first-index"},
+            "UV_INDEX_STRATEGY",
+            ("first-index", "$UV_INDEX_STRATEGY"),
+        ),
         ({"PIP_FIND_LINKS": "/a /b"}, "UV_FIND_LINKS", ("/a,/b", "$PIP_FIND_LINKS")),
         ({"UV_INDEX_CORP_PASSWORD": "x"}, "UV_INDEX_CORP_PASSWORD", ("x", "$UV_INDEX_CORP_PASSWORD")),
     ],

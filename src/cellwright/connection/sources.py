@@ -106,7 +106,13 @@ class Sources:
 def read_sources(variables: Mapping[str, str], *, own: Path, home: Path) -> Sources:
     """What is in force for a command with this environment. Blocking. Raises `UserError` for a mistake in `own`."""
     found, unreadable = _of_files(variables, home)
-    return Sources(found={**found, **_of_environment(variables), **_of_own_file(own)}, unreadable=tuple(unreadable))
+    found = {**found, **_of_environment(variables), **_of_own_file(own)}
+    extra = found.get("UV_INDEX")
+    if extra and extra.source in {"$PIP_EXTRA_INDEX_URL", *map(str, _pip_files(variables, home))}:
+        # Whoever set further indexes for pip relies on its rule, the best match of all; uv's own is the first index
+        # that has the name at all, and would find no version of what only another one has.
+        found.setdefault("UV_INDEX_STRATEGY", Found(value="unsafe-best-match", source=extra.source))
+    return Sources(found=found, unreadable=tuple(unreadable))
 
 
 def asked_by_command(asked: Mapping[str, str], *, own: Path) -> Connection:

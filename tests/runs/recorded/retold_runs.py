@@ -97,7 +97,7 @@ async def open_retold_runs(settings: Settings, launch: Launch, tell: Tell) -> As
                 studio = replace(workplace.studio, models=tell(workplace.studio.models))
                 yield Place(desk=workplace.desk, studio=studio, rules=workplace.rules)
 
-        async def check(goal: Goal) -> Checked:
+        async def check(_run: str, goal: Goal) -> Checked:
             return await check_notebook(
                 Path(goal.notebook), files=await files_of(goal), pool=pool, other=other, settings=settings
             )
