@@ -11,6 +11,8 @@ import hypothesis
 import pytest
 import sniffio
 
+from tests.leaping import LEAPING
+
 if TYPE_CHECKING:
     from cellwright.kernel import KernelPool, OpenNotebook
     from tests.models.houses import Warm
@@ -25,8 +27,9 @@ hypothesis.settings.load_profile("every-day")
 
 
 @pytest.fixture(scope="session")
-def anyio_backend() -> str:
-    return "asyncio"
+def anyio_backend() -> tuple[str, dict[str, Any]]:
+    # One loop serves a worker as long as anything shared lives on it, so all tests have the one whose clock can leap.
+    return LEAPING
 
 
 @contextmanager

@@ -35,7 +35,7 @@ from cellwright.models.names import ModelName
 from cellwright.models.providers import Providers
 from cellwright.models.routing import Route
 from cellwright.testing import FAULTS, Answer, CallTool, Fault, FaultKind, ProviderServer, Received, Say
-from tests.models.leaping import LEAPING, leap
+from tests.leaping import leap
 from tests.sampling import every
 
 
@@ -142,11 +142,6 @@ DEADLINES = Deadlines(first_piece_seconds=30, next_piece_seconds=30, answer_seco
 LEAP_SECONDS = 40
 """Past any of these deadlines."""
 numbers = count()
-
-
-@pytest.fixture(scope="module")
-def anyio_backend() -> tuple[str, dict[str, Any]]:
-    return LEAPING
 
 
 @pytest.fixture(scope="module")

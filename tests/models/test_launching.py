@@ -101,7 +101,9 @@ def test_the_real_gateway_starts_with_a_clean_environment_and_its_files_are_its_
         passed_on = environment_of(pid)
         assert passed_on["https_proxy"] == "http://p:1"
         assert set(passed_on) <= {"PATH", "HOME", "LANG", "TZ", "LC_CTYPE", "LC_ALL", "https_proxy", "no_proxy"} | {
-            name for name in environment if name.upper().endswith(("_PROXY", "CERT_FILE", "CERT_DIR"))
+            name
+            for name in environment
+            if name.upper().endswith(("_PROXY", "CERT_FILE", "CERT_DIR", "CA_BUNDLE", "PIP_CERT"))
         } | {"XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS"}
         assert KEY not in Path(f"/proc/{pid}/cmdline").read_text()
         assert KEY not in Path(f"/proc/{pid}/environ").read_text()

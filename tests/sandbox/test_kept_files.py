@@ -148,7 +148,8 @@ async def test_of_more_files_than_are_kept_unasked_none_is_kept_and_how_to_keep_
             files=100,
             bytes=300,
             reason="100 changed files, 300 bytes: more than 99 files are kept only if you say so",
-            hint="Run it again with --limit kept_files=100, or leave them with --files drop.",
+            hint="To keep them: `cellwright notebook run --limit kept_files=100`; to leave them: "
+            "`cellwright notebook run --files drop`.",
             option="kept_files=100",
         ),
     )

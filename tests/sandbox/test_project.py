@@ -106,7 +106,7 @@ def test_the_home_directory_and_the_root_are_never_a_project(tmp_path: Path, mon
     assert project_of(home / "work/nb.py") == (home / "work").resolve()
     with pytest.raises(UserError, match="which is your home directory") as refused:
         project_of(home / "nb.py")
-    assert f"with `--project {home}` it is all of your home directory" in refused.value.hint
+    assert f"with `cellwright notebook run --project {home}` it is all of your home directory" in refused.value.hint
     with pytest.raises(UserError, match="which is the root of this machine"):
         project_of(Path("/nb.py"))
 

@@ -24,6 +24,7 @@ from cellwright.journal import Journal, Records, RunId, stream_of
 from cellwright.journal.crash import AtCrashPoint, carry_on
 from cellwright.journal.names import new_run_id, run_id
 from cellwright.kernel import CellFinished, KernelPool, OpenNotebook
+from cellwright.kernel.lifetimes import plain_errors
 from cellwright.models.launching import Launch
 from cellwright.notebook.atomic import write_atomically
 from cellwright.policy import Masker, Person
@@ -221,6 +222,8 @@ class _House:
         for give_way in [*self.others]:
             await give_way(Path(goal.notebook))
         async with AsyncExitStack() as stack:
+            # The run must hear of the notebook that cannot be opened, not of a group of such errors.
+            stack.enter_context(plain_errors())
             telling = await stack.enter_async_context(anyio.create_task_group())
             # Entered before the notebook is open, so it comes after it has closed.
             settled = await stack.enter_async_context(AsyncExitStack())

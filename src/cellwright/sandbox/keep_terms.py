@@ -163,7 +163,8 @@ def _none(changes: Sequence[FileChange], reason: str, option: str) -> KeepReport
         files=len(changes),
         bytes=sum(change.bytes for change in changes),
         reason=reason,
-        hint=f"Run it again with --limit {option}, or leave them with --files drop.",
+        hint=f"To keep them: `cellwright notebook run --limit {option}`; to leave them: "
+        "`cellwright notebook run --files drop`.",
         option=option,
     )
     return KeepReport(kept=(), refused=(), held_back=held_back)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import re
-import sys
 from pathlib import Path
 
 import marimo
@@ -86,8 +85,8 @@ async def test_a_tutorial_as_it_is_shipped_is_refused_where_its_python_or_packag
 ) -> None:
     (reason,) = (await verified.refused(copied(TUTORIALS["sql"], tmp_path))).reasons
     assert isinstance(reason, NoEnvironment)
-    here = "requires Python >=3.12" if sys.version_info < (3, 12) else "duckdb"
-    assert here in text_of(reason)
+    # Where a Python that its header asks for is installed, it is the packages that nobody can be asked for.
+    assert re.search("requires Python >=3.12|The package index cannot be reached", text_of(reason))
 
 
 def is_true(reason: Reason, source: str) -> bool:

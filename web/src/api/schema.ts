@@ -1634,6 +1634,12 @@ export interface components {
             priority: number;
             /** Project */
             project: string;
+            /**
+             * Python
+             * @default header
+             * @enum {string}
+             */
+            python: "header" | "ours";
             /** Words */
             words: string;
         };

@@ -9,7 +9,9 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-IN_A_TERMINAL: Final = frozenset({"serve", "gateway stop", "journal verify", "models set-key", "notebook verify"})
+IN_A_TERMINAL: Final = frozenset(
+    {"serve", "gateway stop", "journal verify", "models set-key", "notebook run", "notebook verify"}
+)
 """Commands for which the page has no place."""
 
 _SENTENCES: Final[Mapping[str, str]] = {
@@ -37,6 +39,13 @@ _SENTENCES: Final[Mapping[str, str]] = {
     ),
     "Run as the owner of the project, or raise the limits: --limit disk=… --limit inodes=….": (
         "Serve the folder as the owner of its files, or move what is large out of it."
+    ),
+    "; `--python ours` looks for none.": ".",
+    "with `--python ours`": "with `cellwright notebook run --python ours` in a terminal",
+    "name a smaller --project, or": "serve a smaller folder, or",
+    "raise --limit disk=… and --limit inodes=…": "move what is large out of it",
+    "(Docker, Podman: --tmpfs /tmp; Kubernetes: an emptyDir mounted there)": (
+        "(Docker, Podman: a tmpfs, Kubernetes: an emptyDir mounted there)"
     ),
     "Use less memory, or raise the limit with --limit.": "Use less memory.",
     "or allow more time with --timeout.": "and verify it again.",
