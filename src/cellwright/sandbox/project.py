@@ -62,7 +62,8 @@ def project_of(notebook: Path) -> Path:
             f"The notebook {notebook.name!r} lies directly in {str(own)!r}, which is {what}: its project would be "
             "everything there, for its code to read and change.",
             hint="Move it into a folder of its own. Or say what its project is: with "
-            f"`cellwright notebook run --project {shlex.quote(str(own))}` it is all of {what}, except for what looks like a secret.",
+            f"`cellwright notebook run --project {shlex.quote(str(own))}` it is all of {what}, "
+            "except for what looks like a secret.",
         )
     return own
 
