@@ -28,8 +28,13 @@ IN_PARALLEL := -n 2 --dist loadfile
 # Types take one core as long as the tests take the other: side by side, told after the tests. The exit code is that of
 # either. An environment that forbids bytecode would have every process compile all of src again.
 export PYTHONDONTWRITEBYTECODE :=
-BESIDE := found=$$(mktemp) && { $(BIN)/python -m tests.checks >"$$found" 2>&1 & checks=$$!; code=0; $(BIN)/pytest
-AND_CHECKS := || code=$$?; wait $$checks || code=1; cat "$$found"; rm -f "$$found"; exit $$code; }
+# Two halves, one after the other: whoever reads all tests and imports all they use takes twice the memory.
+LOWER := $(addprefix tests/,notebook policy journal sandbox guest kernel)
+UPPER := $(filter-out $(LOWER) %__pycache__,$(patsubst %/,%,$(wildcard tests/*/)))
+BESIDE = found=$$(mktemp) && { $(BIN)/python -m tests.checks >"$$found" 2>&1 & checks=$$!; code=0; \
+	for rooms in $(1); do $(BIN)/pytest $$rooms $(2) || code=1; done; \
+	wait $$checks || code=1; cat "$$found"; rm -f "$$found"; exit $$code; }
+ALL_ROOMS = "$(LOWER)" "$(UPPER)"
 # A company's own certificate authority is in the machine's store, not in uv's.
 CERTIFICATES := $(if $(wildcard /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt),--system-certs)
 # Index, proxy and certificates as Cellwright itself has them: uv by itself would not know what is set for pip.
@@ -62,10 +67,10 @@ examples: $(READY) ## make the data and the delivered notebooks under examples/ 
 	@$(BIN)/python -m eval.examples
 
 test: $(READY) ## every test that is not marked slow, the checks beside them; this is what CI runs
-	@$(BESIDE) -m "not slow" $(IN_PARALLEL) --durations=15 $(AND_CHECKS)
+	@$(call BESIDE,$(ALL_ROOMS),-m "not slow" $(IN_PARALLEL) --durations=15)
 
 test-all: $(READY) $(PAGE) browser emulator containers ## every test, with more examples, in a browser, containers and an emulator too
-	@$(BESIDE) $(IN_PARALLEL) --hypothesis-profile=thorough --durations=15 $(AND_CHECKS)
+	@$(call BESIDE,$(ALL_ROOMS),$(IN_PARALLEL) --hypothesis-profile=thorough --durations=15)
 
 eval: $(READY) ## give the tasks of eval/ to the analyst, or to any model: make eval MODEL=openai:gpt-5
 	@$(BIN)/python -m eval --model "$(MODEL)" $(EVAL)
@@ -74,7 +79,7 @@ bench: $(READY) ## measure Cellwright against its peers; writes bench/results/la
 	@$(BIN)/python -m bench
 
 check: $(READY) ## lint, format, types, floors and doorkeepers, house rules (what did not change is skipped, not in CI)
-	@$(BESIDE) -q -m "not slow" tests/house --ignore=$(DOCS_RUN) $(AND_CHECKS)
+	@$(call BESIDE,tests/house,-q -m "not slow" --ignore=$(DOCS_RUN))
 
 fmt: $(READY) ## sort imports, fix what can be fixed, format
 	@$(BIN)/ruff check --fix-only --quiet .

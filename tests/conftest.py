@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import AbstractAsyncContextManager, contextmanager
 from pathlib import Path
@@ -30,6 +31,18 @@ hypothesis.settings.load_profile("every-day")
 def anyio_backend() -> tuple[str, dict[str, Any]]:
     # One loop serves a worker as long as anything shared lives on it, so all tests have the one whose clock can leap.
     return LEAPING
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of a function marked `sampled(step)` every so many-th case runs every time; the others are slow."""
+    places: Counter[str] = Counter()
+    for item in items:
+        if (mark := item.get_closest_marker("sampled")) is not None:
+            function = item.nodeid.partition("[")[0]
+            if places[function] % mark.args[0]:
+                item.add_marker(pytest.mark.slow)
+            places[function] += 1
 
 
 @contextmanager
