@@ -94,6 +94,7 @@ async def test_an_agent_killed_in_the_middle_of_a_thought_hears_the_rest_of_it_a
     assert report(where.parent)["outcome"] == "finished"
 
 
+@pytest.mark.slow
 async def test_cells_applied_by_a_killed_agent_are_in_the_notebook_once(
     house: House, where: Path, forker: Forker, gateway: Models, write_notebook: Callable[..., Path]
 ) -> None:

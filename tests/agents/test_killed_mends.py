@@ -72,6 +72,7 @@ async def test_a_mend_that_is_killed_is_taken_up_again_and_done_once(
     assert report(where.parent)["outcome"] == "finished"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("point", POINTS)
 async def test_a_mend_killed_while_it_looks_closer_leaves_no_cell_behind(
     house: House,

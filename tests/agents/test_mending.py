@@ -441,6 +441,7 @@ async def test_the_loop_is_advised_from_what_its_turns_keep(opened: Opener) -> N
     assert advise([Turn(number=1, did=(fine,))]) == ""
 
 
+@pytest.mark.slow
 async def test_an_agent_at_work_reads_advice_for_what_failed_and_more_of_it_each_time(
     house: House, where: Path, opened: Opener
 ) -> None:

@@ -164,6 +164,7 @@ CASES = [
 ]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("case", spread(CASES, 5), ids=lambda case: f"{case.kind} {case.wrong[:12]!r}")
 async def test_what_is_not_certain_is_mended_by_the_model_after_advice_for_its_class_said_once(
     house: House, where: Path, opened: Opener, case: Case
@@ -195,6 +196,7 @@ async def test_what_is_not_certain_is_mended_by_the_model_after_advice_for_its_c
 # ── certain ──
 
 
+@pytest.mark.slow
 async def test_a_name_a_person_has_already_is_made_local_in_the_agents_cell(
     house: House, where: Path, opened: Opener
 ) -> None:
@@ -215,6 +217,7 @@ COUNTED = "import sys\nsys.tries = getattr(sys, 'tries', 0) + 1\n"
 FLAKY = COUNTED + "if sys.tries < {passes}:\n    raise ConnectionResetError('gone')\ndone = 1"
 
 
+@pytest.mark.slow
 async def test_what_comes_and_goes_is_run_once_more_without_the_model(
     house: House, where: Path, opened: Opener
 ) -> None:
@@ -228,6 +231,7 @@ async def test_what_comes_and_goes_is_run_once_more_without_the_model(
     assert decided(where)[0] == ["flaky"]
 
 
+@pytest.mark.slow
 async def test_what_stays_flaky_is_the_models_to_make_certain(house: House, where: Path, opened: Opener) -> None:
     edit = {"op": "edit", "cell": "fetch", "base_version": 1, "code": "done = 1"}
     house.provider.script(apply(create(FLAKY.format(passes=9), name="fetch")), apply(edit), DONE)
@@ -238,6 +242,7 @@ async def test_what_stays_flaky_is_the_models_to_make_certain(house: House, wher
         assert "a retry with a limit around what is outside" not in shop.sent_text(3)
 
 
+@pytest.mark.slow
 async def test_a_cell_that_fails_and_passes_unchanged_is_said_to_be_flaky(
     house: House, where: Path, opened: Opener
 ) -> None:
@@ -264,6 +269,7 @@ def settings(wheels: Path, tmp_path: Path) -> Settings:
     return Settings(home=tmp_path / "home", cache=tmp_path / "cache", connection=Connection.of(variables))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_allowed", some([False, True], 1))
 async def test_a_missing_package_is_asked_for_once_and_installed_by_the_real_tool(
     house: House, where: Path, opened: Opener, settings: Settings, is_allowed: bool
@@ -309,6 +315,7 @@ async def test_a_package_that_does_not_help_is_not_installed_again_and_the_model
 # ── nothing was done ──
 
 
+@pytest.mark.slow
 async def test_an_edit_of_a_cell_that_is_another_now_gets_the_text_it_has(
     house: House, where: Path, opened: Opener
 ) -> None:
@@ -377,6 +384,7 @@ async def test_a_tool_that_is_not_there_at_the_moment_may_be_tried_once_more(
 # ── a kernel that is killed from outside ──
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("whole", [True, False], ids=["with its cage", "alone"])
 async def test_a_kernel_killed_under_a_running_cell_is_replaced_and_what_had_run_is_there_again(
     house: House, where: Path, opened: Opener, whole: bool

@@ -23,6 +23,7 @@ async def names(shop: Workshop, beginning: str) -> list[str]:
 # ── certain ──
 
 
+@pytest.mark.slow
 async def test_a_second_import_of_the_same_is_dropped_without_the_model(
     house: House, where: Path, opened: Opener
 ) -> None:
@@ -40,6 +41,7 @@ async def test_a_second_import_of_the_same_is_dropped_without_the_model(
         assert await names(shop, "mend") == ["mend 1"]
 
 
+@pytest.mark.slow
 async def test_a_missing_file_whose_only_likeness_is_there_is_read_instead(
     house: House, where: Path, opened: Opener
 ) -> None:
@@ -53,6 +55,7 @@ async def test_a_missing_file_whose_only_likeness_is_there_is_read_instead(
             assert "the one file of that name is" in shop.sent_text(2)
 
 
+@pytest.mark.slow
 async def test_a_misspelt_column_is_looked_up_in_the_kernel_and_mended(
     house: House, where: Path, opened: Opener
 ) -> None:
@@ -68,6 +71,7 @@ async def test_a_misspelt_column_is_looked_up_in_the_kernel_and_mended(
         assert await names(shop, "mend") == ["mend 2", "mend 2 with columns"]
 
 
+@pytest.mark.slow
 async def test_a_cell_of_a_person_is_never_mended_without_a_model(house: House, where: Path, opened: Opener) -> None:
     house.provider.script(CallTool("run", {"cells": "all"}), DONE)
     async with opened("text = open('Sales.csv').read()") as notebook:
@@ -79,6 +83,7 @@ async def test_a_cell_of_a_person_is_never_mended_without_a_model(house: House, 
             assert "nearest first" in shop.sent_text(2)
 
 
+@pytest.mark.slow
 async def test_a_tool_that_is_not_there_is_not_advised(house: House, where: Path, opened: Opener) -> None:
     house.provider.script(apply(create("import not_here_at_all", name="learn")), DONE)
     async with opened("x = 1") as notebook, open_workshop(house, where, notebook=notebook) as shop:
@@ -90,6 +95,7 @@ async def test_a_tool_that_is_not_there_is_not_advised(house: House, where: Path
 NO_HOST = "raise OSError(\"port 443 of host 'data.example' is not approved for this notebook\")"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_allowed", [True, False])
 async def test_leave_for_a_host_is_asked_before_the_cell_runs_again(
     house: House, where: Path, opened: Opener, is_allowed: bool
@@ -122,6 +128,7 @@ def wrong(number: int) -> CallTool:
     return apply(create(f"_{number} = 1 + 'a'", name=f"wrong{number}"), text=f"Try {number}.")
 
 
+@pytest.mark.slow
 async def test_the_same_failure_changes_strategy_then_asks_and_the_answer_is_heard(
     house: House, where: Path, opened: Opener
 ) -> None:
@@ -138,6 +145,7 @@ async def test_the_same_failure_changes_strategy_then_asks_and_the_answer_is_hea
         assert "Ask the person now" not in shop.sent_text(5)
 
 
+@pytest.mark.slow
 async def test_a_person_who_is_asked_can_stop_the_work(house: House, where: Path, opened: Opener) -> None:
     house.provider.script(*map(wrong, range(4)))
     async with opened("x = 1") as notebook, open_workshop(house, where, notebook=notebook) as shop:
@@ -147,6 +155,7 @@ async def test_a_person_who_is_asked_can_stop_the_work(house: House, where: Path
         assert (await shop.report()).outcome == "stopped"
 
 
+@pytest.mark.slow
 async def test_with_nobody_to_ask_it_gives_up_with_what_it_has(house: House, where: Path, opened: Opener) -> None:
     house.provider.script(*map(wrong, range(9)))
     async with opened("x = 1") as notebook, open_workshop(house, where, notebook=notebook) as shop:
@@ -180,6 +189,7 @@ async def branches(shop: Workshop) -> list[BranchTried]:
     return [tried for event in events if (tried := read_branch(event)) is not None]
 
 
+@pytest.mark.slow
 async def test_a_models_mend_reaches_the_notebook_only_when_it_runs_in_a_branch(
     house: House, where: Path, opened: Opener
 ) -> None:
@@ -207,6 +217,7 @@ async def test_a_models_mend_reaches_the_notebook_only_when_it_runs_in_a_branch(
         assert told == [("mend total", "r", "failed", False), ("mend total", "r", "passed", True)]
 
 
+@pytest.mark.slow
 async def test_a_certain_mend_is_tried_in_a_branch_too(house: House, where: Path, opened: Opener) -> None:
     house.provider.script(apply(create("import math\nroot = math.sqrt(16)\nroot", name="root")), DONE)
     async with opened("import math") as notebook, open_workshop(house, where, notebook=notebook) as shop:

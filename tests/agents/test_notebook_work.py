@@ -80,6 +80,7 @@ async def test_a_persons_edit_in_the_middle_is_kept_and_the_agent_is_told(
             assert "y = 2000" in notebook.path.read_text()
 
 
+@pytest.mark.slow
 async def test_agents_at_the_same_time_think_at_once_and_change_the_notebook_in_turn(
     house: House, where: Path, opened: Opener
 ) -> None:
@@ -168,6 +169,7 @@ async def test_a_model_that_follows_orders_in_data_is_stopped_by_the_guard(
         assert "No network here." in shop.sent_text(2)
 
 
+@pytest.mark.slow
 async def test_a_secret_in_an_output_is_masked_before_the_model_reads_it(
     house: House, where: Path, opened: Opener
 ) -> None:
@@ -179,6 +181,7 @@ async def test_a_secret_in_an_output_is_masked_before_the_model_reads_it(
         assert "[masked PASSWORD]" in shop.sent_text(2)
 
 
+@pytest.mark.slow
 async def test_advice_of_the_mender_stands_in_the_next_step_only(house: House, where: Path, opened: Opener) -> None:
     def advise(turns: list[Turn]) -> str:
         return "Look at `nothing` first." if turns and turns[-1].has_failed else ""

@@ -66,6 +66,7 @@ FIGURE = f"{AGG}_, axes = plt.subplots()\naxes.plot([1, 3, 2])"
 NO_NAME = f"{AGG}plt.plot([1, 3, 2])\nplt.gca()"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", [FIGURE, NO_NAME], ids=["variable", "output"])
 async def test_a_figure_reaches_a_model_that_sees(house: House, where: Path, opened: Opener, code: str) -> None:
     sees(house, True)
@@ -102,6 +103,7 @@ async def test_an_output_that_is_a_picture_is_shown_as_it_is_and_accounted_for(
     assert base64.b64encode(png()).decode() not in row
 
 
+@pytest.mark.slow
 async def test_a_model_that_does_not_see_reads_that_there_was_a_picture(
     house: House, where: Path, opened: Opener
 ) -> None:
@@ -113,6 +115,7 @@ async def test_a_model_that_does_not_see_reads_that_there_was_a_picture(
         assert "(a picture, 3×2, not shown)" in shop.sent_text(2)
 
 
+@pytest.mark.slow
 async def test_a_picture_that_is_too_large_is_only_told(house: House, where: Path, opened: Opener) -> None:
     sees(house, True)
     house.provider.script(apply(create(showing(png(9_000, 1)), name="shown")), DONE)
@@ -122,6 +125,7 @@ async def test_a_picture_that_is_too_large_is_only_told(house: House, where: Pat
         assert "(a picture, 9000×1, not shown)" in shop.sent_text(2)
 
 
+@pytest.mark.slow
 async def test_the_picture_of_a_cell_a_program_ran_is_shown_too(
     house: House, where: Path, opened: Opener, pool: KernelPool
 ) -> None:

@@ -87,6 +87,7 @@ except LookupError as error:
 """
 
 
+@pytest.mark.slow
 async def test_a_program_with_a_loop_and_calls_side_by_side_is_one_turn(
     house: House, where: Path, worker: ActionWorker
 ) -> None:
@@ -108,6 +109,7 @@ async def test_a_program_with_a_loop_and_calls_side_by_side_is_one_turn(
         assert names.count("judge run-code") == 1
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize(
     ("code", "told"),
     [
@@ -161,6 +163,7 @@ seen.append(await add())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("point", "visit"),
     [
@@ -192,6 +195,7 @@ made['ok']
 """
 
 
+@pytest.mark.slow
 async def test_a_cell_that_fails_in_a_program_is_mended_like_any_other(
     house: House, where: Path, worker: ActionWorker, opened: Opener
 ) -> None:

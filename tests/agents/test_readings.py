@@ -149,6 +149,7 @@ VALUES: list[tuple[str, Answer]] = [
 ]
 
 
+@pytest.mark.slow
 async def test_values_of_every_kind_come_back_as_they_are(opened: Opener) -> None:
     async with opened("import pandas as pd\nimport polars as pl\nimport numpy as np\nbase = 3") as notebook:
         await notebook.run("all")

@@ -34,6 +34,7 @@ COMPARE = CallTool(
 )
 
 
+@pytest.mark.slow
 async def test_where_readings_differ_the_person_is_asked_with_their_values(
     house: House, where: Path, opened: Opener
 ) -> None:
@@ -60,6 +61,7 @@ async def test_with_nobody_to_ask_the_answer_must_name_every_reading(house: Hous
         assert told in shop.sent_text(3)
 
 
+@pytest.mark.slow
 async def test_trying_readings_leaves_nothing_behind_and_undo_takes_back_what_the_agent_did_before(
     house: House, where: Path, opened: Opener
 ) -> None:

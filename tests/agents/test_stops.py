@@ -35,6 +35,7 @@ async def test_a_reached_budget_pauses_asks_and_goes_on_when_it_is_raised(house:
         assert len(house.provider.charged) == 1
 
 
+@pytest.mark.slow
 async def test_a_budget_that_is_not_raised_ends_the_work_with_what_there_is(house: House, where: Path) -> None:
     async with open_workshop(house, where) as shop:
         run = await shop.start(an_assignment(limits=(TOKENS,)))
@@ -47,6 +48,7 @@ async def test_a_budget_that_is_not_raised_ends_the_work_with_what_there_is(hous
         )
 
 
+@pytest.mark.slow
 async def test_unattended_a_reached_budget_ends_the_work(house: House, where: Path) -> None:
     async with open_workshop(house, where) as shop:
         report = await shop.work(an_assignment(limits=(TOKENS,), is_attended=False))
@@ -77,6 +79,7 @@ async def lose_the_first_answer(house: House) -> None:
         pass
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("said", "outcome", "charges"), [("ask again, and perhaps pay twice", "finished", 2), ("stop here", "gave-up", 1)]
 )
@@ -95,6 +98,7 @@ async def test_a_lost_answer_is_asked_about_before_it_may_be_paid_twice(
         assert len(house.provider.charged) == charges
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("policy", "is_attended", "outcome"),
     [("again", True, "finished"), ("stop", True, "gave-up"), ("ask", False, "gave-up")],
@@ -127,6 +131,7 @@ def fetching() -> tuple[list[str], Tool]:
     return fetched, fetch
 
 
+@pytest.mark.slow
 async def test_unattended_what_would_be_asked_is_refused_and_the_work_goes_on(house: House, where: Path) -> None:
     fetched, fetch = fetching()
     house.provider.script(CallTool("fetch", {"host": "example.com"}), DONE)
@@ -137,6 +142,7 @@ async def test_unattended_what_would_be_asked_is_refused_and_the_work_goes_on(ho
         assert await shop.journal.records.questions.pending() == []
 
 
+@pytest.mark.slow
 async def test_an_action_that_needs_leave_waits_for_the_person_and_then_happens(house: House, where: Path) -> None:
     fetched, fetch = fetching()
     house.provider.script(CallTool("fetch", {"host": "example.com"}), DONE)
@@ -149,6 +155,7 @@ async def test_an_action_that_needs_leave_waits_for_the_person_and_then_happens(
         assert fetched == ["example.com"]
 
 
+@pytest.mark.slow
 async def test_a_no_is_told_to_the_model_with_the_persons_words(house: House, where: Path) -> None:
     fetched, fetch = fetching()
     house.provider.script(CallTool("fetch", {"host": "example.com"}), DONE)

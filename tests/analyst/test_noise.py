@@ -58,6 +58,7 @@ def test_series_that_wander_by_themselves_have_no_trend_season_or_break(stays: f
     assert false <= 3
 
 
+@pytest.mark.slow
 def test_two_random_walks_are_not_said_to_go_together() -> None:
     random, small = np.random.default_rng(5), 0
     for _ in range(15):

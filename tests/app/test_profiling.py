@@ -61,6 +61,7 @@ async def test_without_walls_nothing_is_read_unless_that_is_allowed(pool: Kernel
     assert profile.tables[0].rows == 3
 
 
+@pytest.mark.slow
 async def test_a_profile_is_made_once_while_its_files_stay_the_same(pool: KernelPool, tmp_path: Path) -> None:
     write(tmp_path, hens=HENS)
     found: list[Profile] = []
@@ -79,6 +80,7 @@ async def test_a_profile_is_made_once_while_its_files_stay_the_same(pool: Kernel
     assert closer.tables is not changed.tables
 
 
+@pytest.mark.slow
 async def test_a_profile_that_failed_is_tried_again(pool: KernelPool, tmp_path: Path) -> None:
     write(tmp_path, hens=HENS)
     with anyio.move_on_after(0):
@@ -89,6 +91,7 @@ async def test_a_profile_that_failed_is_tried_again(pool: KernelPool, tmp_path: 
 # ── what agents see ──
 
 
+@pytest.mark.slow
 async def test_an_agent_reads_the_profile_of_its_data_before_its_first_thought(
     house: House, where: Path, project: Callable[..., Path], pool: KernelPool, tmp_path: Path
 ) -> None:

@@ -53,6 +53,7 @@ def birds_from(url: str) -> CallTool:
     return apply(create(f"birds = pd.read_csv({url!r})\nf'{{len(birds)}} birds'", name="birds"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["http", "https"])
 async def test_a_cell_that_wants_a_host_asks_and_works_after_a_yes(
     house: House, where: Path, project: Project, pool: KernelPool, internet: World, scheme: str
@@ -76,6 +77,7 @@ async def test_a_cell_that_wants_a_host_asks_and_works_after_a_yes(
         assert ("use-network", "allow", "done") in await shop.judged()
 
 
+@pytest.mark.slow
 async def test_after_a_no_the_agent_is_told_and_nothing_reached_the_host(
     house: House, where: Path, project: Project, pool: KernelPool, internet: World
 ) -> None:
@@ -91,6 +93,7 @@ async def test_after_a_no_the_agent_is_told_and_nothing_reached_the_host(
         assert ("use-network", "deny", "refused") in await shop.judged()
 
 
+@pytest.mark.slow
 async def test_a_host_in_the_agreed_envelope_or_a_standing_rule_is_reached_at_once(
     house: House, where: Path, project: Project, pool: KernelPool, internet: World
 ) -> None:
@@ -110,6 +113,7 @@ async def test_a_host_in_the_agreed_envelope_or_a_standing_rule_is_reached_at_on
         assert [how for _, how in await shop.visits()] == ["allowed", "allowed"]
 
 
+@pytest.mark.slow
 async def test_a_yes_to_a_name_does_not_mean_the_private_network_behind_it(
     house: House, where: Path, project: Project, pool: KernelPool, internet: World
 ) -> None:
@@ -123,6 +127,7 @@ async def test_a_yes_to_a_name_does_not_mean_the_private_network_behind_it(
         assert internet.http.requests == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -155,6 +160,7 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 async def test_a_missing_package_is_asked_for_once_installed_and_the_kernel_goes_on(
     house: House, where: Path, project: Project, pool: KernelPool, wheels: Path
 ) -> None:
@@ -193,6 +199,7 @@ again = await call_notebook('other.py', ['y'], {'n': 20})
 """
 
 
+@pytest.mark.slow
 async def test_a_program_calls_several_tools_of_the_studio_in_one_turn(
     house: House, where: Path, project: Project, pool: KernelPool, write_notebook: Callable[..., Path]
 ) -> None:
@@ -218,6 +225,7 @@ def reading(name: str, how: str) -> dict[str, Any]:
     return {"name": name, "kind": "unmatched-rows", "description": f"Counted: {name}", "how": how}
 
 
+@pytest.mark.slow
 async def test_where_readings_differ_the_person_is_asked_with_their_values(
     house: House, where: Path, project: Project, pool: KernelPool
 ) -> None:
@@ -243,6 +251,7 @@ async def test_where_readings_differ_the_person_is_asked_with_their_values(
 FIGURE = "import matplotlib\nmatplotlib.use('agg')\nimport matplotlib.pyplot as plt\nplt.plot([1, 3, 2])\nplt.gca()"
 
 
+@pytest.mark.slow
 async def test_a_figure_reaches_a_model_that_sees(
     house: House, where: Path, project: Project, pool: KernelPool
 ) -> None:
@@ -268,6 +277,7 @@ def an_envelope(project: Path, *actions: UseNetwork) -> AgreedEnvelope:
     return AgreedEnvelope(envelope=envelope, run="r", by=ADA, at=datetime.now(UTC))
 
 
+@pytest.mark.slow
 async def test_a_model_that_obeys_a_hostile_page_does_nothing_outside_the_envelope(
     house: House, where: Path, project: Project, pool: KernelPool
 ) -> None:
@@ -314,6 +324,7 @@ async def test_a_model_that_obeys_a_hostile_page_does_nothing_outside_the_envelo
 # ── what the project says ──
 
 
+@pytest.mark.slow
 async def test_roles_skills_rules_and_data_of_the_project_count(
     house: House, where: Path, project: Project, pool: KernelPool, tmp_path: Path
 ) -> None:
@@ -355,6 +366,7 @@ async def test_every_tool_that_a_built_in_role_names_is_there(
     assert {"git_commit", "install_package", "read_web_page", "shell", "call_function"} <= there
 
 
+@pytest.mark.slow
 async def test_a_gateway_is_started_on_demand_with_the_keys_of_the_environment_and_they_are_masked(
     house: House, where: Path, project: Project, pool: KernelPool
 ) -> None:

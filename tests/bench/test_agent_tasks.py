@@ -46,6 +46,7 @@ def test_a_first_program_takes_nothing_out_of_results_whose_shape_the_model_was_
     assert {ast.unparse(node) for node in taken} <= {"asyncio.gather"}
 
 
+@pytest.mark.slow
 async def test_every_style_comes_to_the_same_end_and_code_mode_asks_the_model_least(shop: Workshop) -> None:
     name = "choose a method"
     came = {style: await shop.do(name, TASKS[name], style) for style in STYLES}

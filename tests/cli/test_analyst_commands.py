@@ -106,6 +106,7 @@ def person(tmp_path: Path) -> Generator[Person]:
                 os.kill(pid, signal.SIGKILL)
 
 
+@pytest.mark.slow
 def test_without_a_key_a_goal_becomes_a_proven_notebook_and_it_is_said_who_worked(person: Person) -> None:
     done = person.cellwright("run", WORDS, "--data", "sales.csv", "--notebook", "first.py")
     assert "No model is configured" in done.stderr

@@ -97,6 +97,7 @@ def waiting(home: Home, waiting_once: Path) -> Home:
     return home
 
 
+@pytest.mark.slow
 def test_a_question_outlives_its_process_and_is_answered_once_from_another(home: Home) -> None:
     with home.worker(crash="question-opened") as worker:
         assert worker.wait(SECONDS) == -9

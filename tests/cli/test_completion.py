@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import anyio.to_thread
+import pytest
 
 from cellwright.models.launching import running_pid
 from tests.cli.told_runs import has_ended, is_asking, open_told, started
@@ -47,6 +48,7 @@ async def completed(home: Path, line: str, **more: str) -> list[str]:
     return await anyio.to_thread.run_sync(run)
 
 
+@pytest.mark.slow
 async def test_commands_complete_although_they_are_loaded_late(tmp_path: Path) -> None:
     assert await completed(tmp_path, "cellwright ru") == ["run", "runs", "rules"]
     assert await completed(tmp_path, "cellwright runs re") == ["resume", "retry", "redo"]
@@ -60,6 +62,7 @@ def test_completing_a_command_loads_none(tmp_path: Path) -> None:
     assert said.splitlines() == ["run", "runs", "rules", "[]"]
 
 
+@pytest.mark.slow
 async def test_runs_and_their_tasks_complete_from_the_journal(tmp_path: Path) -> None:
     async with open_told(tmp_path) as journal:
         await started(journal, "a1-done")

@@ -23,6 +23,7 @@ def farm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_person_sees_columns_and_what_they_are(farm: Path, tmp_path: Path) -> None:
     said = run_here(tmp_path / "home", "data", "profile", "hens.csv")
     assert "hens.csv, csv: 30 rows, 3 columns" in said.stdout
@@ -31,6 +32,7 @@ def test_a_person_sees_columns_and_what_they_are(farm: Path, tmp_path: Path) -> 
     assert said.stderr == ""
 
 
+@pytest.mark.slow
 def test_a_program_gets_everything_as_json(farm: Path, tmp_path: Path) -> None:
     said = run_here(tmp_path / "home", "data", "profile", "hens.csv", str(farm / "barns.csv"), "--json")
     profile = json.loads(said.stdout)
@@ -52,6 +54,7 @@ def test_where_nothing_can_be_read_it_ends_with_1_and_says_why(farm: Path, tmp_p
     assert "not read: empty (no data file is in this folder)" in said.stderr
 
 
+@pytest.mark.slow
 def test_large_tables_are_sampled_as_far_as_one_says(farm: Path, tmp_path: Path) -> None:
     said = run_here(tmp_path / "home", "data", "profile", "hens.csv", "--rows", "10", "--json")
     [table] = json.loads(said.stdout)["tables"]

@@ -70,6 +70,7 @@ def test_a_gateway_is_started_once_looked_at_and_stopped(home: Home) -> None:
     assert "No gateway runs" in home.run("status").stdout
 
 
+@pytest.mark.slow
 def test_ctrl_c_leaves_a_gateway_that_was_to_stay_and_it_ends_when_idle(home: Home) -> None:
     process = subprocess.Popen(
         [CELLWRIGHT, "gateway", "start", "--stay", "--idle", "1"],

@@ -269,6 +269,7 @@ def test_events_of_a_run_that_was_pruned_can_still_be_shown(cli: Cli, database: 
 # ── runs that go on after the command ──
 
 
+@pytest.mark.slow
 def test_a_run_of_old_code_is_seen_as_stranded_forked_forward_and_goes_on(cli: Cli, database: Path) -> None:
     done: list[str] = []
     anyio.run(ask_with, database, "1", done)
@@ -301,6 +302,7 @@ def test_a_run_is_cancelled_and_let_go_on_from_a_terminal(cli: Cli, database: Pa
     assert done == ["first"]
 
 
+@pytest.mark.slow
 def test_a_run_that_was_given_up_is_seen_with_the_reason_and_let_go_on(cli: Cli, database: Path) -> None:
     done: list[str] = []
     anyio.run(ask_with, database, "1", done)

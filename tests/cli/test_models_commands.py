@@ -116,6 +116,7 @@ def person(tmp_path_factory: pytest.TempPathFactory) -> Generator[Person]:
         yield found
 
 
+@pytest.mark.slow
 def test_a_model_is_ready_once_its_key_is_set_and_until_it_is_removed(person: Person) -> None:
     listed = person.json("models", "list")
     assert listed["tiers"]["smart"] == ["near:priced", "near:mystery"]
@@ -161,6 +162,7 @@ def test_a_model_is_ready_once_its_key_is_set_and_until_it_is_removed(person: Pe
         assert model["is_ready"] is model["is_local"]
 
 
+@pytest.mark.slow
 def test_people_read_chains_prices_and_what_is_missing(person: Person) -> None:
     person.run("models", "remove-key", "near")
     told = person.run_program("models", "list")
@@ -202,6 +204,7 @@ def test_a_model_that_does_not_answer_fails_its_test_with_the_reason(person: Per
     assert len(person.provider.requests) == before
 
 
+@pytest.mark.slow
 def test_usage_is_summed_by_what_is_asked_and_unknown_prices_are_never_nought(person: Person) -> None:
     person.run("models", "set-key", "near", "--stdin", "--file", typed=KEY)
     person.provider.script(*[Say("Hi.", tokens=Tokens(input_tokens=1000, output_tokens=100))] * 3)
@@ -267,6 +270,7 @@ def key_prompt(person: Person) -> Generator[tuple[subprocess.Popen[bytes], int]]
         os.close(master)
 
 
+@pytest.mark.slow
 def test_a_key_is_typed_without_being_shown(person: Person) -> None:
     with key_prompt(person) as (process, terminal):
         os.write(terminal, f"{KEY}\n".encode())
@@ -277,6 +281,7 @@ def test_a_key_is_typed_without_being_shown(person: Person) -> None:
     assert (person.home / "keys.json").stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.slow
 def test_ctrl_c_at_the_prompt_keeps_no_key(person: Person) -> None:
     person.run("models", "remove-key", "near")
     with key_prompt(person) as (process, terminal):
@@ -337,6 +342,7 @@ def test_the_endpoint_tells_its_address_and_its_token_only_when_asked(person: Pe
     assert f'api_key = "{address.token}"' in person.run("models", "endpoint", "--marimo").stdout
 
 
+@pytest.mark.slow
 def test_doctor_shows_providers_and_starts_no_gateway(tmp_path: Path) -> None:
     with someone(tmp_path / "state") as alone:
         before = {

@@ -42,6 +42,7 @@ def read(said: Said) -> Any:
     return json.loads(said.stdout)
 
 
+@pytest.mark.slow
 def test_run_answers_with_one_json_object(write_notebook: Write, tmp_path: Path) -> None:
     path = write_notebook("x = 20", "print('hello')\ny = x + 1\ny * 2")
     done = subprocess.run(
@@ -104,6 +105,7 @@ def test_run_answers_with_one_json_object(write_notebook: Write, tmp_path: Path)
     )
 
 
+@pytest.mark.slow
 def test_run_exits_1_when_a_cell_fails_and_shows_why(cellwright: Commands, write_notebook: Write) -> None:
     done = cellwright("notebook", "run", write_notebook("x = 1 / 0"), code=1)
     assert "ZeroDivisionError (line 1): division by zero" in done.stdout
@@ -136,6 +138,7 @@ def test_nothing_contains_the_code_at_tier_d_so_it_is_refused_unless_told_otherw
     )
 
 
+@pytest.mark.slow
 def test_changed_files_are_kept_by_default_and_dropped_when_asked(cellwright: Commands, write_notebook: Write) -> None:
     path = write_notebook("from pathlib import Path\nPath('out.txt').write_text('made here')")
     made = {"path": "out.txt", "kind": "created", "bytes": 9, "reason": None}
@@ -147,6 +150,7 @@ def test_changed_files_are_kept_by_default_and_dropped_when_asked(cellwright: Co
     assert (path.parent / "out.txt").read_text() == "made here"
 
 
+@pytest.mark.slow
 def test_of_many_changed_files_none_is_kept_where_nobody_can_be_asked(
     cellwright: Commands, write_notebook: Write
 ) -> None:
@@ -165,6 +169,7 @@ def test_of_many_changed_files_none_is_kept_where_nobody_can_be_asked(
     assert len([*path.parent.glob("*.txt")]) == 30
 
 
+@pytest.mark.slow
 def test_data_from_elsewhere_is_readable_beside_the_notebook_and_not_writable(
     cellwright: Commands, write_notebook: Write, tmp_path: Path
 ) -> None:
@@ -182,6 +187,7 @@ def test_data_from_elsewhere_is_readable_beside_the_notebook_and_not_writable(
     assert sales.read_text() == "a,b\n1,2\n"
 
 
+@pytest.mark.slow
 def test_a_notebook_over_its_wall_time_is_ended_and_says_so(cellwright: Commands, write_notebook: Write) -> None:
     path = write_notebook("import time\ntime.sleep(60)")
     result = read(cellwright("notebook", "run", path, "--limit", "wall=1s", "--json", code=1))
@@ -189,6 +195,7 @@ def test_a_notebook_over_its_wall_time_is_ended_and_says_so(cellwright: Commands
     assert result["cells"][0]["status"] == "lost"
 
 
+@pytest.mark.slow
 def test_a_notebook_over_its_memory_is_ended_and_says_so(cellwright: Commands, write_notebook: Write) -> None:
     path = write_notebook("blocks = []\nfor _ in range(64):\n    blocks.append(b'x' * (16 << 20))")
     result = read(cellwright("notebook", "run", path, "--limit", "memory=300m", "--json", code=1))
@@ -199,6 +206,7 @@ def test_a_notebook_over_its_memory_is_ended_and_says_so(cellwright: Commands, w
         assert cell["error"]["type"] == "MemoryError"
 
 
+@pytest.mark.slow
 def test_apply_edits_runs_what_they_affect_and_saves(
     cellwright: Commands, write_notebook: Write, tmp_path: Path
 ) -> None:
@@ -211,6 +219,7 @@ def test_apply_edits_runs_what_they_affect_and_saves(
     assert "x = 10" in path.read_text()
 
 
+@pytest.mark.slow
 def test_apply_refuses_a_stale_edit_with_both_texts_and_exit_code_3(
     cellwright: Commands, write_notebook: Write
 ) -> None:
@@ -223,6 +232,7 @@ def test_apply_refuses_a_stale_edit_with_both_texts_and_exit_code_3(
     assert path.read_text() == before
 
 
+@pytest.mark.slow
 def test_apply_says_which_edit_and_field_is_wrong(cellwright: Commands, write_notebook: Write) -> None:
     done = cellwright(
         "notebook", "apply", write_notebook("x = 1"), "-", stdin='[{"op": "edit", "cell": "Hbol"}]', code=2
@@ -239,6 +249,7 @@ def test_show_draws_the_graph_without_running_anything(cellwright: Commands, wri
     assert broken["problems"]
 
 
+@pytest.mark.slow
 def test_ctrl_c_stops_the_run_cleanly_and_leaves_no_process(write_notebook: Write) -> None:
     path = write_notebook("import time\nprint('on', flush=True)\ntime.sleep(600)")
     process = subprocess.Popen(
@@ -272,6 +283,7 @@ def _is_alive(pid: int) -> bool:
         return False
 
 
+@pytest.mark.slow
 def test_doctor_tells_the_tier_and_every_missing_protection(cellwright: Commands) -> None:
     report = read(cellwright("doctor", "--json"))
     assert report["ok"] is True
@@ -287,6 +299,7 @@ def test_the_program_says_what_it_can_do(cellwright: Commands) -> None:
     assert "notebook" in cellwright("--help").stdout
 
 
+@pytest.mark.slow
 def test_a_python_that_is_not_there_is_said_with_the_command_that_installs_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

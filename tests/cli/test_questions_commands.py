@@ -10,6 +10,7 @@ from typing import Any
 
 import anyio
 import anyio.to_thread
+import pytest
 from dirty_equals import IsStr
 
 from cellwright.journal import Flow, Journal, Question, Workflow
@@ -28,6 +29,7 @@ async def body(flow: Flow, _argument: Any) -> str:
     return f"took the {await flow.ask(Question(text='Which road?', choices=('left', 'right')))} one"
 
 
+@pytest.mark.slow
 async def test_a_plain_question_is_listed_answered_and_the_run_goes_on(tmp_path: Path) -> None:
     place = tmp_path / "journal.db"
     async with Journal.open(place, version="1", workflows=[Workflow(name="walk", body=body)]) as journal:

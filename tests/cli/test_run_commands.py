@@ -219,6 +219,7 @@ def person(tmp_path: Path) -> Generator[Person]:
                     os.kill(pid, signal.SIGKILL)
 
 
+@pytest.mark.slow
 def test_a_goal_from_stdin_becomes_a_proven_notebook_that_can_be_undone_and_redone(person: Person) -> None:
     person.provider.script(*SUM)
     done = person.cellwright("run", *MODEL, "--json", typed=WORDS)
@@ -313,6 +314,7 @@ def test_a_run_at_work_is_taken_back_to_before_one_of_its_cells(person: Person) 
     assert "The run is not at work" in over.stderr
 
 
+@pytest.mark.slow
 def test_a_run_at_a_terminal_asks_there_and_ctrl_c_twice_stops_it(person: Person) -> None:
     asks = CallTool("ask_person", {"question": "With or without the zero?", "options": ["with", "without"]})
     person.provider.script(SUM[0], asks, asks, *SUM[1:])

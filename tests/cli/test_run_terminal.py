@@ -29,6 +29,7 @@ def at_work(home: Path, words: str) -> AbstractContextManager[Terminal]:
     return on_terminal(command, environment=os.environ, folder=ROOT)
 
 
+@pytest.mark.slow
 def test_a_question_is_asked_and_answered_right_there(tmp_path: Path) -> None:
     with at_work(tmp_path, "ask me") as terminal:
         terminal.wait_for("● compare  Compare the quarters")
@@ -57,6 +58,7 @@ def test_an_approval_shows_exactly_what_will_happen_and_takes_no_for_an_answer(t
     assert "ada said no." in terminal.shown
 
 
+@pytest.mark.slow
 def test_ctrl_c_pauses_and_enter_goes_on(tmp_path: Path) -> None:
     with at_work(tmp_path, "work") as terminal:
         terminal.wait_for("● compare")
@@ -68,6 +70,7 @@ def test_ctrl_c_pauses_and_enter_goes_on(tmp_path: Path) -> None:
     assert "After a pause." in terminal.shown
 
 
+@pytest.mark.slow
 def test_ctrl_c_twice_stops_the_run(tmp_path: Path) -> None:
     with at_work(tmp_path, "work") as terminal:
         terminal.wait_for("● compare")
@@ -124,6 +127,7 @@ def test_a_question_that_is_answered_elsewhere_is_no_longer_asked_here(tmp_path:
     assert "Q3 first." in terminal.shown
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", some([signal.SIGINT, signal.SIGTERM], 1), ids=["ctrl-c", "terminated"])
 def test_where_nobody_sits_an_interrupt_pauses_and_leaves(tmp_path: Path, number: signal.Signals) -> None:
     command = [sys.executable, "-m", "tests.cli.told_runs", tmp_path, "work"]

@@ -244,6 +244,7 @@ async def test_a_workflow_that_is_no_run_is_not_shown_as_one(tmp_path: Path) -> 
             assert "not a run" in (await cellwright(tmp_path, "runs", verb, "w", code=2)).stderr
 
 
+@pytest.mark.slow
 async def test_looking_at_runs_loads_neither_agents_nor_models_nor_the_engine(tmp_path: Path) -> None:
     async with open_told(tmp_path) as journal:
         await started(journal, "r")

@@ -83,6 +83,7 @@ async def test_a_plan_is_shown_without_changing_it(tmp_path: Path) -> None:
         assert "Compare the quarters" in (await cellwright(tmp_path, "runs", "plan", "r")).stdout
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("words", "says"),
     [

@@ -135,12 +135,14 @@ def test_where_nothing_contains_the_code_it_is_refused(home: Path, write_noteboo
     assert "--allow-uncontained" in refused.stderr
 
 
+@pytest.mark.slow
 def test_a_cell_that_never_ends_is_stopped(home: Path, write_notebook: Write) -> None:
     path = write_notebook("while True:\n    pass")
     view = told(home, "verify", path, "--timeout", "4", code=1)
     assert [reason["text"] for reason in view["reasons"]] == ["cell 1 (while True:): did not end in 4 s"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("way", "code"), [(signal.SIGKILL, -9), (signal.SIGINT, 130)], ids=["kill -9", "Ctrl-C"])
 def test_ended_in_the_middle_it_leaves_no_half_proof(
     home: Path, write_notebook: Write, way: signal.Signals, code: int

@@ -25,6 +25,7 @@ def test_there_are_enough_tasks_of_every_kind_and_enough_for_the_analyst() -> No
     assert sum(task.is_for_analyst for task in TASKS) >= 12
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.id)
 def test_the_reference_is_accepted_and_who_falls_for_the_trap_is_refused(task: Task, tmp_path: Path) -> None:
     task.make(tmp_path)
@@ -33,6 +34,7 @@ def test_the_reference_is_accepted_and_who_falls_for_the_trap_is_refused(task: T
     assert not has_passed(judge(task.checks, task.wrong(tmp_path)))
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.id)
 def test_a_tasks_data_is_made_the_same_each_time_and_nothing_else_is_made(task: Task, tmp_path: Path) -> None:
     first, second = tmp_path / "first", tmp_path / "second"

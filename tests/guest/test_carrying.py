@@ -227,6 +227,7 @@ def test_a_ui_element_and_a_state_have_the_values_they_had(pair: Pair) -> None:
 # ── a fresh kernel's way to the candidates ──
 
 
+@pytest.mark.slow
 def test_cells_marked_fresh_do_not_run_and_the_candidate_sees_their_values(tmp_path: Any) -> None:
     file = memory_file()
     cells = {
@@ -297,6 +298,7 @@ def test_a_planned_kernel_gives_the_answer_the_parent_would_have_given(tmp_path:
     os.close(file)
 
 
+@pytest.mark.slow
 def test_an_object_whose_class_is_not_there_is_left_with_the_reason(tmp_path: Any) -> None:
     file = memory_file()
     with Guest(tmp_path, file) as giver, Guest(tmp_path, file) as taker:

@@ -564,6 +564,7 @@ each_script = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.sampled(11)
 @each_script
 def test_a_patched_kernel_computes_and_tells_what_a_stock_one_does(script: Script, mode: str) -> None:
     stock = play_stock(script, mode)
@@ -571,6 +572,7 @@ def test_a_patched_kernel_computes_and_tells_what_a_stock_one_does(script: Scrip
     assert play(script, mode=mode) == stock
 
 
+@pytest.mark.sampled(5)
 @each_script
 def test_an_unwatched_kernel_with_lean_hooks_computes_the_same_and_tells_nothing(script: Script, mode: str) -> None:
     stock = play_stock(script, mode)

@@ -120,6 +120,7 @@ _LIBRARIES = {
 }
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", _LIBRARIES)
 def test_threads_are_told_by_the_library_they_belong_to(name: str, tmp_path: Path) -> None:
     code, owners, verdict = _LIBRARIES[name]
@@ -152,6 +153,7 @@ def work():
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", some([_CLUSTERS, _BOOSTING], 1), ids=["KMeans", "HistGradientBoosting"])
 def test_openmp_threads_are_gone_once_quiet_and_come_back_with_the_next_work(code: str, tmp_path: Path) -> None:
     steps = "work(); tell(); done = quiesce(); tell(done=done); work(); tell()"
@@ -246,6 +248,7 @@ def test_a_pool_of_processes_is_seen_with_its_threads_and_workers(tmp_path: Path
     assert isinstance(judge(facts), Unsafe)
 
 
+@pytest.mark.slow
 def test_lokys_pool_is_seen(tmp_path: Path) -> None:
     facts = _survey(
         """
@@ -282,6 +285,7 @@ _SQLITE = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", _SQLITE)
 def test_an_open_sqlite_file_is_told_with_its_journal(name: str, tmp_path: Path) -> None:
     code, expected = _SQLITE[name]

@@ -103,6 +103,7 @@ def test_every_text_of_an_event_and_of_an_error_is_masked(spelt: str) -> None:
         assert MASKER.find(kept["traceback"]) == ()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("spelling", every(sorted(SPELT), 3))
 async def test_neither_the_questions_nor_the_events_nor_the_errors_of_a_run_keep_a_secret(
     where: str, spelling: str, caplog: pytest.LogCaptureFixture

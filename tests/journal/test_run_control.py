@@ -144,6 +144,7 @@ async def test_a_fork_of_a_finished_run_does_only_the_later_steps(where: str) ->
     assert done == [0, 1, 2, 3, 2, 3]
 
 
+@pytest.mark.slow
 async def test_a_queue_keeps_its_limits_and_its_priorities(where: str) -> None:
     order: list[str] = []
     at_once = [0, 0]
@@ -170,6 +171,7 @@ async def test_a_queue_keeps_its_limits_and_its_priorities(where: str) -> None:
     assert at_once == [0, 1]
 
 
+@pytest.mark.slow
 async def test_a_run_that_gets_nowhere_is_given_up_seen_and_resumed_by_a_person(where: str) -> None:
     is_well = False
 
@@ -198,6 +200,7 @@ async def test_a_run_that_gets_nowhere_is_given_up_seen_and_resumed_by_a_person(
         assert await journal.result(run) == "well"
 
 
+@pytest.mark.slow
 async def test_a_journal_that_closes_leaves_no_connection_even_of_work_that_was_just_recorded(
     fresh_postgres: str, opened: list[psycopg.Connection[Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -233,6 +236,7 @@ def test_a_thread_that_comes_after_the_closing_leaves_no_connection(
     assert [connection.closed for connection in opened] == [True]
 
 
+@pytest.mark.slow
 async def test_jobs_of_a_queue_start_no_faster_than_its_rate(where: str) -> None:
     seconds, limit = 0.3, 2
 

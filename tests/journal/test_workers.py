@@ -40,6 +40,7 @@ async def told(where: str) -> tuple[Counter[str], list[RunRecovered]]:
     return finished, [event for event in events if isinstance(event, RunRecovered)]
 
 
+@pytest.mark.slow
 async def test_a_killed_workers_run_goes_on_at_another_within_seconds(
     warm: Warm, fresh_postgres: str, tmp_path: Path, two_workers: int
 ) -> None:
@@ -54,6 +55,7 @@ async def test_a_killed_workers_run_goes_on_at_another_within_seconds(
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "two_workers", some([CrashPoint.STEP_COMMITTING, "run", CrashPoint.EFFECT_INTENDED], 1), indirect=True
 )

@@ -258,6 +258,7 @@ async def test_what_a_workflow_tells_stands_once_in_its_runs_stream_and_can_be_r
     assert [event.name for event in told if isinstance(event, StepFinished)] == ["look back", "ask question"]
 
 
+@pytest.mark.slow
 async def test_a_step_is_recorded_after_a_lost_connection_or_a_deadlock(
     fresh_postgres: str,
 ) -> None:

@@ -218,6 +218,7 @@ async def said(ground: Ground, *, repeats: int) -> tuple[list[object], object]:
     return [told(observation, case) for observation in seen], plain
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("ground", QUICK, indirect=True)
 async def test_two_branches_at_once_say_what_a_plain_run_says_and_leave_the_parent_alone(ground: Ground) -> None:
     branches, plain = await said(ground, repeats=1)

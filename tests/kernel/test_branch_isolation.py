@@ -55,6 +55,7 @@ async def parent(
         yield notebook
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ATTACKS)
 async def test_hostile_code_in_a_branch_does_not_reach_its_parent(parent: OpenNotebook, name: str) -> None:
     with anyio.fail_after(PATIENCE_SECONDS):
@@ -258,6 +259,7 @@ async def test_a_parent_that_is_killed_during_a_branch_comes_back_whole(opened: 
 # ── limits ──
 
 
+@pytest.mark.slow
 async def test_there_are_so_many_places_and_the_next_branch_is_no_fork(opened: Opener) -> None:
     async with opened("x = 41") as notebook:
         await notebook.run("all")
@@ -336,6 +338,7 @@ async def test_a_branch_of_a_branch_is_one_like_any_other(opened: Opener) -> Non
             await only_these_live_in(notebook, before)
 
 
+@pytest.mark.slow
 async def test_what_was_gone_back_to_can_be_branched_and_hostile_code_there_stays_there(opened: Opener) -> None:
     async with opened(*PARENT, LOOK) as notebook:
         await notebook.run("all")

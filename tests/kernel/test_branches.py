@@ -150,6 +150,7 @@ async def test_files_that_were_rejected_are_as_before_the_commit(project: Path, 
         assert console(look) == "as it was False\n"
 
 
+@pytest.mark.slow
 async def test_a_replay_that_comes_out_otherwise_is_told_and_nothing_of_it_stays(project: Path, opened: Opener) -> None:
     async with opened(STATE) as notebook:
         await notebook.run("all")
@@ -167,6 +168,7 @@ async def test_a_replay_that_comes_out_otherwise_is_told_and_nothing_of_it_stays
         assert notebook.document.find(CellId("tried")) is not None
 
 
+@pytest.mark.slow
 async def test_a_commit_is_refused_when_somebody_changed_the_same_cell(project: Path, opened: Opener) -> None:
     async with opened("x = 1") as notebook:
         await notebook.run("all")
@@ -202,6 +204,7 @@ async def test_a_branch_takes_the_parents_place_without_running_again_and_that_c
     assert not (project / "name.txt").exists()
 
 
+@pytest.mark.slow
 async def test_what_a_promoted_branch_changed_is_kept_at_the_end(project: Path, opened: Opener) -> None:
     async with opened(STATE) as notebook:
         await notebook.run("all")
@@ -212,6 +215,7 @@ async def test_what_a_promoted_branch_changed_is_kept_at_the_end(project: Path, 
     assert not (project / "lines.txt").exists()
 
 
+@pytest.mark.slow
 async def test_a_promoted_branch_may_put_a_file_where_a_folder_was_and_a_folder_where_a_file_was(
     project: Path, opened: Opener
 ) -> None:
@@ -236,6 +240,7 @@ async def test_a_promoted_branch_may_put_a_file_where_a_folder_was_and_a_folder_
     assert (project / "file" / "inside.txt").read_text() == "now in a folder"
 
 
+@pytest.mark.slow
 async def test_what_a_branch_may_use_holds_no_longer_once_it_is_the_notebooks_kernel(
     project: Path, opened: Opener
 ) -> None:
@@ -248,6 +253,7 @@ async def test_what_a_branch_may_use_holds_no_longer_once_it_is_the_notebooks_ke
         assert grown.is_ok, grown
 
 
+@pytest.mark.slow
 async def test_cells_variables_and_files_go_back_and_forth_together(project: Path, opened: Opener) -> None:
     async with opened(STATE) as notebook:
         await notebook.run("all")

@@ -337,6 +337,7 @@ async def test_a_call_can_be_interrupted_by_somebody_else(opened: Opener) -> Non
         assert outcomes == [CallStopped(reason="The call was interrupted before it finished.")]
 
 
+@pytest.mark.slow
 async def test_a_function_that_ignores_interrupts_goes_with_its_kernel_and_what_ran_is_run_again(
     opened: Opener,
 ) -> None:

@@ -151,6 +151,7 @@ def eager(notebook: OpenNotebook) -> None:
     notebook.checkpoints.budget = CheckpointBudget(apart_ms=0)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", every(CASES, 3))
 async def test_a_turn_in_pauses_is_the_turn_it_would_have_been_without(name: str, opened: Opener) -> None:
     case = CASES[name]
@@ -172,6 +173,7 @@ async def run_in_turn(notebook: OpenNotebook, turn: str = "turn") -> Observation
     return await notebook.run("all", turn=turn)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("apart_ms", [0, 60_000], ids=["kept", "run again"])
 async def test_before_the_third_of_five_cells_all_is_as_it_was_then(apart_ms: float, opened: Opener) -> None:
     async with opened(*CHAIN) as notebook:
@@ -188,6 +190,7 @@ async def test_before_the_third_of_five_cells_all_is_as_it_was_then(apart_ms: fl
         ]
 
 
+@pytest.mark.slow
 async def test_before_a_turns_first_cell_its_edits_are_made_and_have_not_run(opened: Opener) -> None:
     async with opened(*CHAIN[:3]) as notebook:
         eager(notebook)
@@ -203,6 +206,7 @@ async def test_before_a_turns_first_cell_its_edits_are_made_and_have_not_run(ope
         assert outcome.variables[0].text == "[1, 9, 77]"
 
 
+@pytest.mark.slow
 async def test_a_turn_is_undone_and_redone_as_one_however_many_states_it_kept(opened: Opener) -> None:
     async with opened(*CHAIN) as notebook:
         eager(notebook)
@@ -236,6 +240,7 @@ async def test_a_journey_is_undone_like_a_turn_and_what_is_kept_stays_kept(opene
         assert await state_of(notebook) == after
 
 
+@pytest.mark.slow
 async def test_states_between_cells_are_dropped_oldest_first_and_leave_room_for_turns(opened: Opener) -> None:
     async with opened("x0 = 0", *(f"x{number} = x{number - 1}" for number in range(1, 7))) as notebook:
         notebook.checkpoints.budget = CheckpointBudget(apart_ms=0, cells=3, number=5)

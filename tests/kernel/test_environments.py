@@ -665,6 +665,7 @@ async def test_processes_asking_at_once_share_one_installation(tmp_path: Path, c
     assert half_built(cache) == []
 
 
+@pytest.mark.slow
 async def test_a_builder_killed_in_the_middle_leaves_nothing_that_is_taken_for_complete(
     tmp_path: Path, cache: Path, wheels: Path, uv: UvSettings
 ) -> None:

@@ -50,6 +50,7 @@ def by(variables: dict[str, str]) -> UvSettings:
 # ── reaching an index ──
 
 
+@pytest.mark.slow
 async def test_an_index_is_reached_through_a_proxy_with_a_password_and_a_companys_own_authority(
     tmp_path: Path, wheels: Path
 ) -> None:

@@ -24,6 +24,7 @@ from tests.sampling import some
 Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]
 
 
+@pytest.mark.slow
 async def test_a_killed_zygote_comes_back_and_open_notebooks_recover_by_replay(opened: Opener, tmp_path: Path) -> None:
     async with KernelPool.open(tmp_path / "zygote") as pool, opened("x = 41", own_pool=pool) as notebook:
         await notebook.run("all")
@@ -61,6 +62,7 @@ anyio.run(main)
 """
 
 
+@pytest.mark.slow
 def test_nothing_survives_a_host_that_is_killed(write_notebook: Callable[..., Path]) -> None:
     path = write_notebook("import subprocess\nchild = subprocess.Popen(['sleep', '1000'], start_new_session=True)")
     host = subprocess.Popen([sys.executable, "-c", HOST, str(path)], stdout=subprocess.PIPE, text=True)
@@ -101,6 +103,7 @@ async def test_twenty_kernels_in_a_row_leave_nothing_behind(opened: Opener) -> N
     assert _footprint() == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", some([100, 20], 1))
 async def test_a_kernel_whose_closing_is_cancelled_natively_still_gives_everything_back(
     opened: Opener, step: int

@@ -155,6 +155,7 @@ async def test_a_host_that_cannot_be_reached_says_why(opened: Opener, internet: 
     assert egress.visits[0].verdict == "failed"
 
 
+@pytest.mark.slow
 async def test_much_can_be_read_at_once_from_several_threads_and_processes(opened: Opener, internet: World) -> None:
     code = f"""
 import requests, subprocess, sys
@@ -188,6 +189,7 @@ async def test_where_there_is_no_network_namespace_egress_is_refused(
             pass
 
 
+@pytest.mark.slow
 async def test_nothing_is_left_when_the_notebook_closes_in_the_middle_of_a_request(
     opened: Opener, internet: World
 ) -> None:
@@ -230,6 +232,7 @@ def test_the_attack_is_live_where_nothing_stops_it(internet: World, attack: str)
     assert json.loads(ran.stdout)["leak"], ran.stdout
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("attack", every(ATTACKS, 2))
 async def test_the_attack_is_refused_in_a_notebook_with_an_approved_host(
     opened: Opener, internet: World, attack: str

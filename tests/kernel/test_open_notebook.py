@@ -247,6 +247,7 @@ async def test_what_is_raised_inside_the_block_comes_out_as_it_is(opened: Opener
             raise LookupError("mine")
 
 
+@pytest.mark.slow
 async def test_a_cell_that_ignores_interrupts_is_killed_and_the_notebook_recovers_without_it(opened: Opener) -> None:
     stubborn = "import time\nwhile True:\n    try:\n        time.sleep(60)\n    except BaseException:\n        pass"
     async with opened("x = 41") as notebook:
@@ -321,6 +322,7 @@ async def test_what_child_processes_print_joins_the_console(opened: Opener) -> N
         assert "from a child\n" in (await notebook.run("all")).cells[0].console
 
 
+@pytest.mark.slow
 async def test_a_flood_of_output_is_bounded_and_counted(opened: Opener) -> None:
     async with opened("for i in range(300_000):\n    print('x' * 20)") as notebook:
         cell = (await notebook.run("all")).cells[0]

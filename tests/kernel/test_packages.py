@@ -115,6 +115,7 @@ def document(header: str = "", *codes: str) -> Document:
     return Document(cells=cells, header=header)
 
 
+@pytest.mark.slow
 def test_the_first_header_also_names_what_the_notebook_uses_already() -> None:
     notebook = document('"""Mine."""\n', "import narwhals.typing as n, os", "from packaging import x\nimport left_pad")
     narwhals, packaging = importlib.metadata.version("narwhals"), importlib.metadata.version("packaging")
@@ -193,6 +194,7 @@ def test_a_header_we_cannot_change_safely_is_left_alone() -> None:
 # ── the kernel ──
 
 
+@pytest.mark.slow
 async def test_a_missing_package_is_installed_and_what_had_run_and_what_failed_runs(
     opened: Opener, settings: Settings
 ) -> None:
@@ -213,6 +215,7 @@ async def test_a_missing_package_is_installed_and_what_had_run_and_what_failed_r
         assert {"loud", f"marimo=={MARIMO}"} <= set(header.dependencies)
 
 
+@pytest.mark.slow
 async def test_a_second_package_joins_the_first_and_its_own_needs_come_along(
     opened: Opener, settings: Settings
 ) -> None:
@@ -226,6 +229,7 @@ async def test_a_second_package_joins_the_first_and_its_own_needs_come_along(
         assert (await notebook.install("polite")).way == "already there"
 
 
+@pytest.mark.slow
 async def test_the_kernel_goes_on_with_all_it_had_where_nothing_it_has_changes(
     opened: Opener, settings: Settings
 ) -> None:
@@ -244,6 +248,7 @@ async def test_the_kernel_goes_on_with_all_it_had_where_nothing_it_has_changes(
         assert (await notebook.run([notebook.document.cells[1].id])).is_ok
 
 
+@pytest.mark.slow
 async def test_another_version_of_what_the_kernel_has_needs_a_new_kernel_and_a_replay(
     opened: Opener, settings: Settings
 ) -> None:
@@ -257,6 +262,7 @@ async def test_another_version_of_what_the_kernel_has_needs_a_new_kernel_and_a_r
         assert {name: value.json for name, value in values.items()} == {"said": "A", "x": 3}
 
 
+@pytest.mark.slow
 async def test_what_cannot_be_had_leaves_notebook_and_kernel_as_they_were(opened: Opener, settings: Settings) -> None:
     async with opened("x = [1]", settings=settings) as notebook:
         await notebook.run("all")
@@ -269,6 +275,7 @@ async def test_what_cannot_be_had_leaves_notebook_and_kernel_as_they_were(opened
         assert notebook.kernel is kernel
 
 
+@pytest.mark.slow
 async def test_a_package_that_keeps_kernels_from_starting_is_taken_out_again(
     opened: Opener, settings: Settings
 ) -> None:
@@ -303,6 +310,7 @@ async def test_where_environments_are_off_nothing_is_installed(
             await notebook.install("loud")
 
 
+@pytest.mark.slow
 async def test_the_mark_is_there_on_the_notebooks_own_packages_too(opened: Opener, settings: Settings) -> None:
     async with opened("import cellwright", settings=settings) as notebook:
         await notebook.run("all")

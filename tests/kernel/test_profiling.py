@@ -24,6 +24,7 @@ def csv(folder: Path, name: str, text: str = "day,eggs\n2024-01-01,4\n2024-01-02
     return DataMount(source=str(path), target=f"farm/{name}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tier", [None, "D"])
 @pytest.mark.parametrize("paths", [("farm/hens.csv", "farm/geese.csv"), ("farm",)])
 async def test_files_and_folders_are_profiled_with_and_without_mounts(
@@ -44,6 +45,7 @@ async def test_a_folder_in_the_cage_holds_the_files_that_were_given_and_no_other
     assert [table.reading.path for table in profile.tables] == ["farm/hens.csv"]
 
 
+@pytest.mark.slow
 async def test_a_file_that_is_gone_is_named_and_the_others_are_told(pool: KernelPool, tmp_path: Path) -> None:
     gone = DataMount(source=str(tmp_path / "gone.csv"), target="farm/gone.csv")
     files = [csv(tmp_path, "hens.csv"), gone, csv(tmp_path, "ducks.csv")]

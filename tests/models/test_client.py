@@ -67,6 +67,7 @@ async def test_a_stream_tells_every_piece_and_then_the_whole(models: Models, sha
     assert sum(isinstance(item, Piece) for item in told) == 300
 
 
+@pytest.mark.slow
 async def test_many_streams_share_one_connection_and_lose_nothing(models: Models) -> None:
     texts: dict[int, str] = {}
 
@@ -211,6 +212,7 @@ async def test_the_gateway_tells_what_there_is(models: Models) -> None:
     assert (await models.status()).connections == 1
 
 
+@pytest.mark.slow
 def test_importing_the_client_loads_no_provider() -> None:
     script = (
         "import sys, cellwright.models.client;"

@@ -95,6 +95,7 @@ async def test_a_gateway_killed_anywhere_never_pays_twice_in_silence(
             assert await paid(models) == (*charged(house), 0)
 
 
+@pytest.mark.slow
 async def test_a_call_whose_answer_is_unknown_is_asked_again_only_if_the_caller_says_so(house: House) -> None:
     async with Models.open(house.home, launch=house.launch(dies=GatewayCrash.ANSWERED_UNRECORDED)):
         pass
@@ -108,6 +109,7 @@ async def test_a_call_whose_answer_is_unknown_is_asked_again_only_if_the_caller_
         assert len(house.provider.charged) == 2
 
 
+@pytest.mark.slow
 async def test_pieces_told_by_a_gateway_that_died_are_taken_back(house: House) -> None:
     house.provider.script(Fault("stall", answer=Say(TEXT), after_chunks=2), Say(TEXT))
     async with Models.open(house.home, launch=house.launch()) as models:
@@ -124,6 +126,7 @@ async def test_pieces_told_by_a_gateway_that_died_are_taken_back(house: House) -
         assert restarts == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("if_unknown", some(["tell", "again"], 1))
 async def test_an_answer_made_in_the_background_is_fetched_after_the_gateway_died(
     house: House, if_unknown: str
@@ -137,6 +140,7 @@ async def test_an_answer_made_in_the_background_is_fetched_after_the_gateway_die
         assert (await paid(models))[2] == 0
 
 
+@pytest.mark.slow
 async def test_our_books_are_the_providers_after_many_calls_and_many_deaths(house: House) -> None:
     async with Models.open(house.home, launch=house.launch()) as models:
         for number in range(12):

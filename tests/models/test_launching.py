@@ -91,6 +91,7 @@ async def test_a_gateway_told_to_stop_finishes_what_is_in_flight(house: House) -
         assert len(house.provider.charged) == 1
 
 
+@pytest.mark.slow
 def test_the_real_gateway_starts_with_a_clean_environment_and_its_files_are_its_owners(tmp_path: Path) -> None:
     home = tmp_path / "home"
     environment = {**os.environ, "OPENAI_API_KEY": KEY, "LANG": "C.UTF-8", "SECRET": KEY, "https_proxy": "http://p:1"}

@@ -27,6 +27,7 @@ from tests.models.accounts import ANN, answer, at_most, call, cancelled, opened,
 # ── cut off ──
 
 
+@pytest.mark.slow
 def test_processes_killed_anywhere_leave_a_file_that_tells_the_truth(tmp_path: Path) -> None:
     counts = (1, 2, 3, 4, 5, 9, 40, 41, 42, 120)
     ran = subprocess.run(
@@ -109,6 +110,7 @@ def test_the_file_is_private(tmp_path: Path) -> None:
         assert {file.stat().st_mode & 0o777 for file in loose.parent.iterdir()} == {0o600}
 
 
+@pytest.mark.slow
 def test_what_a_method_wrote_is_on_the_disk_when_it_returns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every sync keeps a copy of the files: what a power cut would leave. It is opened in their place."""
     disk, home, really_sync = tmp_path / "disk", tmp_path / "home", os.fdatasync

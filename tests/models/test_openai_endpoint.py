@@ -47,6 +47,7 @@ async def words(stream: openai.AsyncStream[Any]) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 async def test_openais_client_gets_an_answer_and_what_it_cost(house: House) -> None:
     house.provider.script(Say("Hello there."))
     async with house.client() as client:

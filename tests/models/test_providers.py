@@ -49,6 +49,7 @@ every_kind = pytest.mark.parametrize("kind", KINDS)
 both_ways = pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 
 
+@pytest.mark.sampled(12)
 @every_kind
 @both_ways
 async def test_text_comes_whole_and_in_pieces_that_add_up(

@@ -54,6 +54,7 @@ async def test_it_is_what_the_sdk_would_write(more: dict[str, Any]) -> None:
     assert await sdk.async_maybe_transform(data, _PARAMS) == await async_maybe_transform(data, _PARAMS)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "more",
     [

@@ -51,6 +51,7 @@ def assert_same_as_marimo(document: Document) -> None:
     assert tied == {cell for cell, node in ours.nodes.items() if cell in ours.ancestors(node.parents)}
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
 def test_the_graph_of_a_shipped_notebook_is_marimos(path: Path) -> None:
     assert_same_as_marimo(read(path).document)
@@ -105,6 +106,7 @@ def test_problems_point_into_the_cell() -> None:
     assert deep.kind == "too-complex"
 
 
+@pytest.mark.slow
 def test_a_long_chain_in_any_order_needs_no_deep_recursion() -> None:
     codes = ["x0 = x1999", *(f"x{number} = x{number - 1}" for number in range(1, 2000))]
     found = graph(notebook(*reversed(codes)))

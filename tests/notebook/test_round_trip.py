@@ -172,6 +172,7 @@ def test_marimo_still_ships_notebooks_to_test_with() -> None:
     assert len(SHIPPED) > 100
 
 
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
 def test_a_shipped_notebook_round_trips_and_has_the_ids_marimo_gives(path: Path) -> None:
     document = read(path).document
@@ -183,6 +184,7 @@ def test_a_shipped_notebook_round_trips_and_has_the_ids_marimo_gives(path: Path)
     ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("path", every(SHIPPED, 4), ids=lambda path: path.name)
 def test_an_edit_of_a_shipped_notebook_touches_only_that_cell_and_signatures(path: Path) -> None:
     document = read(path).document
@@ -228,6 +230,7 @@ def test_a_new_user_of_a_name_changes_only_the_return_of_its_definer(text: str) 
     assert parse_notebook(render(after), "odd").has_same_content(after)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", every(SPLICED.values(), 4), ids=SPLICED.keys())
 def test_every_single_edit_of_an_odd_notebook_reads_back_and_can_be_undone_to_the_byte(text: str) -> None:
     document = parse_notebook(text, "odd")
@@ -438,6 +441,7 @@ def edits_of(draw: st.DrawFn, document: Document) -> Edit:
     )
 
 
+@pytest.mark.slow
 @given(data=st.data(), text=st.sampled_from([*SPLICED.values(), render(Document.new())]))
 @settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 def test_whatever_edits_are_made_the_saved_text_reads_back_as_the_same_notebook(data: st.DataObject, text: str) -> None:

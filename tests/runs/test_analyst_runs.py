@@ -90,6 +90,7 @@ async def test_a_model_is_there_if_it_has_a_key_or_somebody_listens(house: House
         assert await has_model(models, roles, is_private=True)
 
 
+@pytest.mark.slow
 async def test_a_goal_that_needs_a_model_is_refused_with_what_to_configure_and_leaves_nothing(
     house: House, project: Path, cache: Path
 ) -> None:
@@ -100,6 +101,7 @@ async def test_a_goal_that_needs_a_model_is_refused_with_what_to_configure_and_l
         assert not (project / "first.py").exists()
 
 
+@pytest.mark.slow
 async def test_without_data_it_asks_for_it(house: House, project: Path, cache: Path) -> None:
     async with open_factory(house, project, cache) as factory:
         (project / "sales.csv").unlink()
@@ -109,6 +111,7 @@ async def test_without_data_it_asks_for_it(house: House, project: Path, cache: P
         assert not (project / "first.py").exists()
 
 
+@pytest.mark.slow
 async def test_a_file_that_is_no_data_is_refused_in_words(house: House, project: Path, cache: Path) -> None:
     async with open_factory(house, project, cache) as factory:
         (project / "sales.csv").write_bytes(bytes(range(256)) * 64)
@@ -171,6 +174,7 @@ async def test_it_pauses_does_without_a_dropped_task_and_does_it_later_in_a_run_
         assert (after.count("answer_text ="), after.count("read_csv(")) == (1, 1)
 
 
+@pytest.mark.slow
 async def test_it_stops_when_it_is_cancelled(house: House, project: Path, cache: Path) -> None:
     async with open_factory(house, project, cache) as factory:
         await factory.start(analysts_goal(factory))

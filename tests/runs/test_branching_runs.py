@@ -71,6 +71,7 @@ async def test_alternatives_of_a_plan_are_built_in_branches_and_compared_in_one_
         ]
 
 
+@pytest.mark.slow
 async def test_a_failed_task_leaves_the_notebook_as_it_was_before_it(house: House, project: Path, cache: Path) -> None:
     (project / "sums.py").write_text(NUMBERS)
     spoils = "numbers.append(100)\nimport pathlib as _pathlib\n_pathlib.Path('spoilt.txt').write_text('x')"

@@ -193,6 +193,7 @@ def test_deeply_nested_code_is_read_without_falling_over() -> None:
     assert read_imports(notebook("x = " + "(" * 150 + "1" + ")" * 150, "import numpy")).modules == {"numpy"}
 
 
+@pytest.mark.slow
 def test_mo_sql_runs_with_what_the_header_names_and_no_other_package_of_its_kind(tmp_path: Path) -> None:
     query = "df = mo.sql('select 42 as answer', output=False)\nprint(df['answer'][0])"
     document = notebook("import marimo as mo", query)

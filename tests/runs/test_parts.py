@@ -105,6 +105,7 @@ async def test_they_really_go_on_at_the_same_time(house: House, project: Path, c
         assert (await factory.delivery()).status == "done"
 
 
+@pytest.mark.slow
 async def test_what_cannot_be_joined_is_built_again_after_the_others_when_nobody_is_there(
     house: House, project: Path, cache: Path
 ) -> None:
@@ -210,6 +211,7 @@ def forker() -> Generator[Forker]:
         yield opened
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("point", "visit"),
     [pytest.param(point, visit, marks=() if (point, visit) in SAMPLE else pytest.mark.slow) for point, visit in POINTS],

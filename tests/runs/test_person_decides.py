@@ -6,6 +6,8 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from cellwright.runs import branch_decisions
 from cellwright.runs.briefing import work_text
 from cellwright.runs.picture import Picture, line_of
@@ -60,6 +62,7 @@ async def test_a_run_waits_for_the_person_and_builds_on_what_they_accept(
         ]
 
 
+@pytest.mark.slow
 async def test_a_run_where_nobody_is_asked_keeps_the_best(house: House, project: Path, cache: Path) -> None:
     (project / "sums.py").write_text(NUMBERS)
     async with open_factory(house, project, cache) as factory:

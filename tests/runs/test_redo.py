@@ -74,6 +74,7 @@ async def ended(opened: Opener, memory: Path) -> Path:
         return await three_turns(await NotebookDesk.open(notebook, memory))
 
 
+@pytest.mark.slow
 async def test_what_was_undone_in_the_file_comes_back_in_another_process_byte_for_byte(
     opened: Opener, memory: Path
 ) -> None:
@@ -188,6 +189,7 @@ async def test_an_agents_undo_is_redone_by_a_person_and_its_call_is_still_known(
         assert [turn.key for turn in desk.memory.standing()] == ["r/agent:1/c1"]
 
 
+@pytest.mark.slow
 async def test_an_undo_at_the_desk_is_redone_in_the_file_when_the_run_is_over(opened: Opener, memory: Path) -> None:
     async with opened(*BEFORE) as notebook:
         desk = await NotebookDesk.open(notebook, memory)
@@ -198,6 +200,7 @@ async def test_an_undo_at_the_desk_is_redone_in_the_file_when_the_run_is_over(op
     assert codes(path) == AFTER
 
 
+@pytest.mark.slow
 async def test_what_an_agent_did_since_is_not_overwritten(opened: Opener, memory: Path) -> None:
     async with opened("items = [1]") as notebook:
         desk = await NotebookDesk.open(notebook, memory)
@@ -208,6 +211,7 @@ async def test_what_an_agent_did_since_is_not_overwritten(opened: Opener, memory
         assert codes(notebook.path) == ["items = [1]", "b = 3"]
 
 
+@pytest.mark.slow
 async def test_at_the_desk_what_somebody_wrote_since_is_never_lost(opened: Opener, memory: Path) -> None:
     async with opened("items = [1]") as notebook:
         desk = await NotebookDesk.open(notebook, memory)
@@ -218,6 +222,7 @@ async def test_at_the_desk_what_somebody_wrote_since_is_never_lost(opened: Opene
         assert codes(notebook.path) == ["items = [7]"]
 
 
+@pytest.mark.slow
 async def test_without_a_checkpoint_a_redo_is_a_replay(opened: Opener, memory: Path) -> None:
     async with opened("items = [1]") as notebook:
         desk = await NotebookDesk.open(notebook, memory)

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import anyio
+import pytest
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, ToolCallPart, UserPromptPart
 
 from cellwright.agents.studio import Models as AskedModels
@@ -65,6 +66,7 @@ async def deliver(runs: Runs, project: Path) -> Delivery:
         return parse_delivery(await runs.result(RUN))
 
 
+@pytest.mark.slow
 async def test_a_recorded_run_comes_to_the_same_notebook_and_answer_without_a_provider(
     tmp_path: Path, project: Path, cache: Path, warm: Warm
 ) -> None:

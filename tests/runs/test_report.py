@@ -247,6 +247,7 @@ def test_broken_markup_of_any_kind_comes_out_whole_and_harmless(markup: str) -> 
     assert complaints(clean_output(markup)) == []
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "piece",
     ["<", "<a ", "<!--", "<a b='", "<![CDATA[", "</", "&#", "<div>", "<script>", "<svg></x>", "<a/", "<a =", "<x-y>"],
@@ -318,6 +319,7 @@ def test_markdown_that_did_not_run_is_shown_as_it_was_written() -> None:
     assert "<h3>Orders</h3>" in page and "<em>fell</em>" in page
 
 
+@pytest.mark.slow
 def test_a_page_that_would_be_huge_leaves_outputs_out_and_says_so() -> None:
     document = notebook(*(f"x{number} = 1" for number in range(12)))
     rich = CellOutput(mimetype="image/png", text="", data="data:image/png;base64," + "A" * 8_000_000)
@@ -326,6 +328,7 @@ def test_a_page_that_would_be_huge_leaves_outputs_out_and_says_so() -> None:
     assert len(page) < 45_000_000 and "This page is full" in page
 
 
+@pytest.mark.slow
 async def test_what_a_real_notebook_shows_is_in_its_report(opened: Opener) -> None:
     codes = [
         "import marimo as mo\nimport pandas as pd\nimport altair as alt\nimport matplotlib.pyplot as plt",

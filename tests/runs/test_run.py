@@ -16,6 +16,7 @@ SALES = "region,month,amount\nnorth,2025-07,120\nsouth,2025-07,80\nnorth,2025-08
 REGIONS = "region,manager\nnorth,Ada\nsouth,Bob\n"
 
 
+@pytest.mark.slow
 async def test_a_goal_becomes_a_notebook_that_is_proven(house: House, project: Path, cache: Path) -> None:
     (project / "sales.csv").write_text(SALES)
     (project / "regions.csv").write_text(REGIONS)
@@ -92,6 +93,7 @@ async def test_the_planner_sees_the_data_before_its_first_thought(house: House, 
         assert "Sum the numbers." in factory.prompts()[0]
 
 
+@pytest.mark.slow
 async def test_an_existing_notebook_grows_and_what_a_person_wrote_stays_as_it_was(
     house: House, project: Path, cache: Path
 ) -> None:
@@ -112,6 +114,7 @@ async def test_an_existing_notebook_grows_and_what_a_person_wrote_stays_as_it_wa
         assert "numbers   =  [1,2,3]" in factory.prompts()[0]
 
 
+@pytest.mark.slow
 async def test_what_the_check_finds_is_mended_and_checked_again(house: House, project: Path, cache: Path) -> None:
     (project / "sums.py").write_text(notebook_source("import marimo as mo"))
     checks = [{"test": "test_total", "says": "The total is 6."}]

@@ -29,6 +29,7 @@ def project(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 async def test_a_question_waits_for_the_person_and_their_answer_goes_on(
     house: House, project: Path, cache: Path
 ) -> None:
@@ -48,6 +49,7 @@ async def test_a_question_waits_for_the_person_and_their_answer_goes_on(
         assert "The person answered: net" in factory.prompts()[2]
 
 
+@pytest.mark.slow
 async def test_a_plan_that_reaches_out_is_agreed_to_once_as_a_whole(house: House, project: Path, cache: Path) -> None:
     async with open_factory(house, project, cache) as factory:
         factory.script(plan(task(), hosts=["data.example.org"], packages=["tabulate"]), finish("1"), finish("1"))
@@ -60,6 +62,7 @@ async def test_a_plan_that_reaches_out_is_agreed_to_once_as_a_whole(house: House
         assert await factory.runs.records.questions.pending() == []
 
 
+@pytest.mark.slow
 async def test_a_no_to_the_plan_ends_the_run_and_leaves_no_notebook(house: House, project: Path, cache: Path) -> None:
     async with open_factory(house, project, cache) as factory:
         factory.script(plan(task(), hosts=["data.example.org"]))
@@ -72,6 +75,7 @@ async def test_a_no_to_the_plan_ends_the_run_and_leaves_no_notebook(house: House
         assert [path.name async for path in anyio.Path(project).iterdir()] == ["sums.py"]
 
 
+@pytest.mark.slow
 async def test_with_approve_never_a_plan_that_would_ask_is_refused(house: House, project: Path, cache: Path) -> None:
     async with open_factory(house, project, cache) as factory:
         factory.script(plan(task(), hosts=["data.example.org"]))
@@ -99,6 +103,7 @@ async def test_with_approve_never_an_agent_is_refused_and_told_to_go_on_without_
         assert "Nobody is asked in this run" in factory.prompts()[3]
 
 
+@pytest.mark.slow
 async def test_with_approve_envelope_only_the_plan_is_asked_about(house: House, project: Path, cache: Path) -> None:
     async with open_factory(house, project, cache) as factory:
         factory.script(
@@ -114,6 +119,7 @@ async def test_with_approve_envelope_only_the_plan_is_asked_about(house: House, 
         assert "Nobody is asked in this run" in factory.prompts()[2]
 
 
+@pytest.mark.slow
 async def test_a_reached_budget_pauses_the_run_until_it_is_raised_and_is_raised_for_all_of_it(
     house: House, project: Path, cache: Path
 ) -> None:
@@ -139,6 +145,7 @@ async def test_private_runs_refuse_a_model_that_is_not_on_this_machine(
         assert house.provider.requests == ()
 
 
+@pytest.mark.slow
 async def test_a_paused_run_waits_before_its_next_step_and_goes_on(house: House, project: Path, cache: Path) -> None:
     async with open_factory(house, project, cache) as factory:
         factory.script(plan(task()), Fault("slow-first-byte", answer=finish("45")), finish("They sum to 45."))
@@ -155,6 +162,7 @@ async def test_a_paused_run_waits_before_its_next_step_and_goes_on(house: House,
         assert (asked, len(house.provider.requests)) == (2, 3)
 
 
+@pytest.mark.slow
 async def test_a_task_added_in_the_middle_is_done_and_a_dropped_one_is_not(
     house: House, project: Path, cache: Path
 ) -> None:
@@ -183,6 +191,7 @@ async def test_a_task_added_in_the_middle_is_done_and_a_dropped_one_is_not(
         assert any("A third thing" in prompt for prompt in factory.prompts())
 
 
+@pytest.mark.slow
 async def test_dropping_the_task_at_work_stops_whoever_does_it(house: House, project: Path, cache: Path) -> None:
     async with open_factory(house, project, cache) as factory:
         factory.script(
@@ -200,6 +209,7 @@ async def test_dropping_the_task_at_work_stops_whoever_does_it(house: House, pro
         assert [each.status for each in delivery.tasks] == ["dropped", "done", "done"]
 
 
+@pytest.mark.slow
 async def test_another_goal_in_the_middle_is_planned_for_and_what_was_done_stays(
     house: House, project: Path, cache: Path
 ) -> None:
@@ -245,6 +255,7 @@ async def test_two_runs_on_two_notebooks_go_on_side_by_side(house: House, projec
         assert (await factory.delivery("pears")).answer == "It is 4 kg."
 
 
+@pytest.mark.slow
 async def test_a_second_run_on_a_notebook_waits_and_says_for_which(house: House, project: Path, cache: Path) -> None:
     async with open_factory(house, project, cache) as factory:
         first = [plan(task()), Fault("slow-first-byte", answer=finish("3")), finish("3 apples.")]
@@ -260,6 +271,7 @@ async def test_a_second_run_on_a_notebook_waits_and_says_for_which(house: House,
         assert (await factory.delivery("pears")).answer == "4 kg."
 
 
+@pytest.mark.slow
 async def test_a_stopped_run_hands_over_what_it_has(house: House, project: Path, cache: Path) -> None:
     async with open_factory(house, project, cache) as factory:
         factory.script(
@@ -277,6 +289,7 @@ async def test_a_stopped_run_hands_over_what_it_has(house: House, project: Path,
         assert "first = 1" in factory.notebook()
 
 
+@pytest.mark.slow
 async def test_stopping_a_run_stops_its_cells(house: House, project: Path, cache: Path) -> None:
     endless = "import time\nwhile True:\n    time.sleep(0.01)"
     async with open_factory(house, project, cache) as factory:
@@ -343,6 +356,7 @@ async def test_a_failed_task_of_an_ended_run_is_retried_in_a_run_that_goes_on_fr
         assert [each.status for each in second.tasks] == ["done", "done", "done"]
 
 
+@pytest.mark.slow
 async def test_a_forked_run_goes_on_from_the_old_ones_steps_and_does_nothing_twice(
     house: House, project: Path, cache: Path
 ) -> None:

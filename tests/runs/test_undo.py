@@ -216,6 +216,7 @@ async def test_a_name_that_a_person_has_taken_meanwhile_is_not_taken_from_them(o
 # ── with the desk ──
 
 
+@pytest.mark.slow
 async def test_what_an_agent_undid_itself_is_not_undone_twice(opened: Opener, memory: Path) -> None:
     async with opened("x = 1") as notebook:
         before = notebook.path.read_bytes()
@@ -346,6 +347,7 @@ async def test_a_memory_that_cannot_be_read_is_a_defect_not_a_loss(opened: Opene
     assert path.read_bytes() == before
 
 
+@pytest.mark.slow
 async def test_many_turns_are_taken_back_in_one_go(opened: Opener, memory: Path) -> None:
     async with opened("x = 1") as notebook:
         before = notebook.path.read_bytes()

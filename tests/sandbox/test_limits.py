@@ -118,6 +118,7 @@ except OSError as error:
     assert (250 <= int(made) <= 320, reason) == (True, "No space left on device")
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     "program",
     [

@@ -261,6 +261,7 @@ def private_directories(zygote: int) -> list[Path]:
     return list(Path(tempfile.gettempdir()).glob(f"cellwright-cage-{zygote}-*"))
 
 
+@pytest.mark.slow
 async def test_cages_leave_nothing_behind(weak: Bench) -> None:
     zygote = weak.zygote.process.pid
     async with weak.zygote.cage(weak.spec, "") as cage:
@@ -275,6 +276,7 @@ async def test_cages_leave_nothing_behind(weak: Bench) -> None:
     assert traces(zygote) == before
 
 
+@pytest.mark.slow
 async def test_limits_hold(weak: Bench) -> None:
     async def limit(program: str, **limits: float) -> str | None:
         spec = replace(weak.spec, limits=replace(Limits(), **limits))  # type: ignore[arg-type]

@@ -219,6 +219,7 @@ async def test_a_waiting_run_waits_on_in_the_next_daemon(house: House) -> None:
     assert house.worked("mine") == list(STEPS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["SIGTERM", "SIGINT", "stop"])
 async def test_told_to_end_it_closes_in_order_and_what_was_in_flight_goes_on_later(house: House, how: str) -> None:
     house.hold()
@@ -255,6 +256,7 @@ def mounts_of(house: House) -> list[str]:
     return [line for line in lines(Path("/proc/self/mountinfo")) if str(house.folder) in line]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", some([signal.SIGKILL, signal.SIGTERM], 1))
 async def test_kernels_and_cages_end_with_it_and_nothing_is_left_behind(
     house: House, write_notebook: Callable[..., Path], number: signal.Signals
@@ -298,6 +300,7 @@ async def test_told_twice_it_ends_at_once_and_nothing_is_lost(house: House) -> N
     assert house.worked("mine") == list(STEPS)
 
 
+@pytest.mark.slow
 async def test_told_to_end_when_idle_it_waits_for_its_runs(house: House) -> None:
     house.hold()
     async with connect(house.settings, launch=house.launch()) as daemon:
@@ -310,6 +313,7 @@ async def test_told_to_end_when_idle_it_waits_for_its_runs(house: House) -> None
     assert house.worked("mine") == list(STEPS)
 
 
+@pytest.mark.slow
 async def test_a_daemon_nobody_needs_ends_but_not_while_a_run_or_a_door_is_there(house: House) -> None:
     house.hold()
     launch = house.launch(idle_seconds=0.1)

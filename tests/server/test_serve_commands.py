@@ -51,6 +51,7 @@ def home(tmp_path: Path) -> Generator[Home]:
         os.kill(pid, signal.SIGKILL)
 
 
+@pytest.mark.slow
 def test_a_daemon_in_the_background_is_started_once_looked_at_and_stopped(home: Home) -> None:
     assert home.json("status") == {"running": False}
     assert "No daemon runs" in home.run("status").stdout
@@ -90,6 +91,7 @@ def test_a_daemon_that_hangs_can_be_ended(home: Home) -> None:
     assert home.json("stop", "--kill") == {"was_running": True, "ended": True, "runs_at_work": 0}
 
 
+@pytest.mark.slow
 def test_in_the_foreground_it_says_where_it_listens_stays_and_ends_with_ctrl_c(home: Home) -> None:
     held = key_variables(os.environ)
     kept = {name: value for name, value in os.environ.items() if name not in held}
@@ -134,6 +136,7 @@ def test_a_door_to_the_network_without_tls_is_refused_before_anything_starts(hom
         assert home.run("nowhere", *how, code=2).stderr.splitlines()[0] == "error: 'nowhere' is not a folder."
 
 
+@pytest.mark.slow
 def test_at_a_terminal_the_browser_is_opened_with_the_address(home: Home, tmp_path: Path) -> None:
     seen, opener = tmp_path / "seen.txt", tmp_path / "browser"
     opener.write_text(f'#!/bin/sh\nprintf %s "$1" > {seen}.new && mv {seen}.new {seen}\n')

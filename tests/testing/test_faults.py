@@ -74,6 +74,7 @@ def sdk_error(kind: WireKind, usual: str, status: int) -> str:
             return usual
 
 
+@pytest.mark.sampled(3)
 @every_format
 @streamed_or_not
 @pytest.mark.parametrize("fault", REFUSALS)
@@ -172,6 +173,7 @@ async def test_an_error_told_as_if_it_were_an_answer(server: ProviderServer, mod
             await ask(models[kind], stream=False)
 
 
+@pytest.mark.sampled(6)
 @every_format
 @streamed_or_not
 @pytest.mark.parametrize("fault", sorted(SILENCE))
@@ -188,6 +190,7 @@ async def test_silence_times_out_and_the_server_sees_the_client_leave(
     assert (charge.tokens.output_tokens, charge.is_finished) == (made, False)
 
 
+@pytest.mark.sampled(2)
 @every_format
 @streamed_or_not
 @pytest.mark.parametrize("fault", sorted(SILENCE))
@@ -225,6 +228,7 @@ async def test_wrong_usage_is_told_but_the_right_one_charged(
     assert [charge.tokens for charge in server.charged] == [Tokens()]
 
 
+@pytest.mark.sampled(4)
 @every_format
 @streamed_or_not
 async def test_a_huge_answer_comes_whole(server: ProviderServer, models: Models, kind: WireKind, stream: bool) -> None:
@@ -234,6 +238,7 @@ async def test_a_huge_answer_comes_whole(server: ProviderServer, models: Models,
     assert set(text.split()) == {"lorem", "ipsum"}
 
 
+@pytest.mark.sampled(2)
 @every_format
 @streamed_or_not
 async def test_a_tool_call_in_single_characters_comes_whole(

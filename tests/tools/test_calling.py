@@ -241,6 +241,7 @@ async def test_what_the_world_looked_like_when_it_was_judged_is_kept(where: Path
     assert len(looks) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "point", some([CrashPoint.EFFECT_HAPPENED, CrashPoint.EFFECT_INTENDED, CrashPoint.STEP_COMMITTING], 1)
 )

@@ -68,6 +68,7 @@ def names(notebook: OpenNotebook) -> list[str]:
     return [cell.name for cell in read(notebook.path).document.cells]
 
 
+@pytest.mark.slow
 async def test_compare_tells_the_test_with_effect_and_interval_and_gives_the_cells(
     opened: Opener, where: Path, pool: KernelPool
 ) -> None:
@@ -81,6 +82,7 @@ async def test_compare_tells_the_test_with_effect_and_interval_and_gives_the_cel
         assert len(names(notebook)) == 2
 
 
+@pytest.mark.slow
 async def test_what_is_kept_is_one_turn_that_can_be_undone(opened: Opener, where: Path, pool: KernelPool) -> None:
     async with at_work(opened, where, pool, "import marimo as mo", TABLE) as (notebook, shop):
         before = names(notebook)
@@ -95,6 +97,7 @@ async def test_what_is_kept_is_one_turn_that_can_be_undone(opened: Opener, where
         assert names(notebook) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("first", "second", "method"),
     [
@@ -136,6 +139,7 @@ async def test_profile_tells_what_files_are(opened: Opener, where: Path, pool: K
         assert [line.entry.kind for line in trail][-1] == "read-file"
 
 
+@pytest.mark.slow
 async def test_clean_reads_a_file_into_a_table_with_its_repairs(opened: Opener, where: Path, pool: KernelPool) -> None:
     async with at_work(opened, where, pool, "import marimo as mo") as (notebook, shop):
         rows = "".join(f"{i};{i % 7},5\n" for i in range(50))
@@ -149,6 +153,7 @@ async def test_clean_reads_a_file_into_a_table_with_its_repairs(opened: Opener, 
         assert "printed: 3.44" in str(told)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("tool", "arguments", "says"),
     [

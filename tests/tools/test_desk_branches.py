@@ -76,6 +76,7 @@ async def test_undo_takes_back_cells_variables_and_files_together(opened: Opener
         assert (await value(notebook, "items"), await changed(notebook)) == ([1, 2], ["made.txt"])
 
 
+@pytest.mark.slow
 async def test_what_is_redone_can_be_undone_again_and_another_turn_ends_redoing(opened: Opener, memory: Path) -> None:
     async with opened("items = [1]") as notebook:
         desk = await NotebookDesk.open(notebook, memory)
@@ -91,6 +92,7 @@ async def test_what_is_redone_can_be_undone_again_and_another_turn_ends_redoing(
         assert codes(notebook.path) == ["items = [1]", "other = 1"]
 
 
+@pytest.mark.slow
 async def test_a_version_that_was_undone_is_no_base_for_an_edit(opened: Opener, memory: Path) -> None:
     async with opened("x = 1") as notebook:
         desk = await NotebookDesk.open(notebook, memory)
@@ -135,6 +137,7 @@ def a_mend(notebook: OpenNotebook, old: str, new: str) -> dict[str, object]:
     return {"edits": [{"op": "edit", "cell": wanted.cell, "base_version": wanted.base_version, "code": wanted.code}]}
 
 
+@pytest.mark.slow
 async def test_a_mend_that_fails_in_its_branch_never_reaches_the_notebook(
     opened: Opener, memory: Path, where: Path
 ) -> None:
@@ -177,6 +180,7 @@ async def test_a_mend_whose_dependents_have_faults_of_their_own_is_kept(
         assert codes(notebook.path) == ["x = 1", "y = x + 'a'"]
 
 
+@pytest.mark.slow
 async def test_a_mend_that_comes_out_otherwise_in_the_notebook_is_kept_and_that_is_told(
     opened: Opener, memory: Path
 ) -> None:
@@ -299,6 +303,7 @@ async def test_where_a_kernel_cannot_be_forked_the_same_is_done_in_another_and_u
 # ── kill -9 ──
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("point", "is_made"),
     [

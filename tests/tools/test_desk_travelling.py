@@ -53,6 +53,7 @@ async def built(notebook: OpenNotebook, memory: Path, *, apart_ms: float = 0) ->
     return desk
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("apart_ms", [0, 60_000], ids=["kept", "run again"])
 async def test_going_before_a_cell_is_a_turn_that_is_saved_and_undone_and_redone(
     opened: Opener, memory: Path, apart_ms: float
@@ -79,6 +80,7 @@ async def test_going_before_a_cell_is_a_turn_that_is_saved_and_undone_and_redone
         assert await state_of(notebook) == BEFORE_SUM
 
 
+@pytest.mark.slow
 async def test_one_undo_takes_back_a_turn_that_kept_a_state_before_each_cell(opened: Opener, memory: Path) -> None:
     async with opened("note = 1") as notebook:
         desk = await built(notebook, memory)
@@ -95,6 +97,7 @@ async def test_one_undo_takes_back_a_turn_that_kept_a_state_before_each_cell(ope
         assert await state_of(notebook) == BEFORE_SUM
 
 
+@pytest.mark.slow
 async def test_versions_never_go_back_with_the_state(opened: Opener, memory: Path) -> None:
     async with opened("note = 1") as notebook:
         desk = await built(notebook, memory)
@@ -136,6 +139,7 @@ async def test_after_a_lost_kernel_no_state_is_kept_and_the_turn_is_undone_by_re
         assert (await state_of(notebook), codes(notebook.path)) == (({}, []), ["note = 1"])
 
 
+@pytest.mark.slow
 async def test_an_agent_goes_before_a_cell_with_its_undo_tool(opened: Opener, memory: Path, where: Path) -> None:
     async with opened("note = 1") as notebook:
         desk = await built(notebook, memory)

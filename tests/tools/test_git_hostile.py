@@ -112,6 +112,7 @@ def spring(top: Path, trap: Trap) -> None:
         os.close(screen)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", spread(TRAPS, 6))
 async def test_no_program_a_repository_names_is_run(agent: MakeAgent, tmp_path: Path, name: str) -> None:
     mark = tmp_path / "mark"
@@ -338,6 +339,7 @@ FORGERIES = {
 }
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", spread(FORGERIES, 6))
 async def test_what_a_git_that_was_taken_over_delivers_is_refused(agent: MakeAgent, tmp_path: Path, name: str) -> None:
     top = make_repository(tmp_path / "p", {"beside.txt": "b\n", "app/a.txt": "one\n"})

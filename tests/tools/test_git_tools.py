@@ -200,6 +200,7 @@ async def test_what_stands_against_a_commit_is_told_by_its_kind_before_anybody_i
         assert nothing.kind == "not-found"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("taken", ["cellwright/x", "cellwright", "cellwright/x/y"])
 @pytest.mark.parametrize("is_packed", [False, True])
 async def test_a_branch_that_is_there_is_never_touched(
@@ -216,6 +217,7 @@ async def test_a_branch_that_is_there_is_never_touched(
     assert made(before, everything(top)) == set()
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "branch",
     ["../../config", "a..b", "a/./b", "-x", "x.lock", "a b", "x~1", "x^", "x:y", "@{u}", "a//b", ".x", "x.", "x\n"],

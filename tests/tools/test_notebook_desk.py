@@ -162,6 +162,7 @@ async def test_trying_that_is_cancelled_leaves_no_cell_behind(opened: Opener, me
         assert values(await desk.apply([CreateCell(code="y = x + 1")], key="a"))["y"] == "2"
 
 
+@pytest.mark.slow
 async def test_undo_restores_the_file_byte_for_byte(opened: Opener, memory: Path) -> None:
     odd = "# Grüße \t \nx = 1   # two  spaces\n\n\ny = '''\n  a\n'''"
     async with opened(odd, "z = x", "w = z", "del_me = 1") as notebook:
@@ -186,6 +187,7 @@ async def test_undo_restores_the_file_byte_for_byte(opened: Opener, memory: Path
         assert [cell.id for cell in notebook.document.cells] == [first.id, second.id, third.id, fourth.id]
 
 
+@pytest.mark.slow
 async def test_undo_goes_back_turn_by_turn_and_then_says_so(opened: Opener, memory: Path) -> None:
     async with opened("x = 0") as notebook:
         desk = await NotebookDesk.open(notebook, memory)
@@ -350,6 +352,7 @@ async def killed(path: Path, memory: Path, point: str) -> int:
     return done.returncode
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("point", some(reversed(DeskPoint), 2))
 async def test_a_desk_killed_anywhere_comes_back_with_each_turn_once(
     opened: Opener, write_notebook: Callable[..., Path], memory: Path, point: DeskPoint

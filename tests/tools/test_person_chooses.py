@@ -217,6 +217,7 @@ def test_candidates_of_one_name_are_told_apart_and_none_of_them_stays_an_answer(
 # ── kill -9 ──
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("point", "is_made"),
     [("asked", False), pytest.param(DeskPoint.BEGUN, False, marks=pytest.mark.slow), (DeskPoint.SAVED, True)],

@@ -30,6 +30,7 @@ def sales_served(
     return served(opened, project, profile_of({"sales.csv": frame}, SALES_MEANINGS), wanted)
 
 
+@pytest.mark.slow
 async def test_planted_effects_are_told_with_their_tests_in_a_clean_notebook(opened: Opener, project: Path) -> None:
     async with sales_served(opened, project, OVERVIEW) as meal:
         found = {(row.kind, row.y, row.x) for row in meal.tests if row.is_finding}
@@ -43,6 +44,7 @@ async def test_planted_effects_are_told_with_their_tests_in_a_clean_notebook(ope
         assert set((await meal.kitchen.check_results()).values()) == {"passed"}
 
 
+@pytest.mark.slow
 async def test_a_change_is_tested_first_and_taken_apart_by_what_it_comes_from(opened: Opener, project: Path) -> None:
     frame = planted_sales()
     is_hit = (frame["day"] >= "2024-07-01") & (frame["product"] == "lamp")
@@ -91,6 +93,7 @@ async def test_nothing_is_claimed_on_noise_and_what_was_asked_is_answered_honest
         assert (await meal.answer()).startswith(expected)
 
 
+@pytest.mark.slow
 async def test_switching_a_repair_takes_a_claim_back(opened: Opener, project: Path) -> None:
     frame = noise()
     is_lost = (frame["group"] == "b") & (np.arange(len(frame)) % 2 == 0)

@@ -83,6 +83,7 @@ async def test_certain_repairs_are_on_and_those_of_judgement_off(opened: Opener,
         assert set((await kitchen.check_results()).values()) == {"passed"}
 
 
+@pytest.mark.slow
 async def test_a_switch_changes_the_table_and_never_its_types(opened: Opener, project: Path) -> None:
     (project / "sales.csv").write_text(messy(), encoding="utf-8")
     profile = profile_of(project, "sales.csv")
@@ -105,6 +106,7 @@ async def test_a_switch_changes_the_table_and_never_its_types(opened: Opener, pr
         assert set((await kitchen.check_results()).values()) == {"passed"}
 
 
+@pytest.mark.slow
 async def test_two_files_are_joined_without_losing_or_doubling_a_row(opened: Opener, project: Path) -> None:
     orders = "".join(f"{at},{at % 30 + 1:03},{at * 1.5}\n" for at in range(200))
     (project / "orders.csv").write_text(f"order,customer,name\n{orders}")

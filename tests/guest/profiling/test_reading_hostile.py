@@ -82,6 +82,7 @@ def test_any_dialect_reads_as_pandas_reads_it(rows: list[list[str]], delimiter: 
     assert rows_of(tables[0]) == expected
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("ending", ENDINGS)
 @pytest.mark.parametrize(
     "content",

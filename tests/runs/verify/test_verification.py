@@ -37,6 +37,7 @@ from tests.runs.verify.verifying import Verifier, said
 Write = Callable[..., Path]
 
 
+@pytest.mark.slow
 async def test_a_deterministic_notebook_is_verified_and_its_proof_holds(verified: Verifier, written: Write) -> None:
     path = written("x = 20", "print('hello')\ny = x + 1\ny * 2", "import marimo as mo\nmo.ui.slider(1, y)")
     result = await verified(path, now=lambda: datetime(2026, 5, 4, 3, 2, 1, tzinfo=UTC))
@@ -96,6 +97,7 @@ async def test_a_picture_that_differs_is_told_as_a_picture(verified: Verifier, w
     assert "a picture, or another file in it, is not the same" in reason.difference
 
 
+@pytest.mark.slow
 async def test_what_changes_by_design_is_no_difference(verified: Verifier, written: Write) -> None:
     path = written(
         "class Thing: ...\nprint(Thing(), Thing)\nThing()",
@@ -121,6 +123,7 @@ async def test_a_cell_that_fails_is_told_and_what_depends_on_it_is_not(verified:
     assert [cell.status for cell in result.report.cells] == ["failed", "cancelled"]
 
 
+@pytest.mark.slow
 async def test_checks_in_the_notebook_pass_by_name(verified: Verifier, written: Write) -> None:
     path = written(
         "import pytest\ntotal = 3",
@@ -145,6 +148,7 @@ async def test_checks_in_the_notebook_pass_by_name(verified: Verifier, written: 
     )
 
 
+@pytest.mark.slow
 async def test_a_failing_check_is_told_by_name_with_its_message(verified: Verifier, written: Write) -> None:
     path = written("total = 3", "def test_total():\n    assert total == 4", "def test_good():\n    assert total")
     result = await verified.refused(path)
@@ -172,6 +176,7 @@ async def test_tests_of_a_cell_that_did_not_run_have_not_passed(verified: Verifi
     assert "did not run" in said(result)[0]
 
 
+@pytest.mark.slow
 async def test_a_cell_that_never_ends_is_stopped_and_named(verified: Verifier, written: Write) -> None:
     result = await verified.refused(written("x = 1", "while x:\n    pass"), seconds=5)
     (reason,) = result.reasons
@@ -305,6 +310,7 @@ async def test_a_notebook_that_changes_meanwhile_is_not_proven(verified: Verifie
 # ── environments ──
 
 
+@pytest.mark.slow
 async def test_only_what_the_header_asks_for_is_there(verified_with_wheels: Verifier, written: Write) -> None:
     verified = verified_with_wheels
     fresh = verified.settings.cache / "environments" / "fresh"
@@ -372,6 +378,7 @@ def test_a_cell_nobody_heard_of_proves_nothing(verified: Verifier, written: Writ
     ]
 
 
+@pytest.mark.slow
 async def test_a_test_that_ends_the_kernel_has_failed(verified: Verifier, written: Write) -> None:
     result = await verified.refused(written("import os", "def test_it():\n    os._exit(3)"))
     assert [(check.name, check.outcome) for check in result.report.checks] == [("test_it", "failed")]

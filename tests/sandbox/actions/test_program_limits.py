@@ -46,6 +46,7 @@ OVER = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", OVER)
 async def test_a_program_over_a_limit_is_told_which(studio: Studio, name: str) -> None:
     limits = ProgramLimits(seconds=20) if name == "lookups" else TIGHT

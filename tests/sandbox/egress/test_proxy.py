@@ -406,6 +406,7 @@ async def test_a_slow_resolver_is_given_up(internet: World) -> None:
         assert answer.startswith(b"HTTP/1.1 502 host 'data.example' did not answer in time")
 
 
+@pytest.mark.slow
 async def test_a_client_that_never_stops_sending_keeps_nobody_else_waiting(internet: World) -> None:
     def flood(port: int) -> None:
         with socket.create_connection(("127.0.0.1", port)) as stream, suppress(OSError):
@@ -451,6 +452,7 @@ async def test_a_decision_that_fails_ends_only_its_own_connection(
     assert "no decision" in caplog.text
 
 
+@pytest.mark.slow
 async def test_nothing_is_left_open_when_serving_ends(internet: World) -> None:
     async with serving(internet) as door:
         stream = await door.connect()

@@ -88,6 +88,7 @@ def _put_loose(top: Path, name: str, compressed: bytes) -> None:
     (folder / name[2:]).write_bytes(compressed)
 
 
+@pytest.mark.slow
 def test_an_object_that_unpacks_to_gigabytes_is_not_unpacked(tmp_path: Path) -> None:
     top = make_repository(tmp_path, {"a": "1"})
     bomb = zlib.compressobj(9)

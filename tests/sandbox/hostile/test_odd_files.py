@@ -70,6 +70,7 @@ def is_well(hall: Hall, seen: Sighting) -> bool:
     return hall.is_alive and not seen.host_fell and seen.host_growth_mb < 128 and not seen.traces
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("setting", main_settings(), ids=str)
 def test_ordinary_work_is_done_on_every_tier_and_a_copy_leaves_out_what_git_ignores(
     setting: Setting, hall_for: HallFor

@@ -113,6 +113,7 @@ async def test_a_notebook_without_cells_offers_one_that_is_none_of_its_own_until
             assert changes_of(told) == [("create-cell", "y = 2"), ("delete-cell", "")]
 
 
+@pytest.mark.slow
 async def test_what_an_agent_does_to_the_cells_is_told_in_order_and_not_said_back(
     opened: Opener, visit: Visits
 ) -> None:
@@ -166,6 +167,7 @@ async def test_what_a_person_types_is_the_documents_at_once_even_while_a_cell_ru
         assert (refused.refused.current.code, refused.refused.wanted) == ("x = (", "x = 5")
 
 
+@pytest.mark.slow
 async def test_text_that_is_being_typed_is_not_overwritten_by_an_edit_that_comes_before_it_is_known(
     opened: Opener, visit: Visits
 ) -> None:
@@ -194,6 +196,7 @@ async def test_text_that_is_being_typed_is_not_overwritten_by_an_edit_that_comes
         assert "z = 3" in found.values()
 
 
+@pytest.mark.slow
 async def test_an_edit_held_back_for_somebody_who_then_typed_nothing_is_shown(opened: Opener, visit: Visits) -> None:
     async with opened("x = 1") as notebook:
         visitor = visit()
@@ -361,6 +364,7 @@ async def test_a_slider_moved_in_the_editor_moves_in_our_kernel_and_runs_what_de
             assert (await frames.until("kernel-ready"))["ui_values"] == {f"{cell.id}-0": 7}
 
 
+@pytest.mark.slow
 async def test_completions_come_from_our_kernel(opened: Opener, visit: Visits) -> None:
     async with opened("some_long_name = 1") as notebook:
         await notebook.run("all")
@@ -438,6 +442,7 @@ for _ in range(12):
 """
 
 
+@pytest.mark.slow
 async def test_a_page_that_does_not_keep_up_is_cut_off_and_nobody_waits_for_it(
     opened: Opener, visit: Visits, editor: Editor
 ) -> None:

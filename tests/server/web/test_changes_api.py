@@ -113,6 +113,7 @@ async def test_changes_are_shown_cell_by_cell_while_the_run_is_at_work(works: Wo
     await works.factory.delivery(run)
 
 
+@pytest.mark.slow
 async def test_a_change_taken_back_at_work_is_out_of_the_notebook_and_the_agent_is_told(works: Works) -> None:
     run = await at_work(works, CallTool("look", {}), finish("42"), finish("It is 42."))
     said = await review(works, run, 2, "reject", "Nobody asked for the double.")
@@ -154,6 +155,7 @@ async def test_everything_a_run_at_work_did_is_undone_and_it_goes_on(works: Work
     assert [each["is_undone"] for each in await changes(works, run)][:3] == [True, True, False]
 
 
+@pytest.mark.slow
 async def test_what_people_said_survives_a_restart_and_changes_are_taken_back_in_the_file(
     tmp_path: Path, warm_gateway: Warm, cache: Path
 ) -> None:

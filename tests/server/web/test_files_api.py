@@ -88,6 +88,7 @@ async def test_uploads_of_one_name_never_overwrite_each_other(served: Served) ->
     assert (served.folder / "data/sales.csv").read_text() == "mine"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", [".env", "..", "a%2Fb", "..%2Fx.csv", "a%5Cb", "%00", "a%0Ab", "%20x", "x" * 250])
 async def test_what_is_no_plain_name_is_refused(served: Served, name: str) -> None:
     answer = await served.client.put(f"{API}/files/{name}", content=b"x")
@@ -95,6 +96,7 @@ async def test_what_is_no_plain_name_is_refused(served: Served, name: str) -> No
     assert not (served.folder / "data").exists()
 
 
+@pytest.mark.slow
 async def test_an_upload_into_a_linked_data_folder_is_refused(served: Served, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()

@@ -49,6 +49,7 @@ async def test_models_are_listed_with_chains_prices_and_readiness(served: Served
     assert "set-key anthropic" in asked["needs"]
 
 
+@pytest.mark.slow
 async def test_a_key_goes_in_is_used_at_once_and_never_comes_out(served: Served, gateway: House) -> None:
     kept = await served.ask("PUT", "/models/keys/anthropic", json={"key": NEW_KEY})
     assert kept == {"provider": "anthropic", "kept_in": "file"}

@@ -167,6 +167,7 @@ async def test_a_persons_notebook_gives_way_to_a_run(served: Served, pool: Kerne
         assert served.opened.find(id) is None
 
 
+@pytest.mark.slow
 async def test_what_happens_is_told_as_it_happens_and_can_be_stopped(served: Served) -> None:
     write(served, "print('at work')\nimport time\ntime.sleep(3600)", "z = 1")
     id = (await served.post("/notebooks", {"path": "sums.py"}))["id"]
@@ -209,6 +210,7 @@ async def test_where_the_file_has_changed_meanwhile_both_texts_stay(served: Serv
     assert "x = 'mine'" in (served.folder / "sums-unsaved-1.py").read_text()
 
 
+@pytest.mark.slow
 async def test_a_notebook_that_nobody_needs_is_closed_after_a_while(
     tmp_path: Path, live: HouseWithRuns, pool: KernelPool
 ) -> None:

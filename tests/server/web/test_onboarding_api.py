@@ -53,6 +53,7 @@ def test_bundled_files_are_never_put_over_a_persons_own(tmp_path: Path) -> None:
     assert write_tutorial(tmp_path) == tmp_path / "tutorial-2.py"
 
 
+@pytest.mark.slow
 async def test_a_newcomer_is_offered_data_and_the_analyst_begins_to_work_on_it(served: Served) -> None:
     offered = await served.get("/onboarding", headers=served.bearing("read"))
     assert offered["is_first"]

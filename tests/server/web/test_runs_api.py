@@ -186,6 +186,7 @@ async def test_every_mistake_is_said_before_anything_starts(
 # ── one run ──
 
 
+@pytest.mark.slow
 async def test_everything_about_a_run_from_its_plan_to_its_proof(works: Works) -> None:
     works.factory.script(
         plan(task(), title="The sum"),
@@ -213,6 +214,7 @@ async def test_everything_about_a_run_from_its_plan_to_its_proof(works: Works) -
     assert (proof["is_valid"], proof["says"]) == (False, "Changed since: cell total changed.")
 
 
+@pytest.mark.slow
 async def test_a_run_is_paused_told_about_a_cell_and_goes_on(works: Works) -> None:
     works.factory.script(
         plan(task()),

@@ -39,6 +39,7 @@ async def browser(opened: WebOpen) -> AsyncGenerator[httpx.AsyncClient]:
         yield client
 
 
+@pytest.mark.slow
 async def test_a_daemon_in_the_background_opens_its_door_when_asked(house: House) -> None:
     async with connect(house.settings, launch=house.launch()) as daemon:
         assert (await daemon.status()).web == ""
@@ -75,6 +76,7 @@ async def test_doors_that_ask_at_once_open_one_web_door(house: House) -> None:
     assert len(set(origins)) == 1
 
 
+@pytest.mark.slow
 async def test_a_wish_that_cannot_be_granted_is_refused_and_the_daemon_goes_on(house: House) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         async with connect(house.settings, launch=house.launch()) as daemon:
@@ -91,6 +93,7 @@ async def test_a_wish_that_cannot_be_granted_is_refused_and_the_daemon_goes_on(h
             assert (await daemon.status()).pid == pid
 
 
+@pytest.mark.slow
 async def test_a_daemon_is_needed_while_a_page_is_connected_and_ends_afterwards(house: House) -> None:
     async with connect(house.settings, launch=house.launch(idle_seconds=0.2)) as daemon:
         opened = await daemon.web(wish(house))
@@ -111,6 +114,7 @@ async def test_a_daemon_is_needed_while_a_page_is_connected_and_ends_afterwards(
     assert "ends: nobody needs it" in house.log
 
 
+@pytest.mark.slow
 async def test_a_page_comes_back_after_a_kill_with_its_token_at_the_same_place(house: House) -> None:
     launch = house.launch()
     async with connect(house.settings, launch=launch) as daemon:
@@ -128,6 +132,7 @@ async def test_a_page_comes_back_after_a_kill_with_its_token_at_the_same_place(h
             assert (await page.get("/api/v1/session")).json() == before
 
 
+@pytest.mark.slow
 async def test_the_door_closes_with_the_daemon(house: House) -> None:
     async with connect(house.settings, launch=house.launch()) as daemon:
         opened = await daemon.web(wish(house))
@@ -140,6 +145,7 @@ async def test_the_door_closes_with_the_daemon(house: House) -> None:
     assert "Traceback" not in house.log
 
 
+@pytest.mark.slow
 async def test_no_code_and_no_token_is_in_the_log(house: House) -> None:
     async with connect(house.settings, launch=house.launch()) as daemon:
         opened = await daemon.web(wish(house))
@@ -153,6 +159,7 @@ async def test_no_code_and_no_token_is_in_the_log(house: House) -> None:
             assert not any(secret.encode() in path.read_bytes() for secret in secrets), path
 
 
+@pytest.mark.slow
 async def test_a_stream_ends_soon_when_another_process_revokes_its_token(house: House) -> None:
     async with connect(house.settings, launch=house.launch()) as daemon:
         opened = await daemon.web(wish(house))
@@ -166,6 +173,7 @@ async def test_a_stream_ends_soon_when_another_process_revokes_its_token(house: 
             assert (await page.get("/api/v1/session")).status_code == 401
 
 
+@pytest.mark.slow
 async def test_a_stream_that_is_open_does_not_keep_the_daemon_from_ending(house: House) -> None:
     async with connect(house.settings, launch=house.launch()) as daemon:
         opened = await daemon.web(wish(house))
@@ -178,6 +186,7 @@ async def test_a_stream_that_is_open_does_not_keep_the_daemon_from_ending(house:
     assert "Traceback" not in house.log
 
 
+@pytest.mark.slow
 async def test_the_editor_is_at_an_origin_of_its_own_that_only_the_page_may_frame(house: House) -> None:
     async with connect(house.settings, launch=house.launch()) as daemon:
         opened = await daemon.web(wish(house))
@@ -191,6 +200,7 @@ async def test_the_editor_is_at_an_origin_of_its_own_that_only_the_page_may_fram
     assert allowed["frame-ancestors"] == "'none'"
 
 
+@pytest.mark.slow
 async def test_with_a_certificate_it_speaks_tls_and_nothing_else(house: House) -> None:
     certificate, key = a_certificate(house.folder)
     wanted = replace(wish(house), certificate=str(certificate), key=str(key))

@@ -113,6 +113,7 @@ async def test_half_a_character_is_refused(served: Served, route: str) -> None:
     assert answer.status_code in {400, 422}, answer.text
 
 
+@pytest.mark.slow
 async def test_the_doctors_findings_are_told(served: Served) -> None:
     told = await served.get("/doctor")
     names = [finding["name"] for finding in told["findings"]]

@@ -88,6 +88,7 @@ async def test_latency_and_failures_of_each_model_are_told(served: Served, gatew
     assert 0 <= row["p50_ms"] <= row["p95_ms"]
 
 
+@pytest.mark.slow
 async def test_days_are_a_sensible_number(served: Served) -> None:
     for days in ("0", "-1", "367", "many"):
         refused = await served.get("/usage", params={"days": days}, status=422)
