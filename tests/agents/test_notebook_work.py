@@ -169,7 +169,6 @@ async def test_a_model_that_follows_orders_in_data_is_stopped_by_the_guard(
         assert "No network here." in shop.sent_text(2)
 
 
-@pytest.mark.slow
 async def test_a_secret_in_an_output_is_masked_before_the_model_reads_it(
     house: House, where: Path, opened: Opener
 ) -> None:

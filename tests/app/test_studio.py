@@ -277,7 +277,6 @@ def an_envelope(project: Path, *actions: UseNetwork) -> AgreedEnvelope:
     return AgreedEnvelope(envelope=envelope, run="r", by=ADA, at=datetime.now(UTC))
 
 
-@pytest.mark.slow
 async def test_a_model_that_obeys_a_hostile_page_does_nothing_outside_the_envelope(
     house: House, where: Path, project: Project, pool: KernelPool
 ) -> None:
@@ -366,7 +365,6 @@ async def test_every_tool_that_a_built_in_role_names_is_there(
     assert {"git_commit", "install_package", "read_web_page", "shell", "call_function"} <= there
 
 
-@pytest.mark.slow
 async def test_a_gateway_is_started_on_demand_with_the_keys_of_the_environment_and_they_are_masked(
     house: House, where: Path, project: Project, pool: KernelPool
 ) -> None:

@@ -62,7 +62,6 @@ anyio.run(main)
 """
 
 
-@pytest.mark.slow
 def test_nothing_survives_a_host_that_is_killed(write_notebook: Callable[..., Path]) -> None:
     path = write_notebook("import subprocess\nchild = subprocess.Popen(['sleep', '1000'], start_new_session=True)")
     host = subprocess.Popen([sys.executable, "-c", HOST, str(path)], stdout=subprocess.PIPE, text=True)

@@ -211,7 +211,6 @@ async def test_what_an_agent_did_since_is_not_overwritten(opened: Opener, memory
         assert codes(notebook.path) == ["items = [1]", "b = 3"]
 
 
-@pytest.mark.slow
 async def test_at_the_desk_what_somebody_wrote_since_is_never_lost(opened: Opener, memory: Path) -> None:
     async with opened("items = [1]") as notebook:
         desk = await NotebookDesk.open(notebook, memory)

@@ -162,7 +162,6 @@ async def test_trying_that_is_cancelled_leaves_no_cell_behind(opened: Opener, me
         assert values(await desk.apply([CreateCell(code="y = x + 1")], key="a"))["y"] == "2"
 
 
-@pytest.mark.slow
 async def test_undo_restores_the_file_byte_for_byte(opened: Opener, memory: Path) -> None:
     odd = "# Grüße \t \nx = 1   # two  spaces\n\n\ny = '''\n  a\n'''"
     async with opened(odd, "z = x", "w = z", "del_me = 1") as notebook:

@@ -145,7 +145,6 @@ async def test_looking(opened: Opener, where: Path) -> None:
         assert isinstance(no_cell, ToolError)
 
 
-@pytest.mark.slow
 async def test_undo_takes_back_the_last_apply(opened: Opener, where: Path) -> None:
     async with at_work(opened, where, "x = 1") as (notebook, shop, _):
         before = notebook.path.read_bytes()

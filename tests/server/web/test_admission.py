@@ -41,7 +41,6 @@ async def operations(door: Door) -> list[tuple[str, str, dict[str, Any]]]:
     return found
 
 
-@pytest.mark.slow
 async def test_every_route_of_the_api_refuses_whoever_has_no_token_that_counts(door: Door) -> None:
     expired = door.bearing(seconds=0)
     revoked = door.bearing()

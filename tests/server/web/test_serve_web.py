@@ -145,7 +145,6 @@ async def test_the_door_closes_with_the_daemon(house: House) -> None:
     assert "Traceback" not in house.log
 
 
-@pytest.mark.slow
 async def test_no_code_and_no_token_is_in_the_log(house: House) -> None:
     async with connect(house.settings, launch=house.launch()) as daemon:
         opened = await daemon.web(wish(house))
