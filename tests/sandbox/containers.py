@@ -135,7 +135,14 @@ def _mounts(container: Container) -> list[dict[str, Any]]:
     def shown(place: str, mode: str = "ro") -> dict[str, Any]:
         return {"destination": place, "type": "bind", "source": place, "options": ["rbind", mode]}
 
-    software = dict.fromkeys([sys.base_prefix, str(REPOSITORY), sys.prefix])
+    # The environment lies in the checkout as a rule. A mount of its own there could not be taken apart from it in the
+    # container's namespaces, and no overlay can be laid over such a folder.
+    places = [sys.base_prefix, str(REPOSITORY), sys.prefix]
+    software = [
+        place
+        for place in dict.fromkeys(places)
+        if not any(Path(place).is_relative_to(other) for other in places if other != place)
+    ]
     return [
         fresh("/proc", "proc", "noexec", "nodev"),
         fresh("/dev", "tmpfs", "mode=755", "size=64k"),
