@@ -203,6 +203,7 @@ def _limits(limits: CageLimits) -> dict[str, Any]:
         "disk_mb": limits.disk_mb,
         "tmp_mb": limits.disk_mb,
         "inodes": limits.inodes,
+        "kept_files": limits.kept_files,
         "open_files": limits.open_files,
         "output_mb": limits.output_mb,
         "cpu_seconds": limits.cpu_seconds,

@@ -18,6 +18,7 @@ class CageLimits:
     disk_mb: int = 64
     """The project's overlay, and the private /tmp."""
     inodes: int = 2000
+    kept_files: int = 10_000
     open_files: int = 256
     cpu_seconds: int = 20
     wall_seconds: int = 30

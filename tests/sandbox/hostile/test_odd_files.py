@@ -130,7 +130,7 @@ def test_what_is_no_plain_file_is_left_out_and_what_changed_its_kind_is_taken_as
 @pytest.mark.parametrize("setting", main_settings(), ids=str)
 def test_a_hundred_thousand_files_do_not_bring_the_host_down(setting: Setting, hall_for: HallFor) -> None:
     hall = hall_for(setting)
-    limits = CageLimits(inodes=150_000, memory_mb=2048, wall_seconds=120, cpu_seconds=120)
+    limits = CageLimits(inodes=150_000, memory_mb=2048, wall_seconds=120, cpu_seconds=120, kept_files=150_000)
     with set_stage(with_victim=False, secret=hall.secret) as stage:
         seen = run(MANY_FILES, hall, stage, limits)
     assert is_well(hall, seen), seen
