@@ -123,7 +123,8 @@ def test_a_file_that_is_no_notebook_is_a_usage_error_with_a_hint(cellwright: Com
 def test_unknown_limits_and_modes_are_usage_errors(cellwright: Commands, write_notebook: Write) -> None:
     path = write_notebook("x = 1")
     for words in (("--limit", "memory=lots"), ("--limit", "colour=red"), ("--files", "burn"), ("--data", "/nowhere")):
-        cellwright("notebook", "run", path, *words, code=2)
+        said = cellwright("notebook", "run", path, *words, code=2)
+        assert ("hint:" in said.stderr, said.stdout) == (True, "")
 
 
 def test_nothing_contains_the_code_at_tier_d_so_it_is_refused_unless_told_otherwise(

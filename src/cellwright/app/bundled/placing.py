@@ -10,6 +10,7 @@ from cellwright.errors import UserError
 
 _MOST: Final = 1_000
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_HINT: Final = "Choose a folder that you may write to."
 
 
 def place_new(folder: Path, name: str, content: bytes) -> Path:
@@ -22,8 +23,8 @@ def place_new(folder: Path, name: str, content: bytes) -> Path:
             if _holds(path, content) or _put(path, content):
                 return path
     except OSError as error:
-        raise UserError(f"{name!r} cannot be put into {str(folder)!r}: {error.strerror}.") from error
-    raise UserError(f"There are too many files called {name!r} in {str(folder)!r}.")
+        raise UserError(f"{name!r} cannot be put into {str(folder)!r}: {error.strerror}.", hint=_HINT) from error
+    raise UserError(f"There are too many files called {name!r} in {str(folder)!r}.", hint=_HINT)
 
 
 def _holds(path: Path, content: bytes) -> bool:
