@@ -22,19 +22,14 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 
 # The house rules are part of `check`, all but the documentation's blocks: those start kernels.
 DOCS_RUN := tests/house/test_docs_run.py
-# Files side by side, each whole: what a file's tests share is set up once. Two, because each worker first reads every
-# test; those that wait for another process leave the processor to the checkers.
-IN_PARALLEL := -n 2 --dist loadfile
-# Types take one core as long as the tests take the other: side by side, told after the tests. The exit code is that of
-# either. An environment that forbids bytecode would have every process compile all of src again.
+# One room after another on each core, the longest first, each read by one process: whoever reads all tests, or imports all
+# they use, takes several times the memory. An environment that forbids bytecode would compile all of src in each.
 export PYTHONDONTWRITEBYTECODE :=
-# Two halves, one after the other: whoever reads all tests and imports all they use takes twice the memory.
-LOWER := $(addprefix tests/,notebook policy journal sandbox guest kernel)
-UPPER := $(filter-out $(LOWER) %__pycache__,$(patsubst %/,%,$(wildcard tests/*/)))
-BESIDE = found=$$(mktemp) && { $(BIN)/python -m tests.checks >"$$found" 2>&1 & checks=$$!; code=0; \
-	for rooms in $(1); do $(BIN)/pytest $$rooms $(2) || code=1; done; \
-	wait $$checks || code=1; cat "$$found"; rm -f "$$found"; exit $$code; }
-ALL_ROOMS = "$(LOWER)" "$(UPPER)"
+LONGEST := kernel sandbox server runs tools agents guest journal models
+ROOMS := $(LONGEST) $(filter-out $(LONGEST) __pycache__,$(notdir $(patsubst %/,%,$(wildcard tests/*/))))
+AT_ONCE ?= $(shell nproc)
+# All are tried, whatever one finds; each is told whole when it ends, and the failed ones once more at the end.
+SIDE_BY_SIDE = $(MAKE) --jobs=$(AT_ONCE) --keep-going --output-sync=target checks $(ROOMS:%=room-%) WHICH='$(1)'
 # A company's own certificate authority is in the machine's store, not in uv's.
 CERTIFICATES := $(if $(wildcard /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt),--system-certs)
 # Index, proxy and certificates as Cellwright itself has them: uv by itself would not know what is set for pip.
@@ -67,10 +62,18 @@ examples: $(READY) ## make the data and the delivered notebooks under examples/ 
 	@$(BIN)/python -m eval.examples
 
 test: $(READY) ## every test that is not marked slow, the checks beside them; this is what CI runs
-	@$(call BESIDE,$(ALL_ROOMS),-m "not slow" $(IN_PARALLEL) --durations=15)
+	@$(call SIDE_BY_SIDE,-m "not slow")
 
 test-all: $(READY) $(PAGE) browser emulator containers ## every test, with more examples, in a browser, containers and an emulator too
-	@$(call BESIDE,$(ALL_ROOMS),$(IN_PARALLEL) --hypothesis-profile=thorough --durations=15)
+	@$(call SIDE_BY_SIDE,--hypothesis-profile=thorough)
+
+# What make says of a failed room is enough: a room of slow tests only is empty in `make test` (5).
+.PHONY: checks
+checks:
+	@$(BIN)/python -m tests.checks
+
+room-%:
+	@echo "tests/$*"; code=0; $(BIN)/pytest --quiet --no-header tests/$* $(WHICH) || code=$$?; test $$code = 0 -o $$code = 5
 
 eval: $(READY) ## give the tasks of eval/ to the analyst, or to any model: make eval MODEL=openai:gpt-5
 	@$(BIN)/python -m eval --model "$(MODEL)" $(EVAL)
@@ -79,7 +82,7 @@ bench: $(READY) ## measure Cellwright against its peers; writes bench/results/la
 	@$(BIN)/python -m bench
 
 check: $(READY) ## lint, format, types, floors and doorkeepers, house rules (what did not change is skipped, not in CI)
-	@$(call BESIDE,tests/house,-q -m "not slow" --ignore=$(DOCS_RUN))
+	@$(MAKE) --jobs=2 --keep-going --output-sync=target checks room-house WHICH='-m "not slow" --ignore=$(DOCS_RUN)'
 
 fmt: $(READY) ## sort imports, fix what can be fixed, format
 	@$(BIN)/ruff check --fix-only --quiet .

@@ -19,23 +19,25 @@ Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]
 
 LOOK = """
 import os
-def look(word):
-    found = [name for name, value in os.environ.items() if word in value]
-    places = ["/proc/self/environ", "/proc/1/environ", "/proc/self/cmdline", "/proc/1/cmdline"]
-    for top in ("/etc", "/home", "/tmp", "/project", "/run", "/root"):
-        for folder, _, names in os.walk(top):
-            places += [os.path.join(folder, name) for name in names]
-    for place in places:
-        try:
-            with open(place, "rb") as file:
-                if word.encode() in file.read(1 << 22):
-                    found.append(place)
-        except OSError:
-            pass
-    return found
+import sys
 WORDS = ["hunter2" + "-and-more", "proxy" + ".corp.example", "index" + ".corp.example", "company-" + "authority.pem"]
-found = {word[:5]: look(word) for word in WORDS}
-print(sorted(found.items()), len(WORDS))
+found = {word: [name for name, value in os.environ.items() if word in value] for word in WORDS}
+places = ["/proc/self/environ", "/proc/1/environ", "/proc/self/cmdline", "/proc/1/cmdline"]
+for top in ("/etc", "/home", "/tmp", "/project", "/run", "/root"):
+    for folder, inner, names in os.walk(top):
+        if folder in (sys.prefix, sys.base_prefix):  # the software's own files
+            inner.clear()
+        places += [os.path.join(folder, name) for name in names]
+for place in places:
+    try:
+        with open(place, "rb") as file:
+            content = file.read(1 << 22)
+    except OSError:
+        continue
+    for word in WORDS:
+        if word.encode() in content:
+            found[word].append(place)
+print(sorted((word[:5], places) for word, places in found.items()), len(WORDS))
 print(sorted(name for name in os.environ if "PROXY" in name.upper() or name.startswith(("UV_", "PIP_", "SSL_"))))
 """
 
