@@ -75,6 +75,7 @@ async def failed_with(notebook: OpenNotebook, code: str, **how: Any) -> Observat
     return await notebook.apply([CreateCell(code=code)], **how)
 
 
+@pytest.mark.slow
 async def test_every_class_is_told_from_what_a_real_kernel_says(opened: Opener) -> None:
     async with opened(FRAME) as notebook:
         await notebook.run("all")

@@ -79,6 +79,7 @@ async def test_trying_readings_leaves_nothing_behind_and_undo_takes_back_what_th
         assert [turn["key"] for turn in memory["turns"]] == ["r/s2c1", "r/s4c1"]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("role", "has_it"), [("investigator", True), ("coder", True), ("planner", False), ("writer", False)]
 )

@@ -128,6 +128,7 @@ async def both_ways(opened: Opener, name: str, tmp_path: Path) -> tuple[object, 
     return plain, tried
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FEW)
 async def test_a_notebook_tried_and_committed_cell_by_cell_is_what_a_plain_run_makes(
     opened: Opener, name: str, tmp_path: Path

@@ -159,6 +159,7 @@ async def test_a_pin_that_conflicts_with_ours_is_refused_naming_both(
     assert "0.25.2" in refused.value.message
 
 
+@pytest.mark.slow
 async def test_a_notebook_runs_on_the_python_its_header_asks_for_and_sees_nothing_that_lies_beside_it(
     pool: KernelPool, settings: Settings, tmp_path: Path
 ) -> None:

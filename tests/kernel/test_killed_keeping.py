@@ -75,6 +75,7 @@ def killed_before(call: str, number: int, path: Path, home: Path) -> None:
     assert psutil.wait_procs(family, timeout=PATIENCE_SECONDS)[1] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("call", "number"), MOMENTS)
 async def test_each_file_is_the_old_or_the_new_one_and_the_next_kernel_clears_what_is_left(
     opened: Opener, tmp_path: Path, call: str, number: int

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from cellwright.kernel import KernelPool
 from cellwright.models.client import Models
 from tests.models.houses import House, Warm
+from tests.runs.factory import Kernels
 
 
 @pytest.fixture
@@ -29,3 +31,9 @@ def project(tmp_path: Path) -> Path:
     folder = tmp_path / "project"
     folder.mkdir()
     return folder
+
+
+@pytest.fixture(scope="session")
+async def kernels(cache: Path, pool: KernelPool) -> AsyncGenerator[Kernels]:
+    async with KernelPool.open() as other:
+        yield Kernels(cache=cache, pools=(pool, other))

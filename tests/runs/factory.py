@@ -12,6 +12,7 @@ import anyio
 
 from cellwright.app.runs import RunOptions, Runs, open_runs
 from cellwright.journal import OpenQuestion
+from cellwright.kernel import KernelPool
 from cellwright.policy import Masker, No, Person, Reply, Yes
 from cellwright.runs import Delivery, Goal
 from cellwright.runs.delivery import parse_delivery
@@ -127,11 +128,20 @@ class Factory:
         return [str(request.body["messages"]) for request in self.house.provider.requests]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kernels:
+    """Where those of all tests come from: starting a zygote takes longer than most runs."""
+
+    cache: Path
+    pools: tuple[KernelPool, KernelPool]
+
+
 @asynccontextmanager
-async def open_factory(house: House, project: Path, cache: Path, **options: Any) -> AsyncGenerator[Factory]:
-    """Runs in this project, with the state directory of the house."""
+async def open_factory(house: House, project: Path, kernels: Path | Kernels, **options: Any) -> AsyncGenerator[Factory]:
+    """Runs in this project, with the state directory of the house; given a cache alone, with zygotes of their own."""
+    cache, pools = (kernels.cache, kernels.pools) if isinstance(kernels, Kernels) else (kernels, None)
     # The person's index and certificates: a check builds the environment a notebook asks for.
     settings = replace(Settings.read(), home=house.home, cache=cache)
-    chosen = RunOptions(launch=house.launch(), **options)
+    chosen = RunOptions(launch=house.launch(), pools=pools, **options)
     async with open_runs(settings, options=chosen) as runs:
         yield Factory(runs=runs, house=house, project=project)

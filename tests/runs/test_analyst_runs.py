@@ -19,7 +19,7 @@ from cellwright.runs.undo import turns_of, undo_run
 from cellwright.settings import Settings
 from tests.conftest import notebook_source
 from tests.models.houses import House
-from tests.runs.factory import ADA, Factory, open_factory
+from tests.runs.factory import ADA, Factory, Kernels, open_factory
 
 SECTIONS = ["read", "quality", "look", "test", "findings", "tell"]
 WORDS = "Compare revenue by region."
@@ -51,9 +51,9 @@ def analysts_goal(factory: Factory, words: str = WORDS, **more: Any) -> Any:
 
 @pytest.mark.slow
 async def test_words_and_data_become_a_proven_notebook_without_a_model_and_all_of_it_is_recorded_and_undoable(
-    house: House, project: Path, cache: Path
+    house: House, project: Path, kernels: Kernels
 ) -> None:
-    async with open_factory(house, project, cache) as factory:
+    async with open_factory(house, project, kernels) as factory:
         delivery = await factory.deliver(analysts_goal(factory))
         assert (delivery.why, delivery.status) == ("", "done")
         assert [(task.id, task.status) for task in delivery.tasks] == [(section, "done") for section in SECTIONS]
@@ -92,9 +92,9 @@ async def test_a_model_is_there_if_it_has_a_key_or_somebody_listens(house: House
 
 @pytest.mark.slow
 async def test_a_goal_that_needs_a_model_is_refused_with_what_to_configure_and_leaves_nothing(
-    house: House, project: Path, cache: Path
+    house: House, project: Path, kernels: Kernels
 ) -> None:
-    async with open_factory(house, project, cache) as factory:
+    async with open_factory(house, project, kernels) as factory:
         delivery = await factory.deliver(analysts_goal(factory, "Write an essay about the sea."))
         assert delivery.status == "failed"
         assert "cellwright models set-key" in delivery.why
@@ -102,8 +102,8 @@ async def test_a_goal_that_needs_a_model_is_refused_with_what_to_configure_and_l
 
 
 @pytest.mark.slow
-async def test_without_data_it_asks_for_it(house: House, project: Path, cache: Path) -> None:
-    async with open_factory(house, project, cache) as factory:
+async def test_without_data_it_asks_for_it(house: House, project: Path, kernels: Kernels) -> None:
+    async with open_factory(house, project, kernels) as factory:
         (project / "sales.csv").unlink()
         delivery = await factory.deliver(analysts_goal(factory, data=()))
         assert delivery.status == "failed"
@@ -112,8 +112,8 @@ async def test_without_data_it_asks_for_it(house: House, project: Path, cache: P
 
 
 @pytest.mark.slow
-async def test_a_file_that_is_no_data_is_refused_in_words(house: House, project: Path, cache: Path) -> None:
-    async with open_factory(house, project, cache) as factory:
+async def test_a_file_that_is_no_data_is_refused_in_words(house: House, project: Path, kernels: Kernels) -> None:
+    async with open_factory(house, project, kernels) as factory:
         (project / "sales.csv").write_bytes(bytes(range(256)) * 64)
         delivery = await factory.deliver(analysts_goal(factory))
         assert delivery.status == "failed"
@@ -122,9 +122,9 @@ async def test_a_file_that_is_no_data_is_refused_in_words(house: House, project:
 
 @pytest.mark.slow
 async def test_in_a_persons_notebook_their_cells_stay_and_data_of_the_project_is_found(
-    house: House, project: Path, cache: Path
+    house: House, project: Path, kernels: Kernels
 ) -> None:
-    async with open_factory(house, project, cache) as factory:
+    async with open_factory(house, project, kernels) as factory:
         mine = notebook_source("import marimo as mo", "import pandas as pd", "sales = 'mine'", "tests = 1")
         (project / "first.py").write_text(mine)
         delivery = await factory.deliver(analysts_goal(factory, data=()))
@@ -137,9 +137,9 @@ async def test_in_a_persons_notebook_their_cells_stay_and_data_of_the_project_is
 
 @pytest.mark.slow
 async def test_a_new_goal_midway_is_planned_anew_and_what_stays_the_same_is_kept(
-    house: House, project: Path, cache: Path
+    house: House, project: Path, kernels: Kernels
 ) -> None:
-    async with open_factory(house, project, cache) as factory:
+    async with open_factory(house, project, kernels) as factory:
         (project / "first.py").write_text(notebook_source("import marimo as mo"))
         await factory.start(analysts_goal(factory))
         await factory.until(lambda seen: _is(seen, "look", "done"))
@@ -153,9 +153,9 @@ async def test_a_new_goal_midway_is_planned_anew_and_what_stays_the_same_is_kept
 
 @pytest.mark.slow
 async def test_it_pauses_does_without_a_dropped_task_and_does_it_later_in_a_run_of_its_own(
-    house: House, project: Path, cache: Path
+    house: House, project: Path, kernels: Kernels
 ) -> None:
-    async with open_factory(house, project, cache) as factory:
+    async with open_factory(house, project, kernels) as factory:
         (project / "first.py").write_text(notebook_source("import marimo as mo"))
         await factory.start(analysts_goal(factory))
         await factory.until(lambda seen: seen.plan is not None)
@@ -175,8 +175,8 @@ async def test_it_pauses_does_without_a_dropped_task_and_does_it_later_in_a_run_
 
 
 @pytest.mark.slow
-async def test_it_stops_when_it_is_cancelled(house: House, project: Path, cache: Path) -> None:
-    async with open_factory(house, project, cache) as factory:
+async def test_it_stops_when_it_is_cancelled(house: House, project: Path, kernels: Kernels) -> None:
+    async with open_factory(house, project, kernels) as factory:
         await factory.start(analysts_goal(factory))
         await factory.until(lambda seen: _is(seen, "read", "done"))
         await factory.runs.cancel("r", reason="enough")

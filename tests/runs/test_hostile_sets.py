@@ -10,7 +10,7 @@ import pytest
 from tests.analyst.hostile_sets import SETS, HostileSet
 from tests.conftest import notebook_source
 from tests.models.houses import House
-from tests.runs.factory import open_factory
+from tests.runs.factory import Kernels, open_factory
 
 EMPTY = notebook_source("import marimo as mo")
 SAMPLE = {"binary"}
@@ -22,7 +22,7 @@ def cases() -> list[object]:
 
 @pytest.mark.parametrize("hostile", cases())
 async def test_hostile_data_becomes_a_proven_notebook_or_is_refused_with_a_reason(
-    hostile: HostileSet, house: House, tmp_path: Path, cache: Path
+    hostile: HostileSet, house: House, tmp_path: Path, kernels: Kernels
 ) -> None:
     project = tmp_path / "project"
     project.mkdir()
@@ -30,7 +30,7 @@ async def test_hostile_data_becomes_a_proven_notebook_or_is_refused_with_a_reaso
     data = tuple(str(path) for path in sorted(project.iterdir()))
     # One that is there and has no header is proven on our own packages: sixty environments would take their time.
     (project / "first.py").write_text(EMPTY)
-    async with open_factory(house, project, cache) as factory:
+    async with open_factory(house, project, kernels) as factory:
         goal = factory.goal("Tell me about this data.", notebook="first.py", data=data, models=("analyst",))
         delivery = await factory.deliver(goal)
     if hostile.refused:

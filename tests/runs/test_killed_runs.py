@@ -20,7 +20,7 @@ from cellwright.testing import Fault
 from tests.agents.forked import Forker, forking
 from tests.conftest import notebook_source
 from tests.models.houses import House
-from tests.runs.factory import apply, at_once, create, finish, open_factory, plan, task
+from tests.runs.factory import Kernels, apply, at_once, create, finish, open_factory, plan, task
 
 ANSWERS = (
     plan(task(checks=[{"test": "test_total", "says": "The total is 45."}])),
@@ -120,9 +120,9 @@ async def test_a_run_killed_in_the_middle_of_a_thought_pays_for_it_once(
 @pytest.mark.slow
 @pytest.mark.parametrize("whom", ["kernel", "zygote"])
 async def test_a_kernel_or_zygote_that_is_killed_is_replaced_and_the_run_goes_on(
-    house: House, project: Path, cache: Path, whom: str
+    house: House, project: Path, kernels: Kernels, whom: str
 ) -> None:
-    async with open_factory(house, project, cache) as factory:
+    async with open_factory(house, project, kernels) as factory:
         factory.script(*ANSWERS[:2], Fault("slow-first-byte", answer=ANSWERS[2]), *ANSWERS[3:])
         await factory.start()
         await house.provider.until(lambda provider: provider.silent == 1, timeout_seconds=60)
@@ -152,9 +152,9 @@ def _kill(whom: str) -> None:
 
 @pytest.mark.slow
 async def test_a_gateway_that_dies_in_flight_asks_before_it_pays_again(
-    house: House, project: Path, cache: Path
+    house: House, project: Path, kernels: Kernels
 ) -> None:
-    async with open_factory(house, project, cache) as factory:
+    async with open_factory(house, project, kernels) as factory:
         factory.script(ANSWERS[0], Fault("slow-first-byte", answer=ANSWERS[1]), *ANSWERS[1:])
         await factory.start()
         await house.provider.until(lambda provider: provider.silent == 1, timeout_seconds=60)

@@ -17,7 +17,7 @@ from cellwright.runs.turns import TurnLimits
 from cellwright.testing import CallTool, Fault
 from tests.conftest import notebook_source
 from tests.models.houses import House
-from tests.runs.factory import Factory, finish, of, open_factory, plan, task
+from tests.runs.factory import Factory, Kernels, finish, of, open_factory, plan, task
 
 LIMITS = TurnLimits(at_once=4, per_person=2)
 PLANNING, WORKING, TELLING = of("You plan work"), of("Your task: Do sum"), of("Your task: Make it readable")
@@ -86,9 +86,9 @@ def most_at_once(spells: Sequence[Spell]) -> int:
 
 @pytest.mark.slow
 async def test_twelve_runs_of_three_people_keep_to_the_limits_and_all_are_delivered(
-    house: House, project: Path, cache: Path
+    house: House, project: Path, kernels: Kernels
 ) -> None:
-    async with open_factory(house, project, cache, limits=LIMITS) as factory:
+    async with open_factory(house, project, kernels, limits=LIMITS) as factory:
         planned = plan(task("sum"))
         # The first four think until all twelve are there.
         house.provider.when(PLANNING, *[Fault("slow-first-byte", answer=planned)] * 4, *[planned] * 8)
@@ -121,8 +121,10 @@ async def test_twelve_runs_of_three_people_keep_to_the_limits_and_all_are_delive
     assert Counter(charge.is_finished for charge in house.provider.charged) == {True: 3 * len(TWELVE)}
 
 
-async def test_a_run_that_waits_for_a_person_makes_room_for_another(house: House, project: Path, cache: Path) -> None:
-    async with open_factory(house, project, cache, limits=TurnLimits(at_once=1)) as factory:
+async def test_a_run_that_waits_for_a_person_makes_room_for_another(
+    house: House, project: Path, kernels: Kernels
+) -> None:
+    async with open_factory(house, project, kernels, limits=TurnLimits(at_once=1)) as factory:
         house.provider.when(PLANNING, plan(task("sum")), for_ever=True)
         house.provider.when(of("The person answered: seven"), finish("7"), finish("It is 7."))
         house.provider.when(TELLING, finish("It is 1."), for_ever=True)

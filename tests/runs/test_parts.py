@@ -17,7 +17,7 @@ from cellwright.testing import Answer, CallTool, Fault
 from tests.agents.forked import Forker, forking
 from tests.conftest import notebook_source
 from tests.models.houses import House
-from tests.runs.factory import Factory, apply, at_once, create, finish, of, open_factory, plan, task
+from tests.runs.factory import Factory, Kernels, apply, at_once, create, finish, of, open_factory, plan, task
 from tests.runs.test_killed_runs import delivered
 
 NUMBERS = notebook_source("import marimo as mo", "numbers = [1, 2, 9]")
@@ -68,10 +68,10 @@ def asked_in_order(factory: Factory) -> list[str]:
 
 
 async def test_independent_tasks_are_built_at_the_same_time_and_a_name_of_both_is_the_firsts(
-    house: House, project: Path, cache: Path
+    house: House, project: Path, kernels: Kernels
 ) -> None:
     script(house)
-    async with open_factory(house, project, cache) as factory:
+    async with open_factory(house, project, kernels) as factory:
         delivery = await factory.deliver()
         assert (delivery.why, delivery.status) == ("", "done")
         text = factory.notebook()
@@ -94,11 +94,11 @@ async def test_independent_tasks_are_built_at_the_same_time_and_a_name_of_both_i
 
 
 @pytest.mark.slow
-async def test_they_really_go_on_at_the_same_time(house: House, project: Path, cache: Path) -> None:
+async def test_they_really_go_on_at_the_same_time(house: House, project: Path, kernels: Kernels) -> None:
     """Each has asked its model before the other has an answer."""
     largest, average = (Fault("slow-first-byte", answer=each) for each in (LARGEST_BUILT, AVERAGE_BUILT))
     script(house, largest=largest, average=average)
-    async with open_factory(house, project, cache) as factory:
+    async with open_factory(house, project, kernels) as factory:
         await factory.start()
         await house.provider.until(lambda provider: provider.silent == 2, timeout_seconds=120)
         house.provider.release()
@@ -107,10 +107,10 @@ async def test_they_really_go_on_at_the_same_time(house: House, project: Path, c
 
 @pytest.mark.slow
 async def test_what_cannot_be_joined_is_built_again_after_the_others_when_nobody_is_there(
-    house: House, project: Path, cache: Path
+    house: House, project: Path, kernels: Kernels
 ) -> None:
     script(house, average=CLASHING)
-    async with open_factory(house, project, cache) as factory:
+    async with open_factory(house, project, kernels) as factory:
         delivery = await factory.deliver(factory.goal(approve="never"))
         assert (delivery.why, delivery.status) == ("", "done")
         assert asked_in_order(factory).count("average") == 2
@@ -126,10 +126,10 @@ async def test_what_cannot_be_joined_is_built_again_after_the_others_when_nobody
 @pytest.mark.slow
 @pytest.mark.parametrize(("said", "is_there"), [(AGAIN, True), (LEAVE_OUT, False)])
 async def test_a_person_is_asked_what_becomes_of_a_part_that_cannot_be_joined(
-    house: House, project: Path, cache: Path, said: str, is_there: bool
+    house: House, project: Path, kernels: Kernels, said: str, is_there: bool
 ) -> None:
     script(house, average=CLASHING)
-    async with open_factory(house, project, cache) as factory:
+    async with open_factory(house, project, kernels) as factory:
         await factory.start()
         question = await factory.asked(CLASH)
         assert "'Do average' was built beside others and cannot be joined" in question.question.text
@@ -142,7 +142,9 @@ async def test_a_person_is_asked_what_becomes_of_a_part_that_cannot_be_joined(
 
 
 @pytest.mark.slow
-async def test_a_part_that_does_not_run_with_the_others_is_taken_back(house: House, project: Path, cache: Path) -> None:
+async def test_a_part_that_does_not_run_with_the_others_is_taken_back(
+    house: House, project: Path, kernels: Kernels
+) -> None:
     """In its lane the list has three values; the other part has changed that."""
     script(
         house,
@@ -150,7 +152,7 @@ async def test_a_part_that_does_not_run_with_the_others_is_taken_back(house: Hou
         average=at_once(apply(create("mean = 1 / len(values)", "average")), finish("It is a third.")),
         again=at_once(apply(create("mean = 0", "average")), finish("There is none.")),
     )
-    async with open_factory(house, project, cache) as factory:
+    async with open_factory(house, project, kernels) as factory:
         delivery = await factory.deliver(factory.goal(approve="never"))
         text = factory.notebook()
         assert "mean = 1 / len(values)" not in text
@@ -162,7 +164,7 @@ async def test_a_part_that_does_not_run_with_the_others_is_taken_back(house: Hou
 
 @pytest.mark.slow
 async def test_a_notebook_that_cannot_be_forked_is_built_one_after_another_and_says_why(
-    house: House, project: Path, cache: Path
+    house: House, project: Path, kernels: Kernels
 ) -> None:
     holding = "import threading, time\nvalues = [n * 2 for n in numbers]\n"
     holding += "worker = threading.Thread(target=time.sleep, args=(600,), daemon=True)\nworker.start()"
@@ -171,7 +173,7 @@ async def test_a_notebook_that_cannot_be_forked_is_built_one_after_another_and_s
     house.provider.when(LARGEST, LARGEST_BUILT)
     house.provider.when(AVERAGE, at_once(apply(create("mean = sum(values)", "average")), finish("It is 24.")))
     house.provider.when(TELLING, finish("Done."))
-    async with open_factory(house, project, cache) as factory:
+    async with open_factory(house, project, kernels) as factory:
         await factory.start()
         seen = await factory.until(lambda view: "One after another" in str(view))
         assert "thread" in str(seen)

@@ -18,7 +18,7 @@ from cellwright.testing import CallTool, Fault
 from cellwright.tools import Desk, Raise
 from tests.conftest import notebook_source
 from tests.models.houses import House
-from tests.runs.factory import ADA, apply, at_once, create, finish, of, open_factory, plan, task
+from tests.runs.factory import ADA, Kernels, apply, at_once, create, finish, of, open_factory, plan, task
 
 
 @pytest.fixture
@@ -31,9 +31,9 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.mark.slow
 async def test_a_question_waits_for_the_person_and_their_answer_goes_on(
-    house: House, project: Path, cache: Path
+    house: House, project: Path, kernels: Kernels
 ) -> None:
-    async with open_factory(house, project, cache) as factory:
+    async with open_factory(house, project, kernels) as factory:
         factory.script(
             plan(task()),
             CallTool("ask_person", {"question": "Net or gross?", "options": ["net", "gross"]}),
@@ -50,8 +50,10 @@ async def test_a_question_waits_for_the_person_and_their_answer_goes_on(
 
 
 @pytest.mark.slow
-async def test_a_plan_that_reaches_out_is_agreed_to_once_as_a_whole(house: House, project: Path, cache: Path) -> None:
-    async with open_factory(house, project, cache) as factory:
+async def test_a_plan_that_reaches_out_is_agreed_to_once_as_a_whole(
+    house: House, project: Path, kernels: Kernels
+) -> None:
+    async with open_factory(house, project, kernels) as factory:
         factory.script(plan(task(), hosts=["data.example.org"], packages=["tabulate"]), finish("1"), finish("1"))
         await factory.start()
         shown = await factory.say_yes()
@@ -63,8 +65,10 @@ async def test_a_plan_that_reaches_out_is_agreed_to_once_as_a_whole(house: House
 
 
 @pytest.mark.slow
-async def test_a_no_to_the_plan_ends_the_run_and_leaves_no_notebook(house: House, project: Path, cache: Path) -> None:
-    async with open_factory(house, project, cache) as factory:
+async def test_a_no_to_the_plan_ends_the_run_and_leaves_no_notebook(
+    house: House, project: Path, kernels: Kernels
+) -> None:
+    async with open_factory(house, project, kernels) as factory:
         factory.script(plan(task(), hosts=["data.example.org"]))
         await factory.start(factory.goal(notebook="new.py"))
         await factory.say_no("Not from there.")
@@ -76,8 +80,10 @@ async def test_a_no_to_the_plan_ends_the_run_and_leaves_no_notebook(house: House
 
 
 @pytest.mark.slow
-async def test_with_approve_never_a_plan_that_would_ask_is_refused(house: House, project: Path, cache: Path) -> None:
-    async with open_factory(house, project, cache) as factory:
+async def test_with_approve_never_a_plan_that_would_ask_is_refused(
+    house: House, project: Path, kernels: Kernels
+) -> None:
+    async with open_factory(house, project, kernels) as factory:
         factory.script(plan(task(), hosts=["data.example.org"]))
         delivery = await factory.deliver(factory.goal(approve="never"))
         assert delivery.status == "refused"
@@ -87,9 +93,9 @@ async def test_with_approve_never_a_plan_that_would_ask_is_refused(house: House,
 
 @pytest.mark.slow
 async def test_with_approve_never_an_agent_is_refused_and_told_to_go_on_without_asking(
-    house: House, project: Path, cache: Path
+    house: House, project: Path, kernels: Kernels
 ) -> None:
-    async with open_factory(house, project, cache) as factory:
+    async with open_factory(house, project, kernels) as factory:
         factory.script(
             plan(task()),
             CallTool("ask_person", {"question": "Net or gross?"}),
@@ -104,8 +110,10 @@ async def test_with_approve_never_an_agent_is_refused_and_told_to_go_on_without_
 
 
 @pytest.mark.slow
-async def test_with_approve_envelope_only_the_plan_is_asked_about(house: House, project: Path, cache: Path) -> None:
-    async with open_factory(house, project, cache) as factory:
+async def test_with_approve_envelope_only_the_plan_is_asked_about(
+    house: House, project: Path, kernels: Kernels
+) -> None:
+    async with open_factory(house, project, kernels) as factory:
         factory.script(
             plan(task(), hosts=["data.example.org"]),
             CallTool("read_web_page", {"url": "https://example.org/"}),
@@ -121,9 +129,9 @@ async def test_with_approve_envelope_only_the_plan_is_asked_about(house: House, 
 
 @pytest.mark.slow
 async def test_a_reached_budget_pauses_the_run_until_it_is_raised_and_is_raised_for_all_of_it(
-    house: House, project: Path, cache: Path
+    house: House, project: Path, kernels: Kernels
 ) -> None:
-    async with open_factory(house, project, cache) as factory:
+    async with open_factory(house, project, kernels) as factory:
         factory.script(plan(task()), finish("45"), finish("They sum to 45."))
         await factory.start(factory.goal(budget_usd=Decimal("0.000001")))
         question = await factory.asked("budget")
@@ -136,9 +144,9 @@ async def test_a_reached_budget_pauses_the_run_until_it_is_raised_and_is_raised_
 
 
 async def test_private_runs_refuse_a_model_that_is_not_on_this_machine(
-    house: House, project: Path, cache: Path
+    house: House, project: Path, kernels: Kernels
 ) -> None:
-    async with open_factory(house, project, cache) as factory:
+    async with open_factory(house, project, kernels) as factory:
         delivery = await factory.deliver(factory.goal(is_private=True))
         assert delivery.status == "failed"
         assert "near:one" in delivery.why
@@ -146,8 +154,10 @@ async def test_private_runs_refuse_a_model_that_is_not_on_this_machine(
 
 
 @pytest.mark.slow
-async def test_a_paused_run_waits_before_its_next_step_and_goes_on(house: House, project: Path, cache: Path) -> None:
-    async with open_factory(house, project, cache) as factory:
+async def test_a_paused_run_waits_before_its_next_step_and_goes_on(
+    house: House, project: Path, kernels: Kernels
+) -> None:
+    async with open_factory(house, project, kernels) as factory:
         factory.script(plan(task()), Fault("slow-first-byte", answer=finish("45")), finish("They sum to 45."))
         await factory.start()
         await house.provider.until(lambda server: server.silent == 1, timeout_seconds=60)
@@ -164,9 +174,9 @@ async def test_a_paused_run_waits_before_its_next_step_and_goes_on(house: House,
 
 @pytest.mark.slow
 async def test_a_task_added_in_the_middle_is_done_and_a_dropped_one_is_not(
-    house: House, project: Path, cache: Path
+    house: House, project: Path, kernels: Kernels
 ) -> None:
-    async with open_factory(house, project, cache) as factory:
+    async with open_factory(house, project, kernels) as factory:
         factory.script(
             plan(task("one"), task("two", after=["one"])),
             Fault("slow-first-byte", answer=finish("first")),
@@ -192,8 +202,8 @@ async def test_a_task_added_in_the_middle_is_done_and_a_dropped_one_is_not(
 
 
 @pytest.mark.slow
-async def test_dropping_the_task_at_work_stops_whoever_does_it(house: House, project: Path, cache: Path) -> None:
-    async with open_factory(house, project, cache) as factory:
+async def test_dropping_the_task_at_work_stops_whoever_does_it(house: House, project: Path, kernels: Kernels) -> None:
+    async with open_factory(house, project, kernels) as factory:
         factory.script(
             plan(task("one"), task("two")),
             Fault("slow-first-byte", answer=CallTool("look", {"what": "summary"})),
@@ -211,9 +221,9 @@ async def test_dropping_the_task_at_work_stops_whoever_does_it(house: House, pro
 
 @pytest.mark.slow
 async def test_another_goal_in_the_middle_is_planned_for_and_what_was_done_stays(
-    house: House, project: Path, cache: Path
+    house: House, project: Path, kernels: Kernels
 ) -> None:
-    async with open_factory(house, project, cache) as factory:
+    async with open_factory(house, project, kernels) as factory:
         factory.script(
             plan(task("one"), task("two")),
             at_once(apply(create("first = 1\nfirst", "first")), finish("1")),
@@ -237,9 +247,9 @@ async def test_another_goal_in_the_middle_is_planned_for_and_what_was_done_stays
 
 
 @pytest.mark.slow
-async def test_two_runs_on_two_notebooks_go_on_side_by_side(house: House, project: Path, cache: Path) -> None:
+async def test_two_runs_on_two_notebooks_go_on_side_by_side(house: House, project: Path, kernels: Kernels) -> None:
     (project / "other.py").write_text(notebook_source("import marimo as mo"))
-    async with open_factory(house, project, cache) as factory:
+    async with open_factory(house, project, kernels) as factory:
         for words, answer in (("Count the apples.", "3"), ("Weigh the pears.", "4 kg")):
             house.provider.when(
                 of(words),
@@ -256,8 +266,10 @@ async def test_two_runs_on_two_notebooks_go_on_side_by_side(house: House, projec
 
 
 @pytest.mark.slow
-async def test_a_second_run_on_a_notebook_waits_and_says_for_which(house: House, project: Path, cache: Path) -> None:
-    async with open_factory(house, project, cache) as factory:
+async def test_a_second_run_on_a_notebook_waits_and_says_for_which(
+    house: House, project: Path, kernels: Kernels
+) -> None:
+    async with open_factory(house, project, kernels) as factory:
         first = [plan(task()), Fault("slow-first-byte", answer=finish("3")), finish("3 apples.")]
         house.provider.when(of("Count the apples."), *first)
         house.provider.when(of("Weigh the pears."), plan(task()), finish("4"), finish("4 kg."))
@@ -272,8 +284,8 @@ async def test_a_second_run_on_a_notebook_waits_and_says_for_which(house: House,
 
 
 @pytest.mark.slow
-async def test_a_stopped_run_hands_over_what_it_has(house: House, project: Path, cache: Path) -> None:
-    async with open_factory(house, project, cache) as factory:
+async def test_a_stopped_run_hands_over_what_it_has(house: House, project: Path, kernels: Kernels) -> None:
+    async with open_factory(house, project, kernels) as factory:
         factory.script(
             plan(task()),
             apply(create("first = 1\nfirst", "first")),
@@ -290,9 +302,9 @@ async def test_a_stopped_run_hands_over_what_it_has(house: House, project: Path,
 
 
 @pytest.mark.slow
-async def test_stopping_a_run_stops_its_cells(house: House, project: Path, cache: Path) -> None:
+async def test_stopping_a_run_stops_its_cells(house: House, project: Path, kernels: Kernels) -> None:
     endless = "import time\nwhile True:\n    time.sleep(0.01)"
-    async with open_factory(house, project, cache) as factory:
+    async with open_factory(house, project, kernels) as factory:
         factory.script(plan(task()), apply(create("first = 1\nfirst", "first")), apply(create(endless, "endless")))
         await factory.start()
         live = factory.runs.notebooks
@@ -309,9 +321,9 @@ async def test_stopping_a_run_stops_its_cells(house: House, project: Path, cache
 
 @pytest.mark.slow
 async def test_a_run_that_was_to_stop_was_cancelled_and_is_resumed_goes_on(
-    house: House, project: Path, cache: Path
+    house: House, project: Path, kernels: Kernels
 ) -> None:
-    async with open_factory(house, project, cache) as factory:
+    async with open_factory(house, project, kernels) as factory:
         factory.script(plan(task()), Fault("slow-first-byte", answer=finish("45")), finish("45."))
         await factory.start()
         await house.provider.until(lambda server: server.silent == 1, timeout_seconds=60)
@@ -323,8 +335,8 @@ async def test_a_run_that_was_to_stop_was_cancelled_and_is_resumed_goes_on(
 
 
 @pytest.mark.slow
-async def test_a_cancelled_run_can_be_resumed(house: House, project: Path, cache: Path) -> None:
-    async with open_factory(house, project, cache) as factory:
+async def test_a_cancelled_run_can_be_resumed(house: House, project: Path, kernels: Kernels) -> None:
+    async with open_factory(house, project, kernels) as factory:
         factory.script(plan(task()), Fault("slow-first-byte", answer=finish("45")), finish("45."))
         await factory.start()
         await house.provider.until(lambda server: server.silent == 1, timeout_seconds=60)
@@ -340,9 +352,9 @@ async def test_a_cancelled_run_can_be_resumed(house: House, project: Path, cache
 
 @pytest.mark.slow
 async def test_a_failed_task_of_an_ended_run_is_retried_in_a_run_that_goes_on_from_there(
-    house: House, project: Path, cache: Path
+    house: House, project: Path, kernels: Kernels
 ) -> None:
-    async with open_factory(house, project, cache) as factory:
+    async with open_factory(house, project, kernels) as factory:
         factory.script(plan(task("one"), task("two", after=["one"])), *[Fault("bad-request")] * 2)
         delivery = await factory.deliver()
         assert delivery.status == "failed"
@@ -358,9 +370,9 @@ async def test_a_failed_task_of_an_ended_run_is_retried_in_a_run_that_goes_on_fr
 
 @pytest.mark.slow
 async def test_a_forked_run_goes_on_from_the_old_ones_steps_and_does_nothing_twice(
-    house: House, project: Path, cache: Path
+    house: House, project: Path, kernels: Kernels
 ) -> None:
-    async with open_factory(house, project, cache) as factory:
+    async with open_factory(house, project, kernels) as factory:
         factory.script(
             plan(task()),
             apply(create("first = 1\nfirst", "first")),

@@ -119,6 +119,7 @@ def traces(zygote: int) -> dict[str, object]:
     }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("files", some(["keep", "direct"], 1))
 async def test_fifty_cages_in_a_row_leave_nothing_behind(bench: Bench, files: str) -> None:
     spec = replace(bench.spec, files=files)  # type: ignore[arg-type]

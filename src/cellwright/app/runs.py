@@ -60,6 +60,8 @@ class RunOptions:
     studio: StudioOptions | None = None
     """What every run's studio has in common; files, state and kernels are each run's own."""
     launch: Launch | None = None
+    pools: tuple[KernelPool, KernelPool] | None = None
+    """Where kernels come from, the second for the second run of a check; without them runs open their own."""
     at_crash_point: AtCrashPoint = carry_on
     version: str = VERSION
 
@@ -154,8 +156,7 @@ async def open_runs(settings: Settings, *, options: RunOptions | None = None) ->
     options = options or RunOptions()
     masker = Masker.of(salt=secrets.token_bytes(16))
     async with AsyncExitStack() as stack:
-        pool = await stack.enter_async_context(open_pool(settings))
-        other = await stack.enter_async_context(open_pool(settings))
+        pool, other = options.pools or [await stack.enter_async_context(open_pool(settings)) for _ in range(2)]
         house = _House(settings=settings, options=options, pool=pool, other=other)
         turns = Turns(options.limits, note=house.note, idle=house.waiting_for_people)
         workshop = Workshop(

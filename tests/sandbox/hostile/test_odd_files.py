@@ -95,6 +95,7 @@ def test_ordinary_work_is_done_on_every_tier_and_a_copy_leaves_out_what_git_igno
     assert ("big" in shown, "beside.csv" in shown, "out" in shown) == (setting.tier != "C", True, True)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("setting", main_settings(), ids=str)
 def test_names_of_any_bytes_arrive_whole_or_not_at_all(setting: Setting, hall_for: HallFor) -> None:
     hall = hall_for(setting)
