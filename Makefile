@@ -25,9 +25,11 @@ DOCS_RUN := tests/house/test_docs_run.py
 # One room after another on each core, the longest first, each read by one process: whoever reads all tests, or imports all
 # they use, takes several times the memory. An environment that forbids bytecode would compile all of src in each.
 export PYTHONDONTWRITEBYTECODE :=
-LONGEST := kernel sandbox server runs tools agents guest journal models
-ROOMS := $(LONGEST) $(filter-out $(LONGEST) __pycache__,$(notdir $(patsubst %/,%,$(wildcard tests/*/))))
-AT_ONCE ?= $(shell nproc)
+LONGEST := kernel sandbox server/web runs tools agents guest journal models
+PARTS := server/web guest/profiling
+ROOMS := $(LONGEST) $(filter-out $(LONGEST) __pycache__,$(PARTS) $(notdir $(patsubst %/,%,$(wildcard tests/*/))))
+# One more than there are processors: tests wait for processes, deadlines and locks.
+AT_ONCE ?= $(shell expr $$(nproc) + 1)
 # All are tried, whatever one finds; each is told whole when it ends, and the failed ones once more at the end.
 SIDE_BY_SIDE = $(MAKE) --jobs=$(AT_ONCE) --keep-going --output-sync=target checks $(ROOMS:%=room-%) WHICH='$(1)'
 # A company's own certificate authority is in the machine's store, not in uv's.
@@ -68,12 +70,13 @@ test-all: $(READY) $(PAGE) browser emulator containers ## every test, with more 
 	@$(call SIDE_BY_SIDE,--hypothesis-profile=thorough)
 
 # What make says of a failed room is enough: a room of slow tests only is empty in `make test` (5).
-.PHONY: checks
+.PHONY: checks $(ROOMS:%=room-%)
 checks:
 	@$(BIN)/python -m tests.checks
 
-room-%:
-	@echo "tests/$*"; code=0; $(BIN)/pytest --quiet --no-header tests/$* $(WHICH) || code=$$?; test $$code = 0 -o $$code = 5
+$(ROOMS:%=room-%): room-%:
+	@echo "tests/$*"; code=0; $(BIN)/pytest --quiet --no-header tests/$* $(patsubst %,--ignore=tests/%,$(filter $*/%,$(PARTS))) \
+		$(WHICH) || code=$$?; test $$code = 0 -o $$code = 5
 
 eval: $(READY) ## give the tasks of eval/ to the analyst, or to any model: make eval MODEL=openai:gpt-5
 	@$(BIN)/python -m eval --model "$(MODEL)" $(EVAL)

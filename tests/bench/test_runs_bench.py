@@ -54,6 +54,7 @@ async def test_a_run_that_ends_differently_is_no_result(house: RunHouse) -> None
         await house.delivery(run)
 
 
+@pytest.mark.slow
 async def test_the_command_tells_its_first_event_and_leaves_no_run_behind(house: RunHouse) -> None:
     house.provider.forget()
     house.provider.always(Fault("slow-first-byte", answer=WORK))

@@ -41,9 +41,10 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return shop_tests(tmp_path_factory.mktemp("shop"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=() if name == "kiosk" else pytest.mark.slow) for name in BUNDLED if name != "shop"],
+    [name for name in BUNDLED if name != "shop"],
 )
 def test_a_delivered_notebook_runs_as_a_plain_script(name: str, tmp_path: Path) -> None:
     shutil.copytree(EXAMPLES, tmp_path / "examples", ignore=shutil.ignore_patterns("__*__"))

@@ -237,6 +237,7 @@ seen = sorted(
 """
 
 
+@pytest.mark.slow
 async def test_a_real_kernel_sees_what_its_parent_left_and_has_changed_nothing_itself(
     opened: Opener, write_notebook: Callable[..., Path]
 ) -> None:

@@ -45,7 +45,7 @@ POINTS = [
     (CrashPoint.RUN_ENDING, 1),
     (CrashPoint.RUN_TOLD, 4),
 ]
-SAMPLE = {(CrashPoint.EFFECT_HAPPENED, 1), (CrashPoint.CHILD_ENDED, 3)}
+SAMPLE = {(CrashPoint.EFFECT_HAPPENED, 1)}
 
 
 @pytest.fixture(scope="module")

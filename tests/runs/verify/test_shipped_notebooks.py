@@ -56,7 +56,7 @@ def test_the_table_names_every_tutorial() -> None:
     assert len(SHIPPED) > 100
 
 
-@pytest.mark.parametrize("name", some(sorted(ON_OUR_PACKAGES), 2))
+@pytest.mark.parametrize("name", some(sorted(ON_OUR_PACKAGES), 1))
 async def test_a_tutorial_on_our_packages_is_verified_or_refused_as_the_table_says(
     verified: Verifier, tmp_path: Path, name: str
 ) -> None:
@@ -80,6 +80,7 @@ async def test_a_tutorial_with_its_header_runs_on_marimo_alone(verified_with_whe
     assert "pandas" not in proof.environment.packages
 
 
+@pytest.mark.slow
 async def test_a_tutorial_as_it_is_shipped_is_refused_where_its_python_or_packages_are_not_to_be_had(
     verified: Verifier, tmp_path: Path
 ) -> None:
