@@ -22,7 +22,8 @@ def checkout(tmp_path: Path) -> Path:
     shutil.copy(ROOT / "Makefile", tmp_path)
     for name in SOURCES:
         _made(tmp_path / name, 1)
-    _made(tmp_path / "web/package.json", 1)
+    for name in ("web/package.json", "tests/house/test_make.py"):
+        _made(tmp_path / name, 1)
     return tmp_path
 
 
