@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import shutil
 from collections.abc import AsyncGenerator, Generator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ import keyring
 from keyring.backends.fail import Keyring
 
 from cellwright.app.live_notebooks import Lasting, LiveNotebooks, open_live_notebooks
+from cellwright.journal import read_key
 from cellwright.kernel import KernelPool
 from cellwright.models.launching import Launch
 from cellwright.policy import Masker, Secret
@@ -68,14 +70,38 @@ class Served:
     async def post(self, path: str, body: object = None, **more: Any) -> Any:
         return await self.ask("POST", path, json=body, **more)
 
+    async def clear(self) -> None:
+        """As at first: no notebook is open, and nothing lies in the folder."""
+        await self.opened.close_all()
+        for path in self.folder.iterdir():
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
+
+
+def plain_client(origin: str) -> httpx.AsyncClient:
+    """Somebody on this machine, without a token."""
+    # Without TLS nobody's certificate is checked, and reading those of all authorities takes longer than most tests.
+    return httpx.AsyncClient(base_url=origin, timeout=SECONDS, trust_env=False, verify=False)
+
+
+def ready_settings(folder: Path, template: Path | None) -> Settings:
+    """A state directory in this folder, with a copy of this journal."""
+    settings = Settings(home=folder / "home", cache=folder / "cache")
+    read_key(settings.ready_home() / "journal.key")
+    if template is not None:
+        shutil.copyfile(template, settings.home / "journal.db")
+    return settings
+
 
 HouseWithRuns = tuple[Settings, TinyRuns]
 
 
 @asynccontextmanager
-async def tiny_runs(tmp_path: Path) -> AsyncGenerator[HouseWithRuns]:
-    """A real journal with runs that do next to nothing."""
-    settings = Settings(home=tmp_path / "home", cache=tmp_path / "cache")
+async def tiny_runs(tmp_path: Path, template: Path | None = None) -> AsyncGenerator[HouseWithRuns]:
+    """A real journal with runs that do next to nothing; `template` is one that has its tables already."""
+    settings = ready_settings(tmp_path, template)
     async with tiny_opener(tmp_path)(settings) as runs:
         assert isinstance(runs, TinyRuns)
         yield settings, runs
@@ -115,7 +141,7 @@ async def serve(
         addresses = Addresses.of(WebWish(folder=str(folder)), listener.getsockname()[1])
         app = web_application(house, tokens, addresses, presence=presence, limits=limits)
         await stack.enter_async_context(serving(app, listener, presence))
-        client = httpx.AsyncClient(base_url=addresses.origin, timeout=SECONDS, trust_env=False)
+        client = plain_client(addresses.origin)
         served = Served(client=await stack.enter_async_context(client), tokens=tokens, house=house)
         client.headers.update(served.bearing("admin"))
         yield served

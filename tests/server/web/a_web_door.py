@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import shutil
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -12,7 +11,6 @@ from pathlib import Path
 import httpx
 from fastapi import FastAPI
 
-from cellwright.journal import read_key
 from cellwright.policy import Masker
 from cellwright.server.web.addresses import Addresses, WebWish
 from cellwright.server.web.application import web_application
@@ -22,8 +20,7 @@ from cellwright.server.web.house import House
 from cellwright.server.web.listening import listen_at, serving
 from cellwright.server.web.presence import Presence
 from cellwright.server.web.tokens import Tokens
-from cellwright.settings import Settings
-from tests.server.a_daemon import tiny_opener
+from tests.server.web.a_served_folder import HouseWithRuns, plain_client, tiny_runs
 
 SECONDS = 240
 EDITOR = "http://127.0.0.1:8999"
@@ -51,6 +48,11 @@ class Door:
         created = self.tokens.create(name="test", person="ada", scope=scope, seconds=seconds)
         return {"authorization": f"Bearer {created.secret}"}
 
+    def forget(self) -> None:
+        """As at first: nobody has a token."""
+        for token in self.tokens.all():
+            self.tokens.revoke(token.id)
+
 
 @asynccontextmanager
 async def open_door(
@@ -62,19 +64,32 @@ async def open_door(
     with_routes: Callable[[FastAPI], None] = lambda app: None,
 ) -> AsyncGenerator[Door]:
     """A door to a house where nothing runs yet; `template` is a journal with its tables."""
-    settings = Settings(home=folder / "home", cache=folder / "cache")
-    read_key(settings.ready_home() / "journal.key")
-    shutil.copyfile(template, settings.home / "journal.db")
-    presence, tokens = Presence(), Tokens(settings.home)
-    async with tiny_opener(folder)(settings) as live:
-        house = House(live=live, settings=settings, masker=Masker.of(salt=secrets.token_bytes(16)), folder=folder)
-        with listen_at("127.0.0.1", 0) as listener:
-            port = listener.getsockname()[1]
-            addresses = Addresses.of(WebWish(folder=str(folder)), port, editor_origin=EDITOR)
-            app = web_application(house, tokens, addresses, presence=presence, limits=limits)
-            with_routes(app)
-            async with (
-                serving(app, listener, presence, head_seconds=head_seconds),
-                httpx.AsyncClient(base_url=addresses.origin, timeout=SECONDS, trust_env=False) as client,
-            ):
-                yield Door(client=client, tokens=tokens, addresses=addresses, presence=presence)
+    async with (
+        tiny_runs(folder, template) as house,
+        door_to(house, limits=limits, head_seconds=head_seconds, with_routes=with_routes) as door,
+    ):
+        yield door
+
+
+@asynccontextmanager
+async def door_to(
+    house: HouseWithRuns,
+    *,
+    limits: Limits | None = None,
+    head_seconds: float = SECONDS,
+    with_routes: Callable[[FastAPI], None] = lambda app: None,
+) -> AsyncGenerator[Door]:
+    """A door to this house; it may have others."""
+    settings, live = house
+    folder, presence, tokens = settings.home.parent, Presence(), Tokens(settings.home)
+    served = House(live=live, settings=settings, masker=Masker.of(salt=secrets.token_bytes(16)), folder=folder)
+    with listen_at("127.0.0.1", 0) as listener:
+        port = listener.getsockname()[1]
+        addresses = Addresses.of(WebWish(folder=str(folder)), port, editor_origin=EDITOR)
+        app = web_application(served, tokens, addresses, presence=presence, limits=limits)
+        with_routes(app)
+        async with (
+            serving(app, listener, presence, head_seconds=head_seconds),
+            plain_client(addresses.origin) as client,
+        ):
+            yield Door(client=client, tokens=tokens, addresses=addresses, presence=presence)

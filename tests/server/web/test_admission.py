@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Generator
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +25,16 @@ OF_READERS = {("DELETE", "/api/v1/session"), ("POST", "/api/v1/rules/why")}
 PATIENT = Limits(stranger=Rate(at_once=10_000, per_second=10_000))
 
 
-@pytest.fixture
-async def door(tmp_path: Path, template: Path) -> AsyncGenerator[Door]:
-    async with open_door(tmp_path, template, limits=PATIENT) as opened:
+@pytest.fixture(scope="module")
+async def patient(tmp_path_factory: pytest.TempPathFactory, template: Path) -> AsyncGenerator[Door]:
+    async with open_door(tmp_path_factory.mktemp("patient"), template, limits=PATIENT) as opened:
         yield opened
+
+
+@pytest.fixture
+def door(patient: Door) -> Generator[Door]:
+    yield patient
+    patient.forget()
 
 
 async def operations(door: Door) -> list[tuple[str, str, dict[str, Any]]]:

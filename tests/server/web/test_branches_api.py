@@ -37,8 +37,8 @@ TRIED = BranchTried(
 
 
 @pytest.fixture
-async def served(tmp_path: Path) -> AsyncGenerator[Served]:
-    async with tiny_runs(tmp_path) as tiny, serve(tmp_path / "folder", *tiny) as opened:
+async def served(tmp_path: Path, template: Path) -> AsyncGenerator[Served]:
+    async with tiny_runs(tmp_path, template) as tiny, serve(tmp_path / "folder", *tiny) as opened:
         await opened.house.live.start(a_goal(ASK), run="r")
         yield opened
 

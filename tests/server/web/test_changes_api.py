@@ -201,8 +201,8 @@ async def test_a_person_who_has_the_notebook_open_sees_what_was_taken_back(works
     assert "double = total * 2" not in codes(works)
 
 
-async def test_of_a_run_that_is_not_there_nothing_is_changed(tmp_path: Path) -> None:
-    async with tiny_runs(tmp_path) as tiny, serve(tmp_path / "folder", *tiny) as served:
+async def test_of_a_run_that_is_not_there_nothing_is_changed(tmp_path: Path, template: Path) -> None:
+    async with tiny_runs(tmp_path, template) as tiny, serve(tmp_path / "folder", *tiny) as served:
         said = [
             await served.get("/runs/nobody/changes", status=404),
             await served.post("/runs/nobody/changes/1/cells/x", {"verdict": "reject"}, status=404),
@@ -212,8 +212,8 @@ async def test_of_a_run_that_is_not_there_nothing_is_changed(tmp_path: Path) -> 
     assert all("nobody" in each["error"]["message"] for each in said)
 
 
-async def test_a_run_that_has_not_opened_its_notebook_has_nothing_to_take_back(tmp_path: Path) -> None:
-    async with tiny_runs(tmp_path) as tiny, serve(tmp_path / "folder", *tiny) as served:
+async def test_a_run_that_has_not_opened_its_notebook_has_nothing_to_take_back(tmp_path: Path, template: Path) -> None:
+    async with tiny_runs(tmp_path, template) as tiny, serve(tmp_path / "folder", *tiny) as served:
         await served.house.live.start(a_goal(ASK), run="early")
         assert await served.get("/runs/early/changes") == {"changes": [], "can_redo": False}
         await served.post("/runs/early/changes/1/cells/x", {"verdict": "reject"}, status=404)

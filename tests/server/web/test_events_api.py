@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from pathlib import Path
 
 import anyio
 import pytest
@@ -18,8 +19,8 @@ from tests.server.web.a_served_folder import SECONDS, HouseWithRuns, Served, ser
 
 
 @pytest.fixture(scope="module")
-async def live(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[HouseWithRuns]:
-    async with tiny_runs(tmp_path_factory.mktemp("live")) as found:
+async def live(tmp_path_factory: pytest.TempPathFactory, template: Path) -> AsyncGenerator[HouseWithRuns]:
+    async with tiny_runs(tmp_path_factory.mktemp("live"), template) as found:
         yield found
 
 

@@ -17,15 +17,22 @@ MOST_BYTES = 3 << 20
 
 
 @pytest.fixture(scope="module")
-async def live(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[HouseWithRuns]:
-    async with tiny_runs(tmp_path_factory.mktemp("live")) as found:
+async def live(tmp_path_factory: pytest.TempPathFactory, template: Path) -> AsyncGenerator[HouseWithRuns]:
+    async with tiny_runs(tmp_path_factory.mktemp("live"), template) as found:
         yield found
 
 
-@pytest.fixture
-async def served(tmp_path: Path, live: HouseWithRuns) -> AsyncGenerator[Served]:
-    async with serve(tmp_path / "folder", *live, limits=Limits(file_bytes=MOST_BYTES)) as opened:
+@pytest.fixture(scope="module")
+async def door(tmp_path_factory: pytest.TempPathFactory, live: HouseWithRuns) -> AsyncGenerator[Served]:
+    folder = tmp_path_factory.mktemp("served") / "folder"
+    async with serve(folder, *live, limits=Limits(file_bytes=MOST_BYTES)) as opened:
         yield opened
+
+
+@pytest.fixture
+async def served(door: Served) -> AsyncGenerator[Served]:
+    yield door
+    await door.clear()
 
 
 async def test_files_and_folders_are_listed_without_links_and_secrets(served: Served, tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Generator
 from pathlib import Path
 
 import anyio
@@ -15,7 +15,8 @@ from inline_snapshot import snapshot
 
 from cellwright.server.web.gates import Limits
 from cellwright.server.web.rates import Rate, Rates
-from tests.server.web.a_web_door import EDITOR, SECONDS, Door, open_door
+from tests.server.web.a_served_folder import HouseWithRuns, tiny_runs
+from tests.server.web.a_web_door import EDITOR, SECONDS, Door, door_to
 
 SMALL = Limits(
     body_bytes=2_000,
@@ -29,15 +30,28 @@ API_CSP = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-act
 NEW_TOKEN = {"name": "ci", "scope": "read"}
 
 
-@pytest.fixture
-async def door(tmp_path: Path, template: Path) -> AsyncGenerator[Door]:
-    async with open_door(tmp_path, template) as opened:
+@pytest.fixture(scope="module")
+async def house(tmp_path_factory: pytest.TempPathFactory, template: Path) -> AsyncGenerator[HouseWithRuns]:
+    async with tiny_runs(tmp_path_factory.mktemp("house"), template) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+async def wide(house: HouseWithRuns) -> AsyncGenerator[Door]:
+    async with door_to(house) as opened:
         yield opened
 
 
 @pytest.fixture
-async def narrow(tmp_path: Path, template: Path) -> AsyncGenerator[Door]:
-    async with open_door(tmp_path, template, limits=SMALL) as opened:
+def door(wide: Door) -> Generator[Door]:
+    yield wide
+    wide.forget()
+
+
+@pytest.fixture(scope="module")
+async def narrow(house: HouseWithRuns) -> AsyncGenerator[Door]:
+    """Each test has tokens of its own; only one may come without any: strangers are counted together."""
+    async with door_to(house, limits=SMALL) as opened:
         yield opened
 
 

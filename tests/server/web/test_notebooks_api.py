@@ -24,16 +24,24 @@ PASSWORD = "hunter2-hunter2-hunter2"
 
 
 @pytest.fixture(scope="module")
-async def live(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[HouseWithRuns]:
-    async with tiny_runs(tmp_path_factory.mktemp("live")) as found:
+async def live(tmp_path_factory: pytest.TempPathFactory, template: Path) -> AsyncGenerator[HouseWithRuns]:
+    async with tiny_runs(tmp_path_factory.mktemp("live"), template) as found:
         yield found
 
 
-@pytest.fixture
-async def served(tmp_path: Path, live: HouseWithRuns, pool: KernelPool) -> AsyncGenerator[Served]:
-    secret = Secret(name="password", value=PASSWORD)
-    async with serve(tmp_path / "folder", *live, pool=pool, known_secrets=(secret,)) as opened:
+@pytest.fixture(scope="module")
+async def door(
+    tmp_path_factory: pytest.TempPathFactory, live: HouseWithRuns, pool: KernelPool
+) -> AsyncGenerator[Served]:
+    folder, secret = tmp_path_factory.mktemp("served") / "folder", Secret(name="password", value=PASSWORD)
+    async with serve(folder, *live, pool=pool, known_secrets=(secret,)) as opened:
         yield opened
+
+
+@pytest.fixture
+async def served(door: Served) -> AsyncGenerator[Served]:
+    yield door
+    await door.clear()
 
 
 def write(served: Served, *cells: str, name: str = "sums.py") -> Path:
@@ -236,9 +244,10 @@ async def test_no_more_notebooks_than_agreed_are_open(tmp_path: Path, live: Hous
 
 
 @pytest.mark.parametrize("path", ["../outside.py", "/etc/passwd", "link.py", "nothing.py", "plain.py", "a\0b", "data"])
-async def test_only_notebooks_inside_the_folder_can_be_opened(served: Served, tmp_path: Path, path: str) -> None:
-    (tmp_path / "outside.py").write_text(notebook_source("x = 1"))
-    (served.folder / "link.py").symlink_to(tmp_path / "outside.py")
+async def test_only_notebooks_inside_the_folder_can_be_opened(served: Served, path: str) -> None:
+    outside = served.folder.parent / "outside.py"
+    outside.write_text(notebook_source("x = 1"))
+    (served.folder / "link.py").symlink_to(outside)
     (served.folder / "plain.py").write_text("\0")
     (served.folder / "data").mkdir()
     answer = await served.client.post(f"{API}/notebooks", json={"path": path})

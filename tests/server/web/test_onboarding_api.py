@@ -29,10 +29,18 @@ async def live(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[tuple
         yield settings, runs
 
 
-@pytest.fixture
-async def served(tmp_path: Path, live: tuple[Settings, Runs], pool: KernelPool) -> AsyncGenerator[Served]:
-    async with serve(tmp_path / "folder", *live, pool=pool) as opened:
+@pytest.fixture(scope="module")
+async def door(
+    tmp_path_factory: pytest.TempPathFactory, live: tuple[Settings, Runs], pool: KernelPool
+) -> AsyncGenerator[Served]:
+    async with serve(tmp_path_factory.mktemp("served") / "folder", *live, pool=pool) as opened:
         yield opened
+
+
+@pytest.fixture
+async def served(door: Served) -> AsyncGenerator[Served]:
+    yield door
+    await door.clear()
 
 
 def test_the_bundled_data_is_that_of_the_examples(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Generator
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 import anyio
@@ -55,13 +56,13 @@ class Api:
 
 
 @pytest.fixture(scope="module")
-def api(tmp_path_factory: pytest.TempPathFactory) -> Generator[Api]:
+def api(tmp_path_factory: pytest.TempPathFactory, template: Path) -> Generator[Api]:
     folder = tmp_path_factory.mktemp("openapi")
     limits = Limits(token=_ANY_RATE, address=_ANY_RATE, stranger=_ANY_RATE)
     with (
         no_keyring(),
         anyio.from_thread.start_blocking_portal() as portal,
-        portal.wrap_async_context_manager(tiny_runs(folder)) as (house, runs),
+        portal.wrap_async_context_manager(tiny_runs(folder, template)) as (house, runs),
         portal.wrap_async_context_manager(open_editor()) as editor,
         portal.wrap_async_context_manager(
             serve(folder / "folder", house, runs, limits=limits, editor=editor)
@@ -80,7 +81,9 @@ async def _furnish(served: Served) -> Api:
         while not (pending := await live.records.questions.pending(_RUN)):
             await live.records.log.growth.next().wait()
     await served.post("/notebooks", {"path": "sums.py"})
-    document = await served.get("/openapi.json")
+    schema = schemathesis.openapi.from_dict(await served.get("/openapi.json"))
+    # The same characters as of UTF-8, without asking that codec about each of a million.
+    schema.config.generation.codec = None
     known: dict[str, list[str]] = {
         "run": [_RUN],
         "question": [str(pending[0].id)],
@@ -91,7 +94,7 @@ async def _furnish(served: Served) -> Api:
     return Api(
         served=served,
         address=str(served.client.base_url),
-        schema=schemathesis.openapi.from_dict(document),
+        schema=schema,
         known=known,
     )
 
@@ -156,7 +159,7 @@ def _is_over(api: Api, session: requests.Session, headers: dict[str, str]) -> bo
 
 
 def test_whatever_is_sent_no_answer_is_the_servers_fault(api: Api) -> None:
-    assert _examine(api, examples=4, checks=_SEEN) == []
+    assert _examine(api, examples=2, checks=_SEEN) == []
 
 
 @pytest.mark.slow

@@ -34,9 +34,9 @@ def failing(app: FastAPI) -> None:
         raise ERRORS[number]
 
 
-@pytest.fixture
-async def door(tmp_path: Path, template: Path) -> AsyncGenerator[Door]:
-    async with open_door(tmp_path, template, with_routes=failing) as opened:
+@pytest.fixture(scope="module")
+async def door(tmp_path_factory: pytest.TempPathFactory, template: Path) -> AsyncGenerator[Door]:
+    async with open_door(tmp_path_factory.mktemp("door"), template, with_routes=failing) as opened:
         yield opened
 
 

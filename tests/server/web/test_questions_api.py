@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from decimal import Decimal
@@ -14,11 +15,10 @@ from dirty_equals import IsInt, IsStr
 
 from cellwright.journal import Flow, Journal, Question, Workflow
 from cellwright.policy import Ledger, Limit, Masker, No, Reached, UseNetwork
-from cellwright.settings import Settings
 from cellwright.tools import ask_approval
 from cellwright.tools.budget_questions import ask_for_more
 from tests.server.a_daemon import TinyRuns
-from tests.server.web.a_served_folder import SECONDS, Served, serve
+from tests.server.web.a_served_folder import SECONDS, Served, ready_settings, serve
 
 MASKER = Masker.of(salt=b"s" * 16)
 RATES = UseNetwork(host="api.example.com", port=443, purpose="exchange rates")
@@ -46,9 +46,12 @@ class Asking:
 
     served: Served
     journal: Journal
+    run: str
+    """One that no other test has."""
 
-    async def asks(self, what: str, *, run: str = "r") -> dict[str, Any]:
+    async def asks(self, what: str, *, run: str | None = None) -> dict[str, Any]:
         """What a run asks, as the page is told."""
+        run = run or self.run
         await self.journal.run("run", what, run=run)
         with anyio.fail_after(SECONDS):
             while True:
@@ -64,27 +67,39 @@ class Asking:
         path = f"/questions/{question['id'].replace('#', '%23')}/answer"
         return await self.served.post(path, said, status=status, headers=headers)
 
-    async def result(self, run: str = "r") -> str:
+    async def result(self, run: str | None = None) -> str:
         with anyio.fail_after(SECONDS):
-            return await self.journal.result(run)
+            return await self.journal.result(run or self.run)
+
+
+@pytest.fixture(scope="module")
+async def door(tmp_path_factory: pytest.TempPathFactory, template: Path) -> AsyncGenerator[tuple[Served, Journal]]:
+    folder = tmp_path_factory.mktemp("door")
+    settings = ready_settings(folder, template)
+    where = settings.home / "journal.db"
+    async with (
+        Journal.open(where, version="1", workflows=[Workflow(name="run", body=body)]) as journal,
+        serve(folder / "folder", settings, TinyRuns(journal, folder)) as served,
+    ):
+        yield served, journal
 
 
 @pytest.fixture
-async def asking(tmp_path: Path) -> AsyncGenerator[Asking]:
-    settings = Settings(home=tmp_path / "home", cache=tmp_path / "cache")
-    where = settings.ready_home() / "journal.db"
-    async with (
-        Journal.open(where, version="1", workflows=[Workflow(name="run", body=body)]) as journal,
-        serve(tmp_path / "folder", settings, TinyRuns(journal, tmp_path)) as served,
-    ):
-        yield Asking(served=served, journal=journal)
+async def asking(door: tuple[Served, Journal]) -> AsyncGenerator[Asking]:
+    """Nobody asks yet, and nothing is granted."""
+    served, journal = door
+    yield Asking(served=served, journal=journal, run=f"r{secrets.token_hex(4)}")
+    for question in (await served.get("/questions"))["questions"]:
+        await journal.cancel(question["run"], reason="the test is over")
+    for grant in (await served.get("/grants"))["grants"]:
+        await served.ask("DELETE", f"/grants/{grant['id'].replace('#', '%23')}")
 
 
 async def test_a_question_is_shown_with_everything_a_person_must_see(asking: Asking) -> None:
     question = await asking.asks("approval")
     assert question == {
-        "id": IsStr(regex="r.*"),
-        "run": "r",
+        "id": IsStr(regex=f"{asking.run}.*"),
+        "run": asking.run,
         "topic": "approval",
         "what": "Connect to api.example.com port 443 for exchange rates\nAsked because: nobody said\n"
         "A yes for this run or always would cover: connect to api.example.com port 443",
@@ -133,7 +148,7 @@ async def test_only_whoever_may_approve_answers(asking: Asking, scope: Any) -> N
     question, headers = await asking.asks("approval"), asking.served.bearing(scope)
     await asking.answer(question, "yes", headers=headers, status=403)
     await asking.served.get("/grants", headers=headers, status=403)
-    await asking.served.ask("DELETE", "/grants/r", headers=headers, status=403)
+    await asking.served.ask("DELETE", f"/grants/{asking.run}", headers=headers, status=403)
     assert (await asking.served.get("/questions", headers=headers))["questions"] == [question]
 
 
@@ -175,14 +190,14 @@ async def test_plain_questions_are_answered_with_a_choice_or_in_words(asking: As
     assert await asking.answer(choice, "Gross") == {"id": choice["id"], "says": "gross"}
     await asking.answer(choice, "net", status=409)
     assert await asking.result() == "gross"
-    words = await asking.asks("words", run="w")
+    words = await asking.asks("words", run=f"{asking.run}-words")
     assert (await asking.answer(words, "  green "))["says"] == "green"
-    assert await asking.result("w") == "green"
+    assert await asking.result(f"{asking.run}-words") == "green"
 
 
 async def test_what_nobody_asks_cannot_be_answered(asking: Asking) -> None:
-    await asking.served.post("/questions/r/agent:1/answer", {"answer": "yes"}, status=404)
-    await asking.served.post("/questions/r/answer", {"answer": ""}, status=422)
+    await asking.served.post(f"/questions/{asking.run}/agent:1/answer", {"answer": "yes"}, status=404)
+    await asking.served.post(f"/questions/{asking.run}/answer", {"answer": ""}, status=422)
     await asking.asks("choice")
-    await asking.served.house.live.cancel("r")
+    await asking.served.house.live.cancel(asking.run)
     assert (await asking.served.get("/questions"))["questions"] == []

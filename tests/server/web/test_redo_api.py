@@ -98,8 +98,8 @@ async def test_of_an_ended_run_cells_come_back_in_the_file_after_a_restart_but_n
             assert (await redo(again, run))["why"] == NOTHING
 
 
-async def test_of_a_run_that_is_not_there_or_has_no_notebook_nothing_is_redone(tmp_path: Path) -> None:
-    async with tiny_runs(tmp_path) as tiny, serve(tmp_path / "folder", *tiny) as served:
+async def test_of_a_run_that_is_not_there_or_has_no_notebook_nothing_is_redone(tmp_path: Path, template: Path) -> None:
+    async with tiny_runs(tmp_path, template) as tiny, serve(tmp_path / "folder", *tiny) as served:
         assert (await served.post("/runs/nobody/redo", {}, status=404))["error"]["kind"] == "not_found"
         await served.house.live.start(a_goal(ASK), run="early")
         assert (await served.post("/runs/early/redo", {}, status=409))["error"]["kind"] == "conflict"

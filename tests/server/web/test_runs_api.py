@@ -18,12 +18,12 @@ from tests.runs.factory import apply, create, finish, plan, task
 from tests.server.a_daemon import ASK
 from tests.server.daemon_house import a_goal
 from tests.server.web.a_factory_door import Works, open_works
-from tests.server.web.a_served_folder import SECONDS, HouseWithRuns, Served, serve, tiny_runs
+from tests.server.web.a_served_folder import API, SECONDS, HouseWithRuns, Served, serve, tiny_runs
 
 
 @pytest.fixture
-async def tiny(tmp_path: Path) -> AsyncGenerator[HouseWithRuns]:
-    async with tiny_runs(tmp_path) as found:
+async def tiny(tmp_path: Path, template: Path) -> AsyncGenerator[HouseWithRuns]:
+    async with tiny_runs(tmp_path, template) as found:
         yield found
 
 
@@ -142,45 +142,47 @@ async def test_two_runs_of_the_same_words_get_notebooks_of_their_own(works: Work
     works.factory.house.provider.release()
 
 
-@pytest.mark.parametrize(
-    ("asked", "status"),
-    [
-        ({"goal": "  "}, 400),
-        ({"goal": ""}, 422),
-        ({"goal": "Sum it.", "data": ["nowhere.csv"]}, 400),
-        ({"goal": "Sum it.", "data": ["../outside.csv"]}, 403),
-        ({"goal": "Sum it.", "data": ["x=../outside.csv"]}, 403),
-        ({"goal": "Sum it.", "data": ["/etc/passwd"]}, 403),
-        ({"goal": "Sum it.", "data": ["~/.ssh"]}, 400),
-        ({"goal": "Sum it.", "data": ["link.csv"]}, 403),
-        ({"goal": "Sum it.", "data": [".env"]}, 403),
-        ({"goal": "Sum it.", "data": ["a\0b"]}, 422),
-        ({"goal": "Sum it.", "data": ["x" * 900]}, 400),
-        ({"goal": "Sum it.", "notebook": "../../other.py"}, 403),
-        ({"goal": "Sum it.", "notebook": "sales.csv"}, 400),
-        ({"goal": "Sum it.", "models": ["nonsense"]}, 400),
-        ({"goal": "Sum it.", "models": ["analyst"]}, 201),
-        ({"goal": "Sum it.", "budget_usd": "much"}, 400),
-        ({"goal": "Sum it.", "budget_usd": "-1"}, 400),
-        ({"goal": "Sum it.", "approve": "perhaps"}, 422),
-        ({"goal": "Sum it.", "priority": 1 << 70}, 422),
-        ({"goal": "Sum it.", "colour": "red"}, 422),
-        ({"goal": "Sum it.", "data": ["sales.csv", "s=sales.csv"], "notebook": "new.py", "budget_usd": "0.50"}, 201),
-    ],
-)
-async def test_every_mistake_is_said_before_anything_starts(
-    served: Served, tmp_path: Path, asked: dict[str, Any], status: int
-) -> None:
+ASKED: list[tuple[dict[str, Any], int]] = [
+    ({"goal": "  "}, 400),
+    ({"goal": ""}, 422),
+    ({"goal": "Sum it.", "data": ["nowhere.csv"]}, 400),
+    ({"goal": "Sum it.", "data": ["../outside.csv"]}, 403),
+    ({"goal": "Sum it.", "data": ["x=../outside.csv"]}, 403),
+    ({"goal": "Sum it.", "data": ["/etc/passwd"]}, 403),
+    ({"goal": "Sum it.", "data": ["~/.ssh"]}, 400),
+    ({"goal": "Sum it.", "data": ["link.csv"]}, 403),
+    ({"goal": "Sum it.", "data": [".env"]}, 403),
+    ({"goal": "Sum it.", "data": ["a\0b"]}, 422),
+    ({"goal": "Sum it.", "data": ["x" * 900]}, 400),
+    ({"goal": "Sum it.", "notebook": "../../other.py"}, 403),
+    ({"goal": "Sum it.", "notebook": "sales.csv"}, 400),
+    ({"goal": "Sum it.", "models": ["nonsense"]}, 400),
+    ({"goal": "Sum it.", "models": ["analyst"]}, 201),
+    ({"goal": "Sum it.", "budget_usd": "much"}, 400),
+    ({"goal": "Sum it.", "budget_usd": "-1"}, 400),
+    ({"goal": "Sum it.", "approve": "perhaps"}, 422),
+    ({"goal": "Sum it.", "priority": 1 << 70}, 422),
+    ({"goal": "Sum it.", "colour": "red"}, 422),
+    ({"goal": "Sum it.", "data": ["sales.csv", "s=sales.csv"], "notebook": "new.py", "budget_usd": "0.50"}, 201),
+]
+
+
+async def test_every_mistake_is_said_before_anything_starts(served: Served, tmp_path: Path) -> None:
     (tmp_path / "outside.csv").write_text("a\n1\n")
     (served.folder / "sales.csv").write_text("a\n1\n")
     (served.folder / ".env").write_text("KEY=1\n")
     (served.folder / "link.csv").symlink_to(tmp_path / "outside.csv")
-    answer = await served.post("/runs", asked, status=status)
-    assert len(await served.house.live.records.runs()) == (status == 201)
-    assert ("error" in answer) == (status != 201)
-    # In the page there is no command line.
-    said = answer.get("error", {})
-    assert not any(word in f"{said.get('message')} {said.get('hint')}" for word in ("--", "`cellwright"))
+    begun = 0
+    for asked, status in ASKED:
+        answer = await served.client.post(f"{API}/runs", json=asked)
+        begun += status == 201
+        assert (asked, answer.status_code) == (asked, status)
+        assert (asked, len(await served.house.live.records.runs())) == (asked, begun)
+        assert (asked, "error" in answer.json()) == (asked, status != 201)
+        # In the page there is no command line.
+        said = answer.json().get("error", {})
+        words = f"{said.get('message')} {said.get('hint')}"
+        assert (asked, [word for word in ("--", "`cellwright") if word in words]) == (asked, [])
 
 
 # ── one run ──

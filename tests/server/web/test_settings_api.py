@@ -18,15 +18,21 @@ RULES = '[[rule]]\naction = "use-network"\nthen = "deny"\nhosts = ["*.example.or
 
 
 @pytest.fixture(scope="module")
-async def live(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[HouseWithRuns]:
-    async with tiny_runs(tmp_path_factory.mktemp("live")) as found:
+async def live(tmp_path_factory: pytest.TempPathFactory, template: Path) -> AsyncGenerator[HouseWithRuns]:
+    async with tiny_runs(tmp_path_factory.mktemp("live"), template) as found:
         yield found
 
 
-@pytest.fixture
-async def served(tmp_path: Path, live: HouseWithRuns) -> AsyncGenerator[Served]:
-    async with serve(tmp_path / "folder", *live) as opened:
+@pytest.fixture(scope="module")
+async def door(tmp_path_factory: pytest.TempPathFactory, live: HouseWithRuns) -> AsyncGenerator[Served]:
+    async with serve(tmp_path_factory.mktemp("served") / "folder", *live) as opened:
         yield opened
+
+
+@pytest.fixture
+async def served(door: Served) -> AsyncGenerator[Served]:
+    yield door
+    await door.clear()
 
 
 def put(served: Served, path: str, text: str) -> None:

@@ -34,14 +34,15 @@ class Answering:
         app.add_api_route("/api/v1/slow", answer)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def answering() -> Answering:
     return Answering()
 
 
-@pytest.fixture
-async def door(tmp_path: Path, template: Path, answering: Answering) -> AsyncGenerator[Door]:
-    async with open_door(tmp_path, template, head_seconds=HEAD_SECONDS, with_routes=answering.add) as opened:
+@pytest.fixture(scope="module")
+async def door(tmp_path_factory: pytest.TempPathFactory, template: Path, answering: Answering) -> AsyncGenerator[Door]:
+    folder = tmp_path_factory.mktemp("door")
+    async with open_door(folder, template, head_seconds=HEAD_SECONDS, with_routes=answering.add) as opened:
         yield opened
 
 
