@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -41,7 +42,7 @@ async def narrow(tmp_path: Path, template: Path) -> AsyncGenerator[Door]:
         yield opened
 
 
-def kind(answer: object) -> str:
+def kind(answer: Any) -> str:
     match answer:
         case {"error": {"kind": str(found), "message": str(), "hint": str()}}:
             return found
