@@ -14,7 +14,7 @@ ROOT = Path(__file__).parent
 STATIC = Path("src/cellwright/server/web/static")
 
 
-class PageHook(BuildHookInterface):  # pyright: ignore[reportMissingTypeArgument]
+class PageHook(BuildHookInterface):
     """An editable install has none until `make page`; a source distribution carries what was built."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:

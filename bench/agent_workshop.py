@@ -73,6 +73,9 @@ class Came:
 class Workshop:
     """Does one task after the other, in any style."""
 
+    _models: Models
+    _worker: ActionWorker
+
     def __init__(self, folder: Path, pool: KernelPool, provider: ProviderProcess) -> None:
         self._folder = folder
         self._pool = pool

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-import fasteners  # pyright: ignore[reportMissingTypeStubs] - untyped; the server's own lock
+import fasteners  # the server's own lock
 
 _VERSION: Final = 18
 _STOP_SECONDS: Final = 30

@@ -69,18 +69,25 @@ class _IndexHandler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
 
+class _QuietServer(ThreadingHTTPServer):
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing."""
+
+
 @contextmanager
 def package_index(wheels: Path, identity: Path | None = None) -> Generator[Index]:
     """The wheels of a folder, over TLS if there is an `identity`, key and certificate in one file."""
-    handler = type("Handler", (_IndexHandler,), {})
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+
+    class Handler(_IndexHandler):
+        """Of this index alone."""
+
+    with _QuietServer(("127.0.0.1", 0), Handler) as server:
         if identity is not None:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.load_cert_chain(identity)
             # The handshake belongs to the connection's own thread.
             server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
-        handler.index = index = Index(port=server.server_port, wheels=wheels)
-        server.handle_error = lambda request, client_address: None
+        Handler.index = index = Index(port=server.server_port, wheels=wheels)
         with _running(server):
             yield index
 
@@ -125,10 +132,14 @@ class _ProxyHandler(BaseHTTPRequestHandler):
 @contextmanager
 def forward_proxy() -> Generator[ForwardProxy]:
     """Passes on what comes with the right user and password."""
-    credential = base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
-    handler = type("Handler", (_ProxyHandler,), {"credential": credential})
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        handler.proxy = proxy = ForwardProxy(port=server.server_port)
+
+    class Handler(_ProxyHandler):
+        """Of this proxy alone."""
+
+        credential = base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        Handler.proxy = proxy = ForwardProxy(port=server.server_port)
         with _running(server):
             yield proxy
 

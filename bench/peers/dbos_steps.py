@@ -3,9 +3,6 @@
 WAL and synchronous=NORMAL, which is kinder than its default: what we compare is the step, not the disk.
 """
 
-# The peers' packages are not in our environment, so nothing is known of their types here.
-# pyright: reportMissingImports=false
-
 from __future__ import annotations
 
 import asyncio
@@ -26,7 +23,9 @@ class DbosSteps:
         event.listen(Engine, "connect", _set_as_ours)
         self._dbos: Any = dbos.DBOS
         self._took: list[float] = []
-        self._dbos(config={"name": "bench-peer", "system_database_url": "sqlite:///dbos.db", "run_admin_server": False})
+        # Any: the peers have a version of their own.
+        config: Any = {"name": "bench-peer", "system_database_url": "sqlite:///dbos.db", "run_admin_server": False}
+        self._dbos(config=config)
 
         @self._dbos.workflow(name="steps")
         async def workflow(steps: int) -> int:

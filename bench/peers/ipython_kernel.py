@@ -4,9 +4,6 @@ A fresh kernel is asked to execute at once, without `wait_for_ready`, which woul
 its reply counts as the result, without waiting for the idle status that follows it.
 """
 
-# The peers' packages are not in our environment, so nothing is known of their types here.
-# pyright: reportMissingImports=false
-
 from __future__ import annotations
 
 import asyncio

@@ -6,9 +6,6 @@ compiling the graph nor what a run costs at its beginning and end is in the figu
 synchronous=NORMAL. The plain function and saver are LangGraph's fastest: its async pair takes a quarter more.
 """
 
-# The peers' packages are not in our environment, so nothing is known of their types here.
-# pyright: reportMissingImports=false
-
 from __future__ import annotations
 
 import asyncio

@@ -1,8 +1,5 @@
 """litellm: `acompletion` to an OpenAI-compatible server, without retries, callbacks or its remote price list."""
 
-# The peers' packages are not in our environment, so nothing is known of their types here.
-# pyright: reportMissingImports=false
-
 from __future__ import annotations
 
 import asyncio

@@ -4,9 +4,6 @@ In one Node every interpreter reaches the process around it (`import js`), so pr
 process each. Node comes with the peers' packages, MicroPython from npm, both pinned by hash.
 """
 
-# The peers' packages are not in our environment, so nothing is known of their types here.
-# pyright: reportMissingImports=false
-
 from __future__ import annotations
 
 import asyncio

@@ -3,9 +3,6 @@
 `cpu_ms` is the whole process's; the server that answers is another one.
 """
 
-# The peers' packages are not in our environment, so nothing is known of their types here.
-# pyright: reportMissingImports=false
-
 from __future__ import annotations
 
 import asyncio

@@ -1,8 +1,5 @@
 """smolagents' local executor, timed here: a fresh one for each program, as an agent of theirs has for each run."""
 
-# The peers' packages are not in our environment, so nothing is known of their types here.
-# pyright: reportMissingImports=false
-
 from __future__ import annotations
 
 import asyncio

@@ -1,8 +1,5 @@
 """ydata-profiling, timed here: read a file and say all about it, as it does for whoever asks for nothing special."""
 
-# The peers' packages are not in our environment, so nothing is known of their types here.
-# pyright: reportMissingImports=false, reportUnknownVariableType=false, reportUnknownMemberType=false
-
 from __future__ import annotations
 
 import asyncio

@@ -1,8 +1,5 @@
 """smolagents' CodeAgent on one question from standard input; its answer is the last line of standard output."""
 
-# The peers' packages are not in our environment, so nothing is known of their types here.
-# pyright: reportMissingImports=false
-
 from __future__ import annotations
 
 import json

@@ -46,7 +46,7 @@ def _inside(value: object) -> tuple[int, Iterable[object]] | None:
         if isinstance(value, kind):
             return kind.__len__(value), kind.__iter__(value)
     if isinstance(value, dict):
-        return dict.__len__(value), dict.values(value)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+        return dict.__len__(value), dict.values(value)
     if identity.module_of(type(value)) == "__main__":
         held = identity.instance_attributes(value)
         return len(held), held.values()

@@ -12,7 +12,7 @@ import pickle  # noqa: TID251  # written in one cage and read in another; the ho
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from typing import Any, Final, Literal, Protocol
 
 from cellwright_guest.carry_file import PAGE, Reading, Segment, StreamIn, TooMuch
 from cellwright_guest.previews import identity
@@ -277,13 +277,13 @@ class Unpickler(pickle.Unpickler):
         """Ours by what they are, all others where they say."""
         return self._own.get((module_name, global_name)) or super().find_class(module_name, global_name)
 
-    def _array(self, offset: int, dtype: Any, shape: tuple[int, ...], order: str, is_locked: bool) -> Any:
+    def _array(self, offset: int, dtype: Any, shape: tuple[int, ...], order: Literal["C", "F"], is_locked: bool) -> Any:
         import numpy
 
         count = 1
         for length in shape:
             count *= length
         self._file.check(Segment(offset, count * dtype.itemsize))
-        array: Any = numpy.empty(shape, dtype, order=order)  # pyright: ignore[reportArgumentType, reportCallIssue]  # C or F
+        array: Any = numpy.empty(shape, dtype, order=order)
         self._file.fill(octets_of(array), offset)
         return locked(array) if is_locked else array

@@ -420,7 +420,9 @@ def _main_is(globals_: dict[str, Any]) -> Generator[None]:
     if before is not None and before.__dict__ is globals_:
         yield
         return
-    sys.modules["__main__"] = _Main(globals_)  # pyright: ignore[reportArgumentType]  # pickle only asks for attributes
+    # Pickle only asks for attributes.
+    main: Any = _Main(globals_)
+    sys.modules["__main__"] = main
     try:
         yield
     finally:

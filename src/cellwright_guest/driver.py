@@ -77,6 +77,10 @@ _COMPLETION_DOCSTRINGS = 80
 class Driver:
     """One marimo kernel and the loop that serves it."""
 
+    _loop: asyncio.AbstractEventLoop
+    _connection: socket.socket
+    _inbox: Inbox
+
     def __init__(self) -> None:
         close_log_file()
         self._lane = Lane()

@@ -150,7 +150,8 @@ def _shown(dtype: Any) -> Callable[[Any], str]:
     if dtype.kind in "mM":
         import numpy as np
 
-        unit, size = np.datetime_data(dtype)
+        told: tuple[Any, int] = np.datetime_data(dtype)
+        unit, size = told
         if dtype.kind == "M":
             return lambda value: _moment(str(np.datetime64(value * size, unit)))
         return lambda value: str(np.timedelta64(value * size, unit).astype("m8[us]").item())

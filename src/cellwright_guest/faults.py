@@ -287,7 +287,7 @@ def _structural(error: marimo_errors.Error, names: Names) -> wire.CellError:
             kind = "internal"
         case marimo_errors.UnknownError(msg=message, error_type=named):
             kind, message = named or "unknown", _last_words(message)
-        case other:  # pyright: ignore[reportUnnecessaryComparison]  # msgspec's classes match by attribute
+        case other:
             assert_never(other)
     return wire.CellError(type=bounded(kind, 200), message=bounded(message.strip(), _MESSAGE_BYTES), line=line)
 

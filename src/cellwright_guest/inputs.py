@@ -22,4 +22,4 @@ def given(made: Any, value: Any) -> Any:
         made._update_value([value] if isinstance(made, dropdown) and isinstance(value, str) else value)
     finally:
         running.setting_element_value = before
-    return made  # pyright: ignore[reportUnknownVariableType]
+    return made

@@ -12,7 +12,7 @@ import importlib
 import inspect
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, Final
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +67,7 @@ def _fields(found: Any) -> frozenset[str]:
 def _has(found: Any, name: str) -> bool:
     if hasattr(found, name) or name in _fields(found):
         return True
-    bases = cast("list[type]", inspect.getmro(found)) if inspect.isclass(found) else []
+    bases = inspect.getmro(found) if inspect.isclass(found) else ()
     # An attribute that only instances have is among the names that some method's code uses.
     codes = [getattr(method, "__code__", None) for base in bases for method in vars(base).values()]
     return any(code is not None and name in code.co_names for code in codes)

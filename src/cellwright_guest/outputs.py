@@ -51,14 +51,14 @@ def bound_output(mimetype: str, data: object, value: object, *, text_tokens: int
     )
 
 
-def _rich(data: object, rich_bytes: int) -> tuple[str, bool]:
+def _rich(data: Any, rich_bytes: int) -> tuple[str, bool]:
     """(the frontend's form, whether it had to be left out)."""
     kind = type(data)
     if str in identity.ancestry(kind):
-        return _fitting(exact(data), rich_bytes)  # pyright: ignore[reportArgumentType]
+        return _fitting(exact(data), rich_bytes)
     if data is None:
         return "", False
-    if kind is bytes and len(data) * 4 > rich_bytes * 3:  # pyright: ignore[reportArgumentType]
+    if kind is bytes and len(data) * 4 > rich_bytes * 3:
         return "", True
     encoded = within(_SECONDS, lambda: msgspec.json.encode(data), lambda error: b"")
     return ("", True) if not encoded or len(encoded) > rich_bytes else (encoded.decode("utf-8", "replace"), False)
@@ -73,13 +73,13 @@ def _fitting(data: str, rich_bytes: int) -> tuple[str, bool]:
     return ("", True) if len(encoded) > rich_bytes else (encoded.decode("utf-8"), False)
 
 
-def _text(mimetype: str, data: object, value: object, room: int) -> tuple[str, bool]:
+def _text(mimetype: str, data: Any, value: object, room: int) -> tuple[str, bool]:
     if mimetype == "application/vnd.marimo+error":
         return _errors(data), False
     found = _by_value(value, room)
     if found is not None:
         return found, False
-    content = exact(data) if str in identity.ancestry(type(data)) else ""  # pyright: ignore[reportArgumentType]
+    content = exact(data) if str in identity.ancestry(type(data)) else ""
     if mimetype == "text/markdown" and type(source := _markdown(value)) is str:
         return source, False
     for matches, read in _READERS:
@@ -104,10 +104,10 @@ def _markdown(value: object) -> str | None:
     return identity.instance_attributes(value).get("_markdown_text")
 
 
-def _errors(data: object) -> str:
+def _errors(data: Any) -> str:
     if type(data) not in {list, tuple}:
         return "[error]"
-    return "\n".join(faults.structural([error], names={}).message for error in list(data)[:5])  # pyright: ignore[reportArgumentType]
+    return "\n".join(faults.structural([error], names={}).message for error in list(data)[:5])
 
 
 # ── by mimetype ──

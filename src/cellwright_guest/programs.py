@@ -8,8 +8,9 @@ import selectors
 import signal
 import subprocess
 import time
+from collections.abc import Callable
 from types import FrameType
-from typing import Final
+from typing import Any, Final
 
 from cellwright_guest import wire
 
@@ -40,6 +41,8 @@ def run_program(asked: wire.RunProgram) -> wire.ProgramEnded:
 
 class _Watched:
     """One running program and what it has said."""
+
+    _before: Callable[[int, FrameType | None], Any] | int | None
 
     def __init__(self, process: subprocess.Popen[bytes], asked: wire.RunProgram) -> None:
         self._process = process

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Callable
+from typing import Any
 
 from marimo._plugins.stateless.status._progress import _Progress
 
@@ -33,5 +34,6 @@ def follow(tell: Tell) -> None:
         close(self)
         tell(self.title or "", self.current, self.total)
 
-    _Progress.update_progress = update_and_tell
-    _Progress.close = close_and_tell
+    bar: Any = _Progress
+    bar.update_progress = update_and_tell
+    bar.close = close_and_tell

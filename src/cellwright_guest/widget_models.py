@@ -6,9 +6,12 @@ that ran unwatched would never show.
 
 from __future__ import annotations
 
+from typing import Any
+
 from marimo._messaging.notification import ModelClose, ModelLifecycleNotification, ModelOpen, ModelUpdate
 
-_open: dict[str, ModelOpen] = {}
+_open: dict[Any, ModelOpen] = {}
+"""By marimo's id of the widget, which is a text."""
 
 
 def remember(notification: ModelLifecycleNotification) -> None:
@@ -24,7 +27,7 @@ def remember(notification: ModelLifecycleNotification) -> None:
 
 def alive() -> list[ModelLifecycleNotification]:
     """Every widget that was made and not closed, in its present state."""
-    return [ModelLifecycleNotification(model_id=model, message=message) for model, message in _open.items()]  # pyright: ignore[reportArgumentType]  # WidgetModelId is a str's twin
+    return [ModelLifecycleNotification(model_id=model, message=message) for model, message in _open.items()]
 
 
 def _updated(before: ModelOpen, update: ModelUpdate) -> ModelOpen:

@@ -14,7 +14,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import anyio
 
@@ -28,7 +28,6 @@ from cellwright.policy import Action
 from cellwright.sandbox import probe
 from cellwright.sandbox.actions import ActionWorker
 from cellwright.settings import Settings
-from cellwright.testing import ProviderServer
 from cellwright.tools.tool import Calling, Tool, tool
 from tests.agents.workshop import a_role, an_assignment, finish, open_workshop
 from tests.models.houses import House, Warm
@@ -64,7 +63,8 @@ def file_tools(folder: Path) -> list[Tool]:
 async def main(home: str, where: str, folder: str, point: str, visit: str, tools: str) -> None:
     at = _crash(point, visit, where)
     # The provider and the gateway live elsewhere, and outlive this process.
-    house = House(home=Path(home), provider=cast("ProviderServer", None), warm=Warm(socket="/nowhere"))
+    elsewhere: Any = None
+    house = House(home=Path(home), provider=elsewhere, warm=Warm(socket="/nowhere"))
     async with _notebook(tools, Path(folder)) as notebook, _programs(tools, Path(folder)) as studio:
         here = file_tools(Path(folder)) if notebook is None else []
         await _work(house, where, Path(folder), here, notebook, at, studio)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -135,7 +136,8 @@ You help.\
 def test_a_broken_call_is_resent_as_something_a_provider_takes() -> None:
     prompt = assemble([Part(name="c", text='{"a": ', place="call", call="1", tool="look", weight=Weight.NEEDED)], 10)
     [message] = messages_of(prompt)
-    assert message.parts[0].args == '{"broken": "{\\"a\\": "}'  # pyright: ignore[reportAttributeAccessIssue,reportUnknownMemberType]
+    part: Any = message.parts[0]
+    assert part.args == '{"broken": "{\\"a\\": "}'
 
 
 class Shelf:

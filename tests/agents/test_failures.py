@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cellwright.agents.failure_rules import judge
+from cellwright.agents.failure_rules import FailureKind, judge
 from cellwright.agents.failures import (
     Failure,
-    FailureKind,
     Passed,
     attempts,
     attempts_in_text,

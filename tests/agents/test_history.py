@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
 from cellwright.agents import assemble
-from cellwright.agents.history import Did, Heard, Turn, digest, history_parts, times_repeated
+from cellwright.agents.history import Became, Did, Heard, Turn, digest, history_parts, times_repeated
 
 NONCE = "c0ffee"
 
 
-def a_turn(number: int, *, text: str = "", became: str = "done", **more: object) -> Turn:
+def a_turn(number: int, *, text: str = "", became: Became = "done", **more: Any) -> Turn:
     did = Did(
         id=f"s{number}c1",
         name="look",
         arguments=f'{{"n": {number}}}',
         text=text or f"row {number}\n" * 100,
-        became=became,  # pyright: ignore[reportArgumentType]
+        became=became,
     )
-    return Turn(number=number, said=f"Decision {number}.", did=(did,), **more)  # pyright: ignore[reportArgumentType]
+    return Turn(number=number, said=f"Decision {number}.", did=(did,), **more)
 
 
 def text_of(turns: list[Turn], budget: int) -> str:

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from ipaddress import IPv4Address
+from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
 from typing import Any
 
@@ -62,13 +62,13 @@ def two_hosts() -> Generator[tuple[int, list[str]]]:
         server.server_close()
 
 
-async def resolve(_: str) -> list[IPv4Address]:
+async def resolve(_: str) -> list[IPv4Address | IPv6Address]:
     return [IPv4Address("127.0.0.1")]
 
 
 def some_tools(project: Path) -> list[Tool]:
     # Nothing but the rules keeps it from the other host.
-    fetch = EgressFetch(private_hosts=["pages.example", "evil.example"], resolve=resolve)  # pyright: ignore[reportArgumentType]
+    fetch = EgressFetch(private_hosts=["pages.example", "evil.example"], resolve=resolve)
     return [*web_tools(fetch), *file_tools(ProjectFiles(project))]
 
 

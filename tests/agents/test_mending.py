@@ -15,7 +15,8 @@ from inline_snapshot import snapshot
 
 from cellwright.agents.certain_mends import near_columns, near_files
 from cellwright.agents.code_changes import drop_import, make_local, replace_literal
-from cellwright.agents.failures import Attempt, Failure, FailureKind, Passed, attempts, classify
+from cellwright.agents.failure_rules import FailureKind
+from cellwright.agents.failures import Attempt, Failure, Passed, attempts, classify
 from cellwright.agents.focus import focus_parts
 from cellwright.agents.history import Did, Turn
 from cellwright.agents.mending import advise, mend, recovery, with_columns
@@ -340,7 +341,7 @@ def _words(kind: FailureKind) -> str:
 
 def test_less_data_is_never_advised_without_asking() -> None:
     for kind, subject in (("resource", "memory"), ("time-out", "")):
-        found = recovery(Failure(kind=kind, message="", subjects=(subject,)), ())  # pyright: ignore[reportArgumentType]
+        found = recovery(Failure(kind=kind, message="", subjects=(subject,)), ())
         assert isinstance(found, Focused)
         assert "ask" in found.words
         assert "Do not make the goal smaller" in found.words

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -86,8 +86,8 @@ LARGEST = [
 ]
 
 
-def readings(proposed: list[dict[str, str]]) -> list[Reading]:
-    return [Reading(**given) for given in proposed]  # pyright: ignore[reportArgumentType]  # kinds are texts here
+def readings(proposed: Sequence[Mapping[str, Any]]) -> list[Reading]:
+    return [Reading(**given) for given in proposed]
 
 
 def scratch(notebook: OpenNotebook) -> Evaluate:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from inline_snapshot import snapshot
@@ -179,7 +180,8 @@ async def test_a_skill_is_read_when_it_is_needed_and_nothing_outside_its_folder(
         tool = tools["read_skill"]
         call = ToolCall(id="1", name="read_skill", arguments=arguments)
         # It uses no verb of a flow.
-        result = await tool.run(tool.parse(arguments), Calling(call=call, flow=None))  # pyright: ignore[reportArgumentType]
+        flow: Any = None
+        result = await tool.run(tool.parse(arguments), Calling(call=call, flow=flow))
         return result.text if isinstance(result, Done) else result
 
     assert await read(name="rates") == "Use table.csv, the closing rate."

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
 
@@ -62,8 +64,8 @@ def test_answers_are_read_into_calls_with_ids_of_our_own() -> None:
 
 
 def test_words_nothing_and_half_an_answer_are_told_apart() -> None:
-    def read(text: str, **more: object) -> object:
-        response = ModelResponse(parts=[TextPart(text)] if text else [], **more)  # pyright: ignore[reportArgumentType]
+    def read(text: str, **more: Any) -> object:
+        response = ModelResponse(parts=[TextPart(text)] if text else [], **more)
         return read_answer(response, step=1, style="tools", tools=TOOLS)
 
     assert read("It is so.") == Words(said="It is so.")

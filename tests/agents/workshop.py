@@ -139,7 +139,7 @@ async def open_workshop(
         if notebook is not None:
             desk = await NotebookDesk.open(notebook, house.home / "desk.json", reached=reached)
             here, seen = [*tools, *desk_tools(desk), *notebook_tools(desk)], [*seen, NotebookSight(desk)]
-            more = {"survey": notebook_survey(desk, ProjectFiles(project))} | more
+            more.setdefault("survey", notebook_survey(desk, ProjectFiles(project)))
 
         @asynccontextmanager
         async def open_studio(_: Flow, __: Assignment) -> AsyncGenerator[Studio]:

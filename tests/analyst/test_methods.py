@@ -1,6 +1,3 @@
-# pyright: reportAttributeAccessIssue=false, reportArgumentType=false, reportCallIssue=false, reportReturnType=false
-# pyright: reportGeneralTypeIssues=false, reportOperatorIssue=false, reportIndexIssue=false
-# Why: pandas' own types are unions that no plain line satisfies.
 """Methods: scipy's own numbers on clean data, honest intervals, and no table odd enough to stop them."""
 
 from __future__ import annotations
@@ -8,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -133,8 +131,9 @@ def test_intervals_cover_the_truth_about_95_times_in_100(
 
 def orders() -> pd.DataFrame:
     random = np.random.default_rng(4)
-    days = pd.date_range("2024-01-01", "2024-06-30", freq="D").repeat(6)
-    shop = random.choice(["North", "South", None], len(days), p=[0.5, 0.4, 0.1])
+    days: Any = pd.date_range("2024-01-01", "2024-06-30", freq="D").repeat(6)
+    shops: Any = ["North", "South", None]
+    shop = random.choice(shops, len(days), p=[0.5, 0.4, 0.1])
     revenue = random.gamma(5, 20, len(days)) * np.where((days >= "2024-04-01") & (shop == "South"), 0.5, 1.0)
     return pd.DataFrame({"day": days, "shop": shop, "revenue": revenue})
 
@@ -304,7 +303,7 @@ def test_methods_are_short_cells_that_need_only_the_usual_libraries() -> None:
     cells = method_cells(sorted(method_names()))
     assert max(len(cell.code.splitlines()) for cell in cells) <= 35
     assert len({cell.name for cell in cells}) == len(cells)
-    assert not [cell.name for cell in cells if "cellwright" in cell.code or "pyright" in cell.code]
+    assert not [cell.name for cell in cells if "cellwright" in cell.code or "pyrefly" in cell.code]
     assert method_imports(method_names()) == (
         "import numpy as np",
         "import pandas as pd",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import get_args
 
 import pandas as pd
 import pytest
@@ -126,7 +127,7 @@ def test_the_line_for_a_csv_reads_it(tmp_path: Path) -> None:
     assert frame.to_dict("list") == {"day": ["2024-01-01", "2024-01-02"], "price": [1.5, 2.5]}
 
 
-@pytest.mark.parametrize("format_", Format.__args__)
+@pytest.mark.parametrize("format_", get_args(Format))
 def test_no_format_is_without_a_line(format_: Format) -> None:
     assert read_line(a_table("t", a_category(), reading=Reading(path="a", format=format_, part="p"))).endswith(")")
 

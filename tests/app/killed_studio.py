@@ -15,14 +15,13 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
-from typing import cast
+from typing import Any
 
 import anyio
 
 from cellwright.app import Network
 from cellwright.journal import CrashPoint, crash_at
 from cellwright.journal.crash import carry_on
-from cellwright.testing import ProviderServer
 from tests.agents.forked import Forker
 from tests.agents.workshop import an_assignment
 from tests.app.atelier import open_atelier
@@ -40,7 +39,8 @@ async def resolve(_: str) -> list[IPv4Address | IPv6Address]:
 async def main(home: str, where: str, notebook: str, point: str, visit: str) -> None:
     at = carry_on if point == "-" else crash_at(CrashPoint(point), int(visit))
     # The provider and the gateway live elsewhere, and outlive this process.
-    house = House(home=Path(home), provider=cast("ProviderServer", None), warm=Warm(socket="/nowhere"))
+    elsewhere: Any = None
+    house = House(home=Path(home), provider=elsewhere, warm=Warm(socket="/nowhere"))
     network = Network(private_hosts=frozenset({HOST}), resolve=resolve)
     async with open_atelier(house, Path(where), Path(notebook), network=network, at_crash_point=at) as shop:
         report = await shop.work(an_assignment("Count the heavy birds.", role="programmer"))

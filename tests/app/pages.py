@@ -47,10 +47,12 @@ class _Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def site() -> Generator[Site]:
-    handler = type("Handler", (_Handler,), {})
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+    class Handler(_Handler):
+        """Of this site alone."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         made = Site(port=server.server_port)
-        handler.site = made
+        Handler.site = made
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         try:

@@ -426,5 +426,5 @@ def test_any_plain_data_comes_back_equal_and_shared(first: Any, second: Any, len
     assert (made.left, taken["first"], taken["second"]) == ({}, first, second)
     assert taken["both"][2] is taken["arrays"]
     assert all(np.array_equal(array, back) for array, back in zip(arrays, taken["arrays"], strict=True))
-    if isinstance(first, list | dict):
+    if isinstance(first, (list, dict)):
         assert taken["both"][0] is taken["first"]

@@ -1,7 +1,7 @@
 """Errors of real marimo cells, as a model reads them."""
 
 import sys
-from typing import Any
+from typing import Any, get_args
 
 import marimo._messaging.errors as marimo_errors
 import pytest
@@ -203,5 +203,5 @@ def test_several_structural_errors_are_one_message() -> None:
 def test_every_error_of_marimo_has_its_words() -> None:
     internal = marimo_errors.MarimoInternalError(error_id="7")
     known = {type(error) for error in [*STRUCTURAL, internal]}
-    assert known == set(marimo_errors.Error.__args__)
+    assert known == set(get_args(marimo_errors.Error))
     assert faults.raised(internal, cell="Hbol").type == "internal"

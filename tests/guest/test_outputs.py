@@ -21,7 +21,7 @@ from cellwright_guest.outputs import bound_output, image_size
 
 mpl.use("agg")
 
-FRAME = pd.DataFrame({"a": [1, 2], "b": ["x", "y"]})
+FRAME: Any = pd.DataFrame({"a": [1, 2], "b": ["x", "y"]})
 
 
 def shown(value: object, *, tokens: int = 200, rich_bytes: int = 1 << 20) -> wire.Output:

@@ -7,7 +7,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import altair
 import duckdb
@@ -44,7 +44,7 @@ def said_by(program: str) -> str:
     return done.stdout
 
 
-def frame(rows: int = 4) -> pd.DataFrame:
+def frame(rows: int = 4) -> Any:
     return pd.DataFrame(
         {
             "id": range(rows),

@@ -8,7 +8,7 @@ import stat
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -24,8 +24,8 @@ from cellwright_guest.seeded_files import seed_files
 Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]
 
 
-def piece(path: str, kind: SeedKind = "file", content: bytes = b"", **more: object) -> SeedPiece:
-    return SeedPiece(path=path, kind=kind, content=content, **more)  # pyright: ignore[reportArgumentType]  # mode, offset
+def piece(path: str, kind: SeedKind = "file", content: bytes = b"", **more: Any) -> SeedPiece:
+    return SeedPiece(path=path, kind=kind, content=content, **more)
 
 
 def seeded(project: Path, *pieces: SeedPiece) -> dict[str, str]:

@@ -40,13 +40,15 @@ def values(value: object) -> ColumnFacts:
     return found
 
 
+DAYS: Any = ["2024-01-31", None, "2023-05-06"]
+MOMENTS: Any = ["2024-01-31 12:30", None, "2023-05-06"]
 PANDAS = pd.DataFrame(
     {
         "count": [3, 1, 2],
         "price": [1.5, None, -2.0],
         "name": ["a", None, "b"],
-        "day": pd.to_datetime(["2024-01-31", None, "2023-05-06"]),
-        "zoned": pd.to_datetime(["2024-01-31 12:30", None, "2023-05-06"], format="ISO8601", utc=True),
+        "day": pd.to_datetime(DAYS),
+        "zoned": pd.to_datetime(MOMENTS, format="ISO8601", utc=True),
         "kind": pd.Categorical(["x", None, "x"]),
         "whole": pd.array([7, None, 5], dtype="Int64"),
         "flag": [True, False, True],
@@ -261,7 +263,7 @@ class Endless(pd.DataFrame):
     """Never comes to an end."""
 
     @property
-    def columns(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def columns(self) -> Any:  # pyrefly: ignore[bad-override]  # a notebook may, too
         while True:
             pass
 

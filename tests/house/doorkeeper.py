@@ -83,7 +83,7 @@ def source_of(module: str) -> str:
     """The text of a module, found without importing it."""
     root, *below = module.split(".")
     spec = importlib.util.find_spec(root)
-    for location in (spec and spec.submodule_search_locations) or ():
+    for location in (spec.submodule_search_locations if spec else None) or ():
         path = Path(location, *below)
         for candidate in (path / "__init__.py", path.with_suffix(".py")):
             if candidate.is_file():

@@ -20,11 +20,12 @@ from tests.kernel.hostile_branches import ATTACKS, state_of, try_attack
 
 
 async def main() -> dict[str, Any]:
-    notebook_path, cache, tier = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
+    notebook_path, cache = Path(sys.argv[1]), Path(sys.argv[2])
+    tier: Any = sys.argv[3]
     found: dict[str, Any] = {"ways": {}, "changed": [], "unfinished": []}
     settings = Settings(home=cache / "home", cache=cache)
     files = Files(project=notebook_path.parent)
-    async with open_notebook(notebook_path, files=files, tier=tier, settings=settings) as notebook:  # pyright: ignore[reportArgumentType]
+    async with open_notebook(notebook_path, files=files, tier=tier, settings=settings) as notebook:
         await notebook.run("all")
         before = await state_of(notebook)
         for name in ATTACKS:

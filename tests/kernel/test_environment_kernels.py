@@ -40,7 +40,7 @@ def wheel_of(name: str, folder: Path) -> None:
     title = re.sub(r"[-_.]+", "_", found.name)
     with zipfile.ZipFile(folder / f"{title}-{found.version}-{tag}.whl", "w") as archive:
         for file in files:
-            archive.write(found.locate_file(file), str(file))  # pyright: ignore[reportArgumentType]
+            archive.write(str(found.locate_file(file)), str(file))
 
 
 def needed_by(*names: str) -> set[str]:

@@ -696,7 +696,7 @@ async def test_a_builder_killed_in_the_middle_leaves_nothing_that_is_taken_for_c
             tasks.start_soon(build)
             await waiting.wait()
             assert built == []
-            with await anyio.to_thread.run_sync(release.open, "w"):
+            with await anyio.to_thread.run_sync(lambda: release.open("w")):
                 pass
     assert finished(cache) == [built[0].key]
     assert half_built(cache) == []

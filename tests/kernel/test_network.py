@@ -86,14 +86,17 @@ async def test_a_host_can_be_read_as_soon_as_it_is_approved_and_not_before(
         egress.revoke(HOST)
         assert (await run_cell(notebook, codes[0])).status == "failed"
         assert notebook.kernel is kernel
+    measured: dict[str, Any] = {
+        "bytes_out": IsPositiveInt(),
+        "bytes_in": IsPositiveInt(),
+        "milliseconds": IsPositiveFloat(),
+    }
     assert egress.visits[2] == Visit(
         host=HOST,
         port=internet.http_port,
         address="127.0.0.1",
         verdict="allowed",
-        bytes_out=IsPositiveInt(),  # pyright: ignore[reportArgumentType]
-        bytes_in=IsPositiveInt(),  # pyright: ignore[reportArgumentType]
-        milliseconds=IsPositiveFloat(),  # pyright: ignore[reportArgumentType]
+        **measured,
     )
 
 

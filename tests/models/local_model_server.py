@@ -3,9 +3,6 @@
 Says its address, and serves until its standard input ends.
 """
 
-# Nothing here is installed in our own environment, so nothing is known of its types.
-# pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownVariableType=false
-
 from __future__ import annotations
 
 import sys

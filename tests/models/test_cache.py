@@ -7,7 +7,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from pydantic_ai.messages import ModelResponse, TextPart
+from pydantic_ai.messages import FinishReason, ModelResponse, TextPart
 
 from cellwright.models.cache import is_worth_keeping
 from cellwright.models.calls import Answered, Usage
@@ -62,9 +62,9 @@ def test_the_newest_answer_is_the_one_that_is_kept(tmp_path: Path) -> None:
         assert kept.response.text == "new"
 
 
-def _ended(reason: str | None) -> Answered:
+def _ended(reason: FinishReason | None) -> Answered:
     response = ModelResponse(parts=[TextPart("x")], timestamp=NOON)
-    response.finish_reason = reason  # pyright: ignore[reportAttributeAccessIssue]
+    response.finish_reason = reason
     return replace(answer(), response=response)
 
 

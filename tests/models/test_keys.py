@@ -29,7 +29,7 @@ SECRET = "sk-keys-0123456789abcdef"
 class InMemory(keyring.backend.KeyringBackend):
     """A keyring like any other, except that it forgets."""
 
-    priority = 1  # pyright: ignore[reportAssignmentType] (declared as a computed class property)
+    priority = 1  # pyrefly: ignore[bad-override-mutable-attribute]  # declared as a computed class property
 
     def __init__(self) -> None:
         super().__init__()

@@ -12,7 +12,7 @@ from inline_snapshot import snapshot
 from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
 
 from cellwright.errors import Defect, UserError
-from cellwright.models.calls import Payer, Usage
+from cellwright.models.calls import Answered, Payer, Usage
 from cellwright.models.catalogue import Probed
 from cellwright.models.ledger import InFlight, Kept, Mismatch, New, Sent, Unknown
 from cellwright.models.names import CallId, ModelName
@@ -70,8 +70,8 @@ def test_a_paid_answer_with_half_a_character_is_kept(tmp_path: Path) -> None:
         send_and_answer(ledger, call(), replace(answer(), response=cut, attempts=(failed(detail="\ud83d"),)))
         begun = ledger.begin(call())
     assert isinstance(begun, Kept)
-    assert not isinstance(begun.outcome, Usage)
-    assert [part.content for part in begun.outcome.response.parts if isinstance(part, TextPart)] == ["half ?"]  # pyright: ignore[reportAttributeAccessIssue]
+    assert isinstance(begun.outcome, Answered)
+    assert [part.content for part in begun.outcome.response.parts if isinstance(part, TextPart)] == ["half ?"]
 
 
 def test_a_call_in_flight_is_not_begun_twice(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
+from typing import Any
 
 import pytest
 
@@ -79,10 +80,10 @@ def test_plain_tests_run_where_there_is_no_pytest(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize(("module", "name", "parameters"), CONTRACT)
 def test_marimo_still_offers_what_is_used_here(module: str, name: str, parameters: list[str]) -> None:
-    found = importlib.import_module(module)
+    found: Any = importlib.import_module(module)
     for part in name.split("."):
         found = getattr(found, part)
-    known = inspect.signature(found).parameters  # pyright: ignore[reportArgumentType]
+    known = inspect.signature(found).parameters
     assert list(known)[: len(parameters)] == parameters
     unfilled = [one.name for one in known.values() if one.default is one.empty and one.kind is not one.VAR_KEYWORD]
     assert set(unfilled) <= set(parameters)

@@ -8,14 +8,13 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import cast
+from typing import Any
 
 import anyio
 
 from cellwright.journal import CrashPoint, crash_at
 from cellwright.journal.crash import carry_on
 from cellwright.runs.delivery import delivery_json
-from cellwright.testing import ProviderServer
 from tests.models.houses import House, Warm
 from tests.runs.factory import open_factory
 
@@ -25,7 +24,8 @@ WORDS = "Compare revenue by region."
 async def main(home: str, cache: str, project: str, point: str, visit: str) -> None:
     at = carry_on if point == "-" else crash_at(CrashPoint(point), int(visit))
     # The gateway lives elsewhere, and outlives this process.
-    house = House(home=Path(home), provider=cast("ProviderServer", None), warm=Warm(socket="/nowhere"))
+    elsewhere: Any = None
+    house = House(home=Path(home), provider=elsewhere, warm=Warm(socket="/nowhere"))
     async with open_factory(house, Path(project), Path(cache), at_crash_point=at) as factory:
         data = (str(Path(project) / "sales.csv"),)
         await factory.start(factory.goal(WORDS, notebook="first.py", models=("analyst",), data=data))

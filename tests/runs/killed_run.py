@@ -8,14 +8,13 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import cast
+from typing import Any
 
 import anyio
 
 from cellwright.journal import CrashPoint, crash_at
 from cellwright.journal.crash import carry_on
 from cellwright.runs.delivery import delivery_json
-from cellwright.testing import ProviderServer
 from tests.models.houses import House, Warm
 from tests.runs.factory import open_factory
 
@@ -23,7 +22,8 @@ from tests.runs.factory import open_factory
 async def main(home: str, cache: str, project: str, point: str, visit: str) -> None:
     at = carry_on if point == "-" else crash_at(CrashPoint(point), int(visit))
     # The provider and the gateway live elsewhere, and outlive this process.
-    house = House(home=Path(home), provider=cast("ProviderServer", None), warm=Warm(socket="/nowhere"))
+    elsewhere: Any = None
+    house = House(home=Path(home), provider=elsewhere, warm=Warm(socket="/nowhere"))
     async with open_factory(house, Path(project), Path(cache), at_crash_point=at) as factory:
         await factory.start()
         delivery = await factory.delivery()

@@ -11,7 +11,7 @@ import pytest
 
 from cellwright.analyst.methods import columns
 from cellwright.analyst.writing import charts
-from cellwright.analyst.writing.explaining import _chart as explaining_chart  # pyright: ignore[reportPrivateUsage]
+from cellwright.analyst.writing.explaining import _chart as explaining_chart
 from cellwright.analyst.writing.finding_charts import Pictured, finding_chart, picture_functions
 from cellwright.analyst.writing.sources import source_cells
 from cellwright.kernel import OpenNotebook

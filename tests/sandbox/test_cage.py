@@ -8,6 +8,7 @@ import signal
 import socket
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -81,8 +82,8 @@ async def test_the_root_is_small_and_read_only(bench: Bench) -> None:
         assert "Error" in str(result["error"]), place
 
 
-async def _result(bench: Bench, program: str, **changes: object) -> dict[str, object]:
-    async with bench.zygote.cage(replace(bench.spec, **changes), program) as cage:  # type: ignore[arg-type]
+async def _result(bench: Bench, program: str, **changes: Any) -> dict[str, object]:
+    async with bench.zygote.cage(replace(bench.spec, **changes), program) as cage:
         return await cage.result()
 
 

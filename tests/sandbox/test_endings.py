@@ -13,6 +13,7 @@ import anyio
 import anyio.to_thread
 import pytest
 
+from cellwright.sandbox.spec import FilesMode
 from tests.cgroups import groups
 from tests.sampling import some
 from tests.sandbox.conftest import Bench, Cage
@@ -121,8 +122,8 @@ def traces(zygote: int) -> dict[str, object]:
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("files", some(["keep", "direct"], 1))
-async def test_fifty_cages_in_a_row_leave_nothing_behind(bench: Bench, files: str) -> None:
-    spec = replace(bench.spec, files=files)  # type: ignore[arg-type]
+async def test_fifty_cages_in_a_row_leave_nothing_behind(bench: Bench, files: FilesMode) -> None:
+    spec = replace(bench.spec, files=files)
     zygote = bench.zygote.process.pid
     async with bench.zygote.cage(spec, "print('warm')") as cage:
         await cage.output()

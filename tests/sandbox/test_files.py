@@ -6,13 +6,14 @@ import json
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
 from inline_snapshot import snapshot
 
-from cellwright.sandbox.control import FileChange
 from cellwright.sandbox.keep import KeepReport
+from cellwright.sandbox.left_files import FileChange
 from cellwright.sandbox.spec import DataMount, Limits
 from tests.sandbox.conftest import USERS, Bench, BenchFor, Zygote
 
@@ -23,8 +24,8 @@ def names(directory: Path) -> list[str]:
     return sorted(path.name for path in directory.iterdir())
 
 
-async def keep(bench: Bench, program: str, between: str = "", **changes: object) -> KeepReport:
-    spec = replace(bench.spec, **changes)  # type: ignore[arg-type]
+async def keep(bench: Bench, program: str, between: str = "", **changes: Any) -> KeepReport:
+    spec = replace(bench.spec, **changes)
     async with bench.zygote.cage(spec, program) as cage:
         await cage.output()
         if between:

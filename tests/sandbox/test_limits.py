@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import anyio
 import pytest
@@ -12,12 +13,12 @@ from cellwright.sandbox.spec import Limits
 from tests.sandbox.conftest import USERS, Bench, BenchFor
 
 
-async def run(bench: Bench, program: str, **limits: float) -> str:
-    return await bench.run(program, limits=replace(Limits(), **limits))  # type: ignore[arg-type]
+async def run(bench: Bench, program: str, **limits: Any) -> str:
+    return await bench.run(program, limits=replace(Limits(), **limits))
 
 
-async def end(bench: Bench, program: str, **limits: float) -> tuple[KernelEnd, object]:
-    spec = replace(bench.spec, limits=replace(Limits(), **limits))  # type: ignore[arg-type]
+async def end(bench: Bench, program: str, **limits: Any) -> tuple[KernelEnd, object]:
+    spec = replace(bench.spec, limits=replace(Limits(), **limits))
     async with bench.zygote.cage(spec, program) as cage:
         with anyio.fail_after(120):
             kernel_end = await cage.control.wait_kernel()

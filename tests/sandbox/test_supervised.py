@@ -12,6 +12,7 @@ import socket
 import tempfile
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import anyio
 import anyio.to_thread
@@ -277,8 +278,8 @@ async def test_cages_leave_nothing_behind(weak: Bench) -> None:
 
 @pytest.mark.slow
 async def test_limits_hold(weak: Bench) -> None:
-    async def limit(program: str, **limits: float) -> str | None:
-        spec = replace(weak.spec, limits=replace(Limits(), **limits))  # type: ignore[arg-type]
+    async def limit(program: str, **limits: Any) -> str | None:
+        spec = replace(weak.spec, limits=replace(Limits(), **limits))
         async with weak.zygote.cage(spec, program) as cage:
             with anyio.fail_after(120):
                 return (await cage.control.wait_kernel()).limit

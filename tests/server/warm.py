@@ -43,10 +43,10 @@ def warm_process(folder: Path) -> Generator[Warm]:
 
 
 def main(path: str) -> None:
-    import dbos  # noqa: F401 # pyright: ignore[reportUnusedImport] - so that no daemon loads it
+    import dbos  # noqa: F401 - so that no daemon loads it
 
-    import cellwright.server.web.listening  # noqa: F401 # pyright: ignore[reportUnusedImport] - likewise
-    from tests.server import a_daemon  # noqa: F401 # pyright: ignore[reportUnusedImport] - likewise
+    import cellwright.server.web.listening  # noqa: F401 - likewise
+    from tests.server import a_daemon  # noqa: F401 - likewise
 
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     with socket.socket(socket.AF_UNIX) as listener:

@@ -46,9 +46,10 @@ class Served(Protocol):
 async def open_model(server: Served, kind: WireKind) -> AsyncGenerator[Model[Any]]:
     """The model class pydantic-ai has for this wire format; its SDK does not retry."""
     model = _model(kind, server.base_url(kind))
-    client = getattr(model, "client", None)
+    # Each SDK has its own.
+    client: Any = getattr(model, "client", None)
     if hasattr(client, "max_retries"):
-        client.max_retries = 0  # pyright: ignore[reportOptionalMemberAccess, reportAttributeAccessIssue] -- each SDK's own
+        client.max_retries = 0
     async with model:
         yield model
 

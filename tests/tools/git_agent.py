@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 from cellwright.sandbox.git import Author
 from cellwright.tools.git_desk import GitDesk
 from cellwright.tools.git_tools import git_tools
-from cellwright.tools.tool import Calling, Done, ToolError, ToolResult, Toolset
+from cellwright.tools.tool import Done, ToolError, ToolResult, Toolset
 
 ADA = Author(name="Ada Lovelace", email="ada@example.org")
-NOBODY = cast("Calling", None)
+NOBODY: Any = None
 """None of these tools looks at it."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import anyio
 import pytest
@@ -79,7 +79,7 @@ async def test_neither_a_model_nor_a_kernel_can_answer_or_revoke(where: Path, or
     async with open_office(where) as office:
         await office.act("r", RATES)
         asked = (await office.asked()).question
-        as_person = cast("Person", origin)
+        as_person: Any = origin
         for refused in (
             await office.desk.answer(asked.id, Yes(reach="once"), as_person, asked.fingerprint),
             await office.desk.revoke(asked.id, as_person),

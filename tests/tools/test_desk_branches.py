@@ -45,7 +45,7 @@ async def value(notebook: OpenNotebook, name: str) -> object:
 async def numbers(notebook: OpenNotebook, name: str) -> list[int]:
     found = await value(notebook, name)
     assert isinstance(found, list)
-    return [int(each) for each in found]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]  # JSON
+    return [int(each) for each in found]  # JSON
 
 
 async def changed(notebook: OpenNotebook) -> list[str]:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import anyio
@@ -218,17 +219,13 @@ async def test_whether_an_apply_happened_is_found_in_the_notebook(opened: Opener
         await shop.call("apply", {"edits": [{"op": "create", "code": "y = x"}]}, run="r")
         apply = Toolset(notebook_tools(desk))["apply"]
 
-        class Known:
-            key = "r/c0"
-
-        found: Any = await apply.find(None, Known())  # pyright: ignore[reportArgumentType]
+        known: Any = SimpleNamespace(key="r/c0")
+        found: Any = await apply.find(None, known)
         assert isinstance(found, Found)
         assert "y: int = 1" in str(found.result)
 
-        class Unheard:
-            key = "r/c9"
-
-        assert await apply.find(None, Unheard()) == NotFound()  # pyright: ignore[reportArgumentType]
+        unheard: Any = SimpleNamespace(key="r/c9")
+        assert await apply.find(None, unheard) == NotFound()
 
 
 # ── killed ──

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from inline_snapshot import snapshot
@@ -108,9 +109,10 @@ async def test_a_rule_that_names_packages_asks_nobody_and_what_cannot_be_had_is_
         [tool] = package_tools(desk)
         async with open_workshop(where, [tool], rules=rules, project=str(notebook.path.parent)) as shop:
             arguments = tool.parse({"module": "tiny_tool"})
-            assert await tool.find(arguments, None) == NotFound()  # pyright: ignore[reportArgumentType]
+            nobody: Any = None
+            assert await tool.find(arguments, nobody) == NotFound()
             assert isinstance(await shop.call("install_package", {"module": "tiny_tool"}, run="a"), Done)
-            assert await tool.find(arguments, None) == Found(result=None)  # pyright: ignore[reportArgumentType]
+            assert await tool.find(arguments, nobody) == Found(result=None)
             before = notebook.path.read_bytes()
             failed = await shop.call("install_package", {"module": "nowhere"}, run="b")
             assert isinstance(failed, ToolError)

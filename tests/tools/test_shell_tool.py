@@ -19,12 +19,13 @@ from cellwright.tools.tool import Done, Refusal, Tool, ToolError, ToolResult
 from tests.tools.workshop import open_workshop
 
 Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]
+NOBODY: Any = None
 RULES = '[[rule]]\naction = "run-shell"\nthen = "allow"\ncommands = ["*"]\n'
 
 
 async def run(tool: Tool, **arguments: Any) -> ToolResult:
     """The tool itself, without anybody to ask."""
-    return await tool.run(tool.validate(arguments), None)  # pyright: ignore[reportArgumentType]
+    return await tool.run(tool.validate(arguments), NOBODY)
 
 
 def tool_of(notebook: OpenNotebook) -> Tool:
@@ -145,4 +146,4 @@ async def test_a_command_is_asked_about_word_for_word(opened: Opener, where: Pat
 async def test_after_a_crash_a_command_is_run_again_unless_its_files_are_changed_directly(opened: Opener) -> None:
     for files, finding in ((Files(mode="keep"), NotFound()), (Files(mode="direct"), Unknown())):
         async with opened("x = 1", files=files) as notebook:
-            assert await tool_of(notebook).find(None, None) == finding  # pyright: ignore[reportArgumentType]
+            assert await tool_of(notebook).find(None, NOBODY) == finding

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from ipaddress import IPv4Address
+from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
 from typing import Any
 
@@ -82,13 +82,13 @@ def port() -> Generator[int]:
         yield port
 
 
-async def resolve(host: str) -> list[IPv4Address]:
+async def resolve(host: str) -> list[IPv4Address | IPv6Address]:
     assert host.endswith(".example")
     return [IPv4Address("127.0.0.1")]
 
 
 def fetch(**options: Any) -> EgressFetch:
-    return EgressFetch(private_hosts=["pages.example"], resolve=resolve, **options)  # pyright: ignore[reportArgumentType]
+    return EgressFetch(private_hosts=["pages.example"], resolve=resolve, **options)
 
 
 async def test_a_page_comes_back_as_text_without_what_nobody_sees(port: int) -> None:

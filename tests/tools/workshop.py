@@ -10,7 +10,7 @@ from typing import Any
 
 import anyio
 
-from cellwright.journal import Flow, Journal, Workflow
+from cellwright.journal import Flow, Journal, StepFinished, Workflow
 from cellwright.journal.crash import AtCrashPoint, carry_on
 from cellwright.policy import BUILT_IN_RULES, RuleText, read_rules
 from cellwright.tools import Desk, Guard, OnDesk
@@ -56,7 +56,7 @@ class Workshop:
     async def told(self, run: str) -> list[str]:
         """The steps of a run as its stream tells them."""
         events = [recorded.event async for recorded in self.journal.log.read_all(f"run:{run}")]
-        return [event.name for event in events if type(event).__name__ == "StepFinished"]  # pyright: ignore[reportAttributeAccessIssue]
+        return [event.name for event in events if isinstance(event, StepFinished)]
 
 
 @asynccontextmanager

@@ -171,7 +171,7 @@ class Agent:
         mended = self._mended
         advised = [self._studio.advise(turns) for turns in _to_advise_on(self._turns, mended)]
         material = [fence(each.text, nonce=self._brief.nonce, source=each.name) for each in mended.material]
-        return "\n".join(dict.fromkeys(filter(None, [*advised, *mended.words, *material])))
+        return "\n".join(dict.fromkeys(each for each in [*advised, *mended.words, *material] if each))
 
     async def think(self, prompt: Prompt) -> Answer | Ended:
         """The model's answer, asked for until there is one or somebody says to stop."""

@@ -161,7 +161,7 @@ def _in_json(value: Any) -> Iterator[Attempt]:
             pass
         case _:
             return
-    outcomes: list[Any] = cells  # pyright: ignore[reportUnknownVariableType]  # JSON
+    outcomes: list[Any] = cells  # JSON
     is_blamed = False
     for outcome in outcomes:
         match outcome:

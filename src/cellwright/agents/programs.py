@@ -364,7 +364,7 @@ def _cells(made: Sequence[_Made]) -> dict[str, Json]:
     for each in made:
         match each.result:
             case Done(value={"ok": bool(), "cells": list(outcomes)}):
-                found: list[Any] = outcomes  # pyright: ignore[reportUnknownVariableType]  # JSON
+                found: list[Any] = outcomes  # JSON
                 cells |= {str(outcome["cell"]): outcome for outcome in found if "cell" in outcome}
             case _:
                 pass

@@ -153,7 +153,7 @@ def _printed(result: Done) -> Iterator[str]:
 def _cells(value: Any) -> list[dict[str, Any]]:
     match value:
         case {"cells": list(cells)}:
-            found: list[Any] = cells  # pyright: ignore[reportUnknownVariableType]  # JSON
+            found: list[Any] = cells  # JSON
             return [cell for cell in found if isinstance(cell, dict)]
         case _:
             return []

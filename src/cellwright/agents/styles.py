@@ -124,7 +124,7 @@ def arguments_text(call: ToolCall) -> str:
 
 
 def _arguments(part: ToolCallPart) -> str | dict[str, Any]:
-    return part.args if isinstance(part.args, str | dict) else {}
+    return part.args if isinstance(part.args, (str, dict)) else {}
 
 
 def _until_finish(calls: Sequence[ToolCall]) -> Sequence[ToolCall]:

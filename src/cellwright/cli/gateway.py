@@ -15,7 +15,7 @@ import anyio.to_thread
 import typer
 
 from cellwright.cli import models_render, render
-from cellwright.cli.journal import JsonOption
+from cellwright.cli.journal_place import JsonOption
 from cellwright.cli.launch import launch_here
 from cellwright.errors import Unavailable
 from cellwright.models.client import Models

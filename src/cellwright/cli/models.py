@@ -16,7 +16,7 @@ import typer
 
 from cellwright.cli import models_render, render
 from cellwright.cli.gateway import is_endpoint_open, open_models, running_models
-from cellwright.cli.journal import JsonOption
+from cellwright.cli.journal_place import JsonOption
 from cellwright.errors import Unavailable, UserError
 from cellwright.models.client import Models
 from cellwright.models.configuration import Configuration, read_configuration

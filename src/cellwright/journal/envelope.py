@@ -46,7 +46,7 @@ def enclose(error: BaseException, mask: Mask | None = None) -> dict[str, Any]:
 def disclose(envelope: dict[str, Any]) -> CellwrightError:
     """The error of what was kept: the nearest class of our tree that still exists, or `StepFailed`."""
     known = {kind.__name__: kind for kind in _tree(CellwrightError)}
-    kind = next((known[name] for name in envelope["lineage"] if name in known), StepFailed)
+    kind: type[CellwrightError] = next((known[name] for name in envelope["lineage"] if name in known), StepFailed)
     error = kind.__new__(kind, envelope["message"])
     # Not its __init__: subclasses may want more arguments than were kept.
     error.args = (envelope["message"],)

@@ -27,9 +27,9 @@ class UnsoundSchema(Exception):
 
 def sound_schema(raw: object) -> dict[str, Any]:
     """The schema of a function's arguments, rebuilt. Raises `UnsoundSchema`."""
-    if not isinstance(raw, dict) or raw.get("type") != "object":  # pyright: ignore[reportUnknownMemberType]
+    if not isinstance(raw, dict) or raw.get("type") != "object":
         raise UnsoundSchema("its parameters are no object")
-    return _Rebuilding(raw).root()  # pyright: ignore[reportUnknownArgumentType]
+    return _Rebuilding(raw).root()
 
 
 def is_name(text: object) -> bool:
@@ -69,22 +69,22 @@ class _Rebuilding:
             match key:
                 case "type" if value in _TYPES:
                     yield key, value
-                case "type" if isinstance(value, list) and all(one in _TYPES for one in value):  # pyright: ignore[reportUnknownVariableType]
+                case "type" if isinstance(value, list) and all(one in _TYPES for one in value):
                     yield key, value
                 case "description" | "format" if isinstance(value, str):
                     yield key, value[:_TEXT]
                 case "properties":
                     yield key, self._properties(value, depth)
-                case "required" if isinstance(value, list) and all(map(is_name, value)):  # pyright: ignore[reportUnknownArgumentType]
+                case "required" if isinstance(value, list) and all(map(is_name, value)):
                     yield key, value
                 case "items" | "additionalProperties" if isinstance(value, dict):
-                    yield key, self._part(value, depth + 1)  # pyright: ignore[reportUnknownArgumentType]
+                    yield key, self._part(value, depth + 1)
                 case "items" | "additionalProperties" if isinstance(value, bool):
                     yield key, value
                 case "anyOf" | "oneOf" | "prefixItems" if isinstance(value, list):
-                    yield key, [self._part(one, depth + 1) for one in value]  # pyright: ignore[reportUnknownVariableType]
+                    yield key, [self._part(one, depth + 1) for one in value]
                 case "enum" if isinstance(value, list):
-                    yield key, [_plain(one) for one in value[:100]]  # pyright: ignore[reportUnknownVariableType]
+                    yield key, [_plain(one) for one in value[:100]]
                 case "const":
                     yield key, _plain(value)
                 case "default" if isinstance(value, str | int | float | bool | None):
@@ -109,7 +109,7 @@ class _Rebuilding:
 def _object(raw: object) -> dict[str, Any]:
     if not isinstance(raw, dict):
         raise UnsoundSchema("a part of it is no object")
-    return raw  # pyright: ignore[reportUnknownVariableType]  # JSON: its keys are strings
+    return raw  # JSON: its keys are strings
 
 
 def _plain(value: object) -> object:

@@ -56,7 +56,7 @@ def _is_flag(value: object) -> bool:
 
 
 def _are_texts(value: object) -> bool:
-    return isinstance(value, list | tuple) and all(isinstance(item, str) for item in cast("Iterable[object]", value))
+    return isinstance(value, (list, tuple)) and all(isinstance(item, str) for item in cast("Iterable[object]", value))
 
 
 def _is_one_of(*words: str) -> Callable[[object], bool]:

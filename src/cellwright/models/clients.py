@@ -97,11 +97,12 @@ def connecting_by(variables: Mapping[str, str] | None) -> Generator[None]:
 
 def open_http(endpoint: Endpoint, *, has_key: bool, connection: Connection | None = None) -> Http:
     """The pool of an endpoint. Raises `Unavailable` if its certificates cannot be read, `UserError` for a bad proxy."""
+    library: Any = httpx2
     if endpoint.kind == "groq":
         # Its SDK is the only one that still wants the older library.
-        import httpx as library
-    else:
-        library: Any = httpx2
+        import httpx
+
+        library = httpx
     trust = _trust(endpoint, connection)
     proxy = endpoint.proxy or _proxy(endpoint, connection)
     may_have_proxies = connection is None and not endpoint.local and bool(getproxies())
@@ -148,7 +149,7 @@ def _trust(endpoint: Endpoint, connection: Connection | None) -> ssl.SSLContext:
     if endpoint.ca_file is not None:
         try:
             context.load_verify_locations(cafile=endpoint.ca_file)
-        except (OSError, ssl.SSLError) as error:
+        except OSError as error:
             raise Unavailable(
                 f"The certificates of {endpoint.name!r} cannot be read: {error.strerror or type(error).__name__}.",
                 hint=f"ca_file is {endpoint.ca_file}; it must be a PEM file.",
@@ -194,7 +195,7 @@ def build_model(endpoint: Endpoint, model: str, key: str | None, http: Http, tra
             from pydantic_ai.models.openai import OpenAIChatModel
 
             provider = openai_provider(endpoint, key, http)
-            return OpenAIChatModel(model, provider=provider, profile={**profile, **_chat_profile(endpoint, model)})
+            return OpenAIChatModel(model, provider=provider, profile=_chat_profile(profile, endpoint, model))
         case "openai-responses":
             from pydantic_ai.models.openai import OpenAIResponsesModel
 
@@ -203,7 +204,7 @@ def build_model(endpoint: Endpoint, model: str, key: str | None, http: Http, tra
             from pydantic_ai.models.ollama import OllamaModel
 
             provider = openai_provider(endpoint, key, http)
-            return OllamaModel(model, provider=provider, profile={**profile, **_chat_profile(endpoint, model)})
+            return OllamaModel(model, provider=provider, profile=_chat_profile(profile, endpoint, model))
         case "anthropic":
             from anthropic import AsyncAnthropic
             from pydantic_ai.models.anthropic import AnthropicModel
@@ -239,6 +240,7 @@ def build_model(endpoint: Endpoint, model: str, key: str | None, http: Http, tra
 @cache
 def _quick(client: type, *more: type) -> Any:
     """The same client, faster."""
+    # pyrefly: ignore[unsupported-dynamic-base]  # which of them is known only now
     return type(client.__name__, (QuickReading, *more, client), {})
 
 
@@ -278,9 +280,11 @@ def _profile(traits: Traits) -> ModelProfile:
     }
 
 
-def _chat_profile(endpoint: Endpoint, model: str) -> OpenAIModelProfile:
+def _chat_profile(profile: ModelProfile, endpoint: Endpoint, model: str) -> OpenAIModelProfile:
     is_openai = endpoint.name == "openai" or model.rpartition("/")[2].startswith(_OPENAI_ONLY)
+    # pyrefly: ignore[open-unpacking]  # it was made here, and has no more keys than its type
     return {
+        **profile,
         # A stream that ends without one was cut off.
         "openai_chat_streaming_requires_finish_reason": True,
         "openai_chat_supports_max_completion_tokens": is_openai,

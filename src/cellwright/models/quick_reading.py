@@ -31,8 +31,9 @@ class QuickReading:
 @lru_cache(maxsize=256)
 def _reader(cast_to: Any) -> Read | None:
     if isinstance(cast_to, type):
-        is_plain = issubclass(cast_to, BaseModel) and not hasattr(cast_to, "build")
-        return cast_to.__pydantic_validator__.validate_python if is_plain else None
+        if issubclass(cast_to, BaseModel) and not hasattr(cast_to, "build"):
+            return cast_to.__pydantic_validator__.validate_python
+        return None
     return _by_type(cast_to)
 
 

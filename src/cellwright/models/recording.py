@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol, Self
 
 from anyio import to_thread
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 from pydantic_ai.messages import ModelMessagesTypeAdapter, PartEndEvent, PartStartEvent
 from pydantic_core import to_jsonable_python
 
@@ -250,7 +250,7 @@ def _recorded(line: str, where: str) -> Recorded:
             else _OUTCOMES[kind].validate_python(ending)
         )
         return Recorded(request_hash=plain["request_hash"], request=plain["request"], ending=read)
-    except (ValueError, KeyError, TypeError, ValidationError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         raise UserError(f"{where} is not a recorded call: {error}.", hint="Record the conversation again.") from error
 
 

@@ -12,7 +12,7 @@ import textwrap
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, TypeGuard
 
 from marimo._ast.compiler import contains_only_tests
 from marimo._ast.parse import parse_notebook
@@ -70,10 +70,12 @@ def tests_in(code: str) -> tuple[str, ...]:
     except (SyntaxError, ValueError, RecursionError):
         return ()
     has_only_tests = contains_only_tests(tree)
-    return tuple(dict.fromkeys(node.name for node in tree.body if _is_test(node, has_only_tests=has_only_tests)))  # pyright: ignore[reportAttributeAccessIssue]
+    return tuple(dict.fromkeys(node.name for node in tree.body if _is_test(node, has_only_tests=has_only_tests)))
 
 
-def _is_test(node: ast.stmt, *, has_only_tests: bool) -> bool:
+def _is_test(
+    node: ast.stmt, *, has_only_tests: bool
+) -> TypeGuard[ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef]:
     match node:
         case ast.ClassDef(name=name):
             return has_only_tests and name.startswith("Test")

@@ -31,6 +31,7 @@ from marimo._schemas.serialization import (
     SetupCell,
     UnparsableCell,
 )
+from marimo._types.ids import CellId_t
 from marimo._version import __version__
 
 from cellwright.errors import UserError
@@ -87,7 +88,7 @@ def parse_notebook(text: str, where: str) -> Document:
 def new_cell_id(taken: set[CellId]) -> CellId:
     """A fresh id in marimo's own style that no cell of this notebook has."""
     generator = CellIdGenerator(seed=None)
-    generator.seen_ids.update(taken)  # pyright: ignore[reportArgumentType]  # marimo's CellId_t is our CellId's twin
+    generator.seen_ids.update(map(CellId_t, taken))
     return CellId(generator.create_cell_id())
 
 
@@ -367,7 +368,7 @@ def app_line(options: Mapping[str, AppOption]) -> str:
 
 def _literal(value: AppOption) -> str:
     # marimo's own writer leaves quotes inside strings as they are.
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, str | list) else repr(value)
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, (str, list)) else repr(value)
 
 
 def cell_block(cell: Cell, shell: Shell) -> str:

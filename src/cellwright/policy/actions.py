@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from decimal import Decimal
-from typing import ClassVar, Literal, NewType, get_args
+from typing import Any, ClassVar, Literal, NewType, get_args
 
 from cellwright.policy.money import Price
 from cellwright.policy.shown import shown, shown_block
@@ -242,10 +242,11 @@ def _plain(value: object) -> object:
         written = "".join(map(str, digits))
         kept = written.rstrip("0")
         return (sign, kept, exponent + len(written) - len(kept)) if kept and isinstance(exponent, int) else str(value)
-    if isinstance(value, str | int | tuple):
+    if isinstance(value, (str, int, tuple)):
         return value
-    names = type(value).__slots__  # pyright: ignore[reportAttributeAccessIssue] # Money and UnknownPrice are slotted.
-    return [type(value).__name__, *(_plain(getattr(value, name)) for name in names)]
+    # Money and UnknownPrice, which are slotted.
+    kind: Any = type(value)
+    return [kind.__name__, *(_plain(getattr(value, name)) for name in kind.__slots__)]
 
 
 def _with_body(title: str, body: str) -> str:

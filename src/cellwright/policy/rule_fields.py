@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final, TypeVar, cast
 
-from cellwright.policy.actions import KINDS, Kind
+from cellwright.policy.actions import KINDS, Access, Kind
 from cellwright.policy.hosts import parse_host_pattern
 from cellwright.policy.limits import MEASURES, PARTIES, WINDOWS, Limit
 from cellwright.policy.money import LARGEST_AMOUNT, Money, parse_money
@@ -102,7 +102,7 @@ class RuleReader:
         elif (key := _list_key(kinds)) and fields.has(key):
             groups.append(self._patterns(fields, key, key))
         if kinds == _QUERY and fields.has("access"):
-            words = fields.words("access", ("read", "write"))
+            words: list[Access] = fields.words("access", ("read", "write"))
             groups.append(tuple(AccessPattern(access=word) for word in words))
         return tuple(groups)
 

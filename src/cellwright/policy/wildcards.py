@@ -29,4 +29,5 @@ def matches_wild(
 
 def matches_glob(pattern: str, name: str) -> bool:
     """Whether a name fits a pattern of `*` (any characters) and `?` (one character)."""
+    # pyrefly: ignore[string-as-iterable]  # its items are its characters
     return matches_wild(pattern, name, star="*", matches_one=lambda one, character: one in ("?", character))

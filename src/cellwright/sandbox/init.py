@@ -48,7 +48,7 @@ class Handover:
         return kept
 
 
-def main(spec: CageSpec, handover: Handover) -> NoReturn:
+def main(spec: CageSpec, handover: Handover) -> NoReturn:  # pyrefly: ignore[bad-return]  # it ends in `finally`
     """Be the init of a fresh set of namespaces until the host says stop or is gone."""
     code = SETUP_FAILED
     control = socket.socket(fileno=handover.control_fd)
@@ -188,6 +188,7 @@ def _let_go(go: int) -> None:
         os.close(go)
 
 
+# pyrefly: ignore[bad-return]  # it ends in `finally`
 def _be_kernel(spec: CageSpec, handover: Handover, reporting: int, gone_on: int) -> NoReturn:
     code = SETUP_FAILED
     try:

@@ -10,6 +10,7 @@ import os
 import socket
 import sys
 from collections.abc import Callable
+from functools import partial
 
 from cellwright.sandbox import cage, cgroups, frames, landlock, linux, seccomp
 from cellwright.sandbox.private_directory import private_directory
@@ -25,7 +26,7 @@ def try_everything() -> dict[str, tuple[bool, str]]:
         "landlock": _in_child(_landlock),
         "seccomp": _in_child(_seccomp),
         "control_groups": _in_child(_control_groups),
-        **{f"tier_{tier}": _in_child(lambda tier=tier: _tier(tier)) for tier in ("A", "B", "C")},
+        **{f"tier_{tier}": _in_child(partial(_tier, tier)) for tier in ("A", "B", "C")},
     }
 
 

@@ -82,7 +82,7 @@ def _private_directory() -> str:
 
 def _supervise(
     spec: CageSpec, body: Callable[[], None], kernel_fd: int, control_fd: int, place: Place, zygote: int
-) -> NoReturn:
+) -> NoReturn:  # pyrefly: ignore[bad-return]  # it ends in `finally`
     code = init.SETUP_FAILED
     control = socket.socket(fileno=control_fd)
     answers = Answers(control, Meters(directory=place.directory), spec, kill_all=kill_descendants)
@@ -196,7 +196,7 @@ def _set_aside(original: str, copy: str, seen_at: str, budget: Budget, owner: tu
 
 def _be_kernel(
     spec: CageSpec, body: Callable[[], None], kernel_fd: int, reporting: int, place: Place, supervisor: int
-) -> NoReturn:
+) -> NoReturn:  # pyrefly: ignore[bad-return]  # it ends in `finally`
     code = init.SETUP_FAILED
     try:
         confine.reset_signals()

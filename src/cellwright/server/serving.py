@@ -33,7 +33,7 @@ class PromptHeads(H11Protocol):
     head_seconds: ClassVar[float] = HEAD_SECONDS
     _waiting: asyncio.TimerHandle | None = None
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] as uvicorn's own does
+    def connection_made(self, transport: asyncio.Transport) -> None:
         """The first request is expected."""
         super().connection_made(transport)
         self._wait()

@@ -163,7 +163,7 @@ class _OneDoor(httpcore.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Any = None,
     ) -> httpcore.AsyncNetworkStream:
-        backend: httpcore.AsyncNetworkBackend = httpcore.AnyIOBackend()  # pyright: ignore[reportAssignmentType]
+        backend: Any = httpcore.AnyIOBackend()
         return await backend.connect_tcp("127.0.0.1", self._port, timeout)
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from marimo._ast.cell import CellConfig
-from marimo._runtime.dataflow import edges
+from marimo._runtime.dataflow import edges  # pyrefly: ignore[implicit-reexport]  # a module of it
 from marimo._runtime.dataflow.graph import DirectedGraph
 from marimo._runtime.dataflow.topology import MutableGraphTopology
 

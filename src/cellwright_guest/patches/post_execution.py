@@ -7,7 +7,7 @@ empty unless `mo.state` is used. `_reset_matplotlib_context` compiles a one-line
 from __future__ import annotations
 
 from collections.abc import Container
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from marimo._runtime.context.types import get_context, get_global_context
 from marimo._runtime.runner import hooks_post_execution
@@ -40,7 +40,8 @@ def _store_state_reference(cell: CellImpl, ctx: PostExecutionHookContext, run_re
     states = get_context().state_registry
     states.register_scope(ctx.glbls, defs=cell.defs)
     if states._states or states._inv_states:
-        states.retain_active_states(cast("set[str]", _Either(ctx.graph.definitions, ctx.all_temporaries)))
+        active: Any = _Either(ctx.graph.definitions, ctx.all_temporaries)
+        states.retain_active_states(active)
 
 
 def _reset_matplotlib_context(cell: CellImpl, ctx: PostExecutionHookContext, run_result: RunResult) -> None:

@@ -57,7 +57,7 @@ def preview_all(
         ]
 
 
-def plain_preview(name: str, value: object, room: int) -> wire.Variable | None:
+def plain_preview(name: str, value: Any, room: int) -> wire.Variable | None:
     """A builtin that holds only builtins, in a few microseconds; None for all else."""
     kind = type(value)
     known = _KINDS.get(kind)
@@ -69,7 +69,7 @@ def plain_preview(name: str, value: object, room: int) -> wire.Variable | None:
     except (plain.NotPlain, RuntimeError):  # RuntimeError: a thread of theirs changed it meanwhile
         return None
     if len(text) > inner - 24 and kind in _COUNTED:
-        text = f"{len(value):,} items: {text}"  # pyright: ignore[reportArgumentType]
+        text = f"{len(value):,} items: {text}"
     return wire.Variable(name=bounded(name, _NAME_BYTES), kind=known[0], type=known[1], text=bounded(text, room))
 
 

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable
 from time import monotonic
 from types import FrameType, TracebackType
-from typing import Final, Literal, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 _TICK_SECONDS: Final = 0.02
 _FLOOD_SECONDS: Final = 0.000_02
@@ -84,14 +84,14 @@ class TimeLimit:
         self._is_armed = False
         self._entered_at = 0.0
         self._mask: set[int] = set()
-        self._old_handler: object = None
+        self._old_handler: Callable[[int, FrameType | None], Any] | int | None = None
         self._old_timer = (0.0, 0.0)
         self._streams: tuple[object, object] = (None, None)
 
     def __enter__(self) -> TimeLimit:
         self._entered_at = monotonic()
         self._streams = (sys.stdout, sys.stderr)
-        sys.stdout = sys.stderr = Discard()  # pyright: ignore[reportAttributeAccessIssue]  # print() asks for no more
+        sys.stdout = sys.stderr = Discard()  # print() asks for no more
         try:
             self._old_handler = signal.signal(signal.SIGALRM, self._on_tick)
         except ValueError:
@@ -107,7 +107,7 @@ class TimeLimit:
         self.deadline = NEVER
         if self._is_armed:
             self._disarm()
-        sys.stdout, sys.stderr = self._streams  # pyright: ignore[reportAttributeAccessIssue]
+        sys.stdout, sys.stderr = self._streams
         return False
 
     def start(self) -> bool:
@@ -124,7 +124,7 @@ class TimeLimit:
         signal.setitimer(signal.ITIMER_REAL, 0)
         handler = self._old_handler
         # None: a handler that C installed, which Python can neither see nor put back.
-        signal.signal(signal.SIGALRM, signal.SIG_IGN if handler is None else handler)  # pyright: ignore[reportArgumentType]
+        signal.signal(signal.SIGALRM, signal.SIG_IGN if handler is None else handler)
         if signal.SIGALRM in self._mask:
             signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})
         left, interval = self._old_timer

@@ -57,9 +57,7 @@ def _lock_down(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA cache_size = -16384")
     connection.execute("PRAGMA temp_store = FILE")
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)
-    connection.set_authorizer(
-        lambda action, *_: sqlite3.SQLITE_OK if action in _ALLOWED else sqlite3.SQLITE_DENY  # pyright: ignore[reportUnknownLambdaType]: typed by its slot
-    )
+    connection.set_authorizer(lambda action, *_: sqlite3.SQLITE_OK if action in _ALLOWED else sqlite3.SQLITE_DENY)
 
 
 def _decoded(data: bytes) -> str:

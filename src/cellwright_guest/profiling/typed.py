@@ -91,7 +91,7 @@ def count_codes(codes: Codes, size: int) -> Codes:
 def encode(values: Any) -> Encoded:
     """A pyarrow array or chunked array by its different values; dictionaries are looked through."""
     whole = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
-    if isinstance(whole, pa.ChunkedArray):  # pyright: ignore[reportUnnecessaryIsInstance]  # stays so beyond 2 GB
+    if isinstance(whole, pa.ChunkedArray):  # it stays so beyond 2 GB
         whole = pa.concat_arrays([chunk.cast(_large(chunk.type)) for chunk in whole.chunks])
     if pa.types.is_dictionary(whole.type):
         whole = whole.dictionary_decode()

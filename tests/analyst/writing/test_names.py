@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import builtins
 import keyword
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cellwright.analyst.names import MOST_TABLES, Namer, name_tables
-from cellwright.analyst.profile import Column, Join, Profile, Reading, Table
+from cellwright.analyst.profile import Column, Join, Kind, Profile, Reading, Table
 from cellwright.analyst.wanted import Named, Wanted
 from cellwright.errors import Defect
 
@@ -20,8 +21,8 @@ def table(name: str, *columns: Column, path: str = "", files: tuple[str, ...] = 
     return Table(name=name, reading=reading, rows=3, looked_at=3, columns=columns or (key("a"),), files=files)
 
 
-def key(name: str, kind: str = "integer") -> Column:
-    return Column(name=name, kind=kind, meaning="id", count=3, distinct=3)  # pyright: ignore[reportArgumentType]
+def key(name: str, kind: Kind = "integer") -> Column:
+    return Column(name=name, kind=kind, meaning="id", count=3, distinct=3)
 
 
 def paths(*tables: Table) -> dict[str, str]:
@@ -105,9 +106,9 @@ def test_a_join_gives_a_table_with_every_column_named_once() -> None:
 
 def test_keys_that_cannot_be_compared_or_hardly_meet_are_not_joined() -> None:
     left, right = table("a", key("k", "date"), key("n")), table("b", key("k", "text"), key("n"))
-    terms = {"left": "a", "right": "b", "right_coverage": 1.0, "relation": "many-to-one"}
-    unlike = Join(left_column="k", right_column="k", left_coverage=1.0, **terms)  # pyright: ignore[reportArgumentType]
-    apart = Join(left_column="n", right_column="n", left_coverage=0.3, **terms)  # pyright: ignore[reportArgumentType]
+    terms: dict[str, Any] = {"left": "a", "right": "b", "right_coverage": 1.0, "relation": "many-to-one"}
+    unlike = Join(left_column="k", right_column="k", left_coverage=1.0, **terms)
+    apart = Join(left_column="n", right_column="n", left_coverage=0.3, **terms)
     profile = Profile(tables=(left, right), joins=(unlike, apart))
     assert name_tables(profile, paths(left, right)).joined == ()
 

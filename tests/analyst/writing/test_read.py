@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pandas as pd
@@ -120,7 +121,8 @@ def write(path: Path, kind: Format) -> str:
                 )
             return "odd name"
         case "json":
-            path.write_text(json.dumps({"rows": FRAME.astype(object).where(FRAME.notna(), None).to_dict("records")}))
+            frame: Any = FRAME.astype(object)
+            path.write_text(json.dumps({"rows": frame.where(FRAME.notna(), None).to_dict("records")}))
             return "rows"
         case "jsonl":
             path.write_text('{"a": 1, "b": "x"}\n\n{"a": 2}\n{"a": 3, "b": "z"}\n')

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +76,7 @@ def kinds_of(table: RawTable) -> set[str]:
 
 
 @pytest.fixture
-def written(tmp_path: Path):  # noqa: ANN201 (a function that writes a file)
+def written(tmp_path: Path) -> Callable[..., Path]:
     def write(content: str | bytes, name: str = "data.csv", encoding: str = "utf-8") -> Path:
         path = tmp_path / name
         path.write_bytes(content if isinstance(content, bytes) else content.encode(encoding))
@@ -361,7 +362,7 @@ def test_what_takes_too_long_is_estimated(written: Any) -> None:
     (table,), _, _ = _read(sources[0], Allowance(most_rows=200_000, most_columns=500, until=0.0))
     assert table.looked_at > 0
     assert not table.is_counted
-    assert table.rows == pytest.approx(300_001, rel=0.15)  # pyright: ignore[reportUnknownMemberType]: pytest's own
+    assert table.rows == pytest.approx(300_001, rel=0.15)
     assert "about" in table.sampling
 
 

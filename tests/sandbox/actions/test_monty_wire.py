@@ -90,7 +90,7 @@ def told_by(client: pydantic_monty.Monty, code: str) -> Any:
 
 def _known(value: Any) -> Any:
     if isinstance(value, list):
-        return [_known(item) for item in value]  # pyright: ignore[reportUnknownVariableType] (whatever it is)
+        return [_known(item) for item in value]
     return values.Instance(value.attributes) if isinstance(value, pydantic_monty.MontyClassProxy) else value
 
 

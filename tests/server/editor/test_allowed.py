@@ -12,6 +12,7 @@ from inline_snapshot import snapshot
 from marimo._server.api.router import build_routes
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
+from websockets.typing import Origin
 
 from cellwright.errors import Unavailable
 from cellwright.kernel import OpenNotebook
@@ -103,7 +104,7 @@ async def test_what_is_not_on_the_list_is_not_there_even_for_an_editor(
             with pytest.raises(InvalidStatus):
                 async with connect(
                     f"ws://{urlsplit(editor.origin).netloc}{path}?file={visitor.key}&session_id=s_first",
-                    origin=editor.origin,  # pyright: ignore[reportArgumentType]
+                    origin=Origin(editor.origin),
                     additional_headers={"Cookie": cookies},
                     proxy=None,
                 ):

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
+from websockets.typing import Origin
 
 from cellwright.kernel import OpenNotebook
 from cellwright.server.editor import Editor
@@ -58,11 +59,11 @@ async def test_a_page_of_another_origin_can_neither_post_nor_connect(
             assert (await visitor.post("/api/kernel/interrupt")).status_code == 200
         cookies = "; ".join(f"{name}={value}" for name, value in visitor.client.cookies.items())
         address = f"ws://{urlsplit(editor.origin).netloc}/ws?file={visitor.key}&session_id=s_other"
-        for origin in ("http://127.0.0.1:8300", None):
+        for origin in (Origin("http://127.0.0.1:8300"), None):
             with pytest.raises(InvalidStatus):
                 async with connect(
                     address,
-                    origin=origin,  # pyright: ignore[reportArgumentType]
+                    origin=origin,
                     additional_headers={"Cookie": cookies},
                     proxy=None,
                 ):

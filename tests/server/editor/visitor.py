@@ -11,6 +11,7 @@ from urllib.parse import urlencode, urlsplit
 import anyio
 import httpx
 from websockets.asyncio.client import ClientConnection, connect
+from websockets.typing import Origin
 
 from cellwright.kernel import OpenNotebook
 from cellwright.server.editor import Editor
@@ -69,7 +70,7 @@ class Visitor:
         address = f"ws://{urlsplit(self.editor.origin).netloc}/ws?{query}"
         async with connect(
             address,
-            origin=self.editor.origin,  # pyright: ignore[reportArgumentType]
+            origin=Origin(self.editor.origin),
             additional_headers={"Cookie": cookies},
             max_size=None,
             proxy=None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Generator
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -55,7 +56,7 @@ async def narrow(house: HouseWithRuns) -> AsyncGenerator[Door]:
         yield opened
 
 
-def kind(answer: object) -> str:
+def kind(answer: Any) -> str:
     match answer:
         case {"error": {"kind": str(found), "message": str(), "hint": str()}}:
             return found

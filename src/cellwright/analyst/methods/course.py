@@ -1,6 +1,3 @@
-# pyright: reportAttributeAccessIssue=false, reportArgumentType=false, reportCallIssue=false, reportReturnType=false
-# pyright: reportGeneralTypeIssues=false, reportOperatorIssue=false, reportIndexIssue=false
-# Why: pandas' own types are unions that no plain line satisfies, and an ignore on a line would be read in notebooks.
 """A measure over time: trend, season and break. Neighbours in time are alike, and every test here allows for it."""
 
 from __future__ import annotations

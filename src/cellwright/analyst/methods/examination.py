@@ -1,6 +1,3 @@
-# pyright: reportAttributeAccessIssue=false, reportArgumentType=false, reportCallIssue=false, reportReturnType=false
-# pyright: reportGeneralTypeIssues=false, reportOperatorIssue=false, reportIndexIssue=false
-# Why: pandas' own types are unions that no plain line satisfies, and an ignore on a line would be read in notebooks.
 """All tests worth making on some tables, as one family: corrected together, with a least effect for a finding."""
 
 from __future__ import annotations

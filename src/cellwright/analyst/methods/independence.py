@@ -1,6 +1,3 @@
-# pyright: reportAttributeAccessIssue=false, reportArgumentType=false, reportCallIssue=false, reportReturnType=false
-# pyright: reportGeneralTypeIssues=false, reportOperatorIssue=false, reportIndexIssue=false
-# Why: pandas' own types are unions that no plain line satisfies, and an ignore on a line would be read in notebooks.
 """Rows that hang together: the same customer again, the day after. Tests that ignore it find what is not there."""
 
 from __future__ import annotations

@@ -1,6 +1,3 @@
-# pyright: reportAttributeAccessIssue=false, reportArgumentType=false, reportCallIssue=false, reportReturnType=false
-# pyright: reportGeneralTypeIssues=false, reportOperatorIssue=false, reportIndexIssue=false
-# Why: pandas' own types are unions that no plain line satisfies, and an ignore on a line would be read in notebooks.
 """Tests of two columns: a measure by groups, two categories, two measures. Rank based, with effect and interval."""
 
 from __future__ import annotations

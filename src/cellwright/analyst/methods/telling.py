@@ -1,6 +1,3 @@
-# pyright: reportAttributeAccessIssue=false, reportArgumentType=false, reportCallIssue=false, reportReturnType=false
-# pyright: reportGeneralTypeIssues=false, reportOperatorIssue=false, reportIndexIssue=false
-# Why: pandas' own types are unions that no plain line satisfies, and an ignore on a line would be read in notebooks.
 """Tests told in words: the row of a test, and the sentence that may stand in a notebook for it."""
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ def code_of(value: Plain) -> str:
 def wrapped(value: Plain, *, indent: int = 0) -> str:
     """The value as code, over several lines where one would be too long; `indent` is that of its first line."""
     whole = code_of(value)
-    if len(whole) + indent <= _WIDTH or not isinstance(value, Mapping | Sequence) or isinstance(value, str):
+    if len(whole) + indent <= _WIDTH or not isinstance(value, (Mapping, Sequence)) or isinstance(value, str):
         return whole
     if isinstance(value, Mapping):
         items, ends = [f"{literal(key)}: {code_of(each)}" for key, each in value.items()], "{}"

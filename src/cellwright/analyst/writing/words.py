@@ -53,7 +53,7 @@ def listed(words: Sequence[str], most: int = 6) -> str:
     """`a, b and c`; of many the first few, and how many more."""
     if len(words) > most:
         return f"{', '.join(words[:most])} and {len(words) - most:,} more"
-    return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
+    return " and ".join(part for part in [", ".join(words[:-1]), *words[-1:]] if part)
 
 
 def rows_of(table: Table) -> str:

@@ -69,8 +69,9 @@ class Pages:
             Route("/v1/embeddings", self._embeddings, methods=["POST"]),
             Route("/v1/models", self._models, methods=["GET"]),
         ]
-        handlers = {HTTPException: _http_failure, CellwrightError: _failure, Exception: _defect}
-        return _Doorkeeper(Starlette(routes=routes, exception_handlers=handlers), address)  # pyright: ignore[reportArgumentType] (starlette types handlers by the base exception)
+        # Starlette types handlers by the base exception.
+        handlers: dict[Any, Any] = {HTTPException: _http_failure, CellwrightError: _failure, Exception: _defect}
+        return _Doorkeeper(Starlette(routes=routes, exception_handlers=handlers), address)
 
     async def _chat(self, request: HttpRequest) -> Response:
         body = await _body(request)

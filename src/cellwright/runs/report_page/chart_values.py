@@ -54,9 +54,9 @@ def word(held: Any) -> str:
     """The name of a group."""
     if held is None:
         return "null"
-    if not isinstance(held, str | int | float):
-        return "…"
-    return (str(int(held)) if isinstance(held, float) and held.is_integer() else str(held)[:60])[:60]
+    if isinstance(held, float) and held.is_integer():
+        return str(int(held))[:60]
+    return str(held)[:60] if isinstance(held, str | int | float) else "…"
 
 
 def place(held: Any, kind: Kind) -> Place | None:

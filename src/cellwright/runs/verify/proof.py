@@ -6,9 +6,9 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Final, cast
+from typing import Any, Final
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from cellwright.errors import UserError
 from cellwright.ids import CellId
@@ -126,11 +126,11 @@ def parse(content: bytes, where: str) -> SignedProof:
                 f"{where} is a proof of format {str(version)[:20]!r}, and this Cellwright reads format {FORMAT}.",
                 hint="Check it with the Cellwright that made it, or verify the notebook again.",
             )
-        key, signature = cast("str", told["key"]), cast("str", told["signature"])
-        if not isinstance(key, str) or not isinstance(signature, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        key, signature = told["key"], told["signature"]
+        if not isinstance(key, str) or not isinstance(signature, str):
             raise TypeError("key and signature are texts")
         return SignedProof(proof=_proofs.validate_python(told["proof"]), key=key, signature=signature)
-    except (ValueError, TypeError, KeyError, RecursionError, ValidationError) as error:
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise UserError(
             f"{where} is not a proof: it is damaged or something else.", hint="Verify the notebook again."
         ) from error

@@ -133,8 +133,8 @@ def _is_too_deep(value: Json) -> bool:
 def _containers(value: Json) -> list[Json]:
     match value:
         case list():
-            return [item for item in value if isinstance(item, list | dict)]
+            return [item for item in value if isinstance(item, (list, dict))]
         case dict():
-            return [item for item in value.values() if isinstance(item, list | dict)]
+            return [item for item in value.values() if isinstance(item, (list, dict))]
         case _:
             return []

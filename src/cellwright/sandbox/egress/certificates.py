@@ -15,7 +15,7 @@ def trusting(certificates: Path) -> str:
     try:
         own = certificates.read_text("ascii")
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=own)
-    except (OSError, ValueError, ssl.SSLError) as error:
+    except (OSError, ValueError) as error:
         raise UserError(f"No certificates can be read from {str(certificates)!r}.", hint="Give a PEM file.") from error
     usual = ssl.create_default_context().get_ca_certs(binary_form=True)
     text = "\n".join([own, *(ssl.DER_cert_to_PEM_cert(certificate) for certificate in usual)])

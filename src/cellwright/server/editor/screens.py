@@ -13,6 +13,7 @@ from typing import Final
 
 from marimo._messaging.notebook.changes import CreateCell, DeleteCell, DocumentChange, ReorderCells, SetCode
 from marimo._messaging.notebook.document import NotebookCell
+from marimo._types.ids import CellId_t
 
 from cellwright.ids import CellId
 
@@ -70,7 +71,7 @@ class Screens:
         now = {CellId(cell.id) for cell in cells}
         changes: list[DocumentChange] = []
         for id in [id for id in texts if id not in now]:
-            changes.append(DeleteCell(cell_id=id))  # pyright: ignore[reportArgumentType]  # CellId_t is our CellId's twin
+            changes.append(DeleteCell(cell_id=CellId_t(id)))
         for at, cell in enumerate(cells):
             known = texts.get(CellId(cell.id))
             if known is None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING
 
 import anyio
@@ -75,7 +77,7 @@ class Keeper:
             self._door = None
 
 
-def _load():  # noqa: ANN202 - its type would load it
+def _load() -> Callable[[Carrier, Settings, WebWish], AbstractAsyncContextManager[WebDoor]]:
     """The server and everything behind it: half a second that only a daemon with a web door pays."""
     from cellwright.server.web.listening import open_web_door
 

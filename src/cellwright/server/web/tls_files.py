@@ -49,7 +49,7 @@ def _read(path: str, option: str) -> bytes:
 def _check_together(wish: WebWish) -> None:
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(wish.certificate, wish.key, password="")
-    except (OSError, ssl.SSLError) as problem:
+    except OSError as problem:
         if getattr(problem, "reason", "") == "KEY_VALUES_MISMATCH":
             raise UserError(
                 f"The key {wish.key!r} is not that of the certificate {wish.certificate!r}.",

@@ -11,7 +11,7 @@ import json
 import os
 import platform
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 Targets = dict[str, Any]
@@ -65,7 +65,7 @@ def expose(data: bytes, targets: Targets) -> str:
     raise refuse(f"{len(data)} bytes, no secret in them")
 
 
-def first_success(attempts: "list[Callable[[], str]]") -> str:
+def first_success(attempts: "Iterable[Callable[[], str]]") -> str:
     """The first attempt that works; else the refusal of each."""
     refusals: list[str] = []
     for attempt in attempts:
