@@ -31,7 +31,7 @@ ROOMS := $(LONGEST) $(filter-out $(LONGEST) __pycache__,$(PARTS) $(notdir $(pats
 # One more than there are processors: tests wait for processes, deadlines and locks.
 AT_ONCE ?= $(shell expr $$(nproc) + 1)
 # All are tried, whatever one finds; each is told whole when it ends, and the failed ones once more at the end.
-SIDE_BY_SIDE = $(MAKE) --jobs=$(AT_ONCE) --keep-going --output-sync=target checks $(ROOMS:%=room-%) WHICH='$(1)'
+SIDE_BY_SIDE = $(MAKE) --jobs=$(AT_ONCE) --keep-going --output-sync=target checks $(1:%=room-%) WHICH='$(2)'
 # A company's own certificate authority is in the machine's store, not in uv's.
 CERTIFICATES := $(if $(wildcard /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt),--system-certs)
 # Index, proxy and certificates as Cellwright itself has them: uv by itself would not know what is set for pip.
@@ -64,12 +64,12 @@ examples: $(READY) ## make the data and the delivered notebooks under examples/ 
 	@$(BIN)/python -m eval.examples
 
 test: $(READY) ## every test that is not marked slow, the checks beside them; this is what CI runs
-	@$(call SIDE_BY_SIDE,-m "not slow")
+	@$(call SIDE_BY_SIDE,$(filter-out web,$(ROOMS)),-m "not slow")
 
 test-all: $(READY) $(PAGE) browser emulator containers ## every test, with more examples, in a browser, containers and an emulator too
-	@$(call SIDE_BY_SIDE,--hypothesis-profile=thorough)
+	@$(call SIDE_BY_SIDE,$(ROOMS),--hypothesis-profile=thorough)
 
-# What make says of a failed room is enough: a room of slow tests only is empty in `make test` (5).
+# For pytest a room without a test of the kind is a failure (5). That of the browser has slow ones only.
 .PHONY: checks $(ROOMS:%=room-%)
 checks:
 	@$(BIN)/python -m tests.checks

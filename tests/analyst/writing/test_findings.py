@@ -79,6 +79,7 @@ async def test_trend_and_season_of_a_series_are_told(opened: Opener, project: Pa
         assert await meal.kitchen.complaints() == []
 
 
+@pytest.mark.slow
 async def test_nothing_is_claimed_on_noise_and_what_was_asked_is_answered_honestly(
     opened: Opener, project: Path
 ) -> None:
