@@ -25,8 +25,8 @@ DOCS_RUN := tests/house/test_docs_run.py
 # Files side by side, each whole: what a file's tests share is set up once. Two, because each worker first reads every
 # test; those that wait for another process leave the processor to the checkers.
 IN_PARALLEL := -n 2 --dist loadfile
-# Types take one core as long as the tests take the other: side by side, told after the tests. The exit code is that of
-# either. An environment that forbids bytecode would have every process compile all of src again.
+# The checks beside the tests, and told after them; the exit code is that of either. An environment that forbids
+# bytecode would have every process compile all of src again.
 export PYTHONDONTWRITEBYTECODE :=
 # Two halves, one after the other: whoever reads all tests and imports all they use takes twice the memory.
 LOWER := $(addprefix tests/,notebook policy journal sandbox guest kernel)
