@@ -28,7 +28,7 @@ def run_here(
     home: Path,
     *words: str,
     code: int = 0,
-    typed: str = "",
+    typed: str | bytes = "",
     folder: Path | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Said:
@@ -40,7 +40,8 @@ def run_here(
         if folder is not None:
             patch.chdir(folder)
         patch.setattr(sys, "argv", ["cellwright", *words])
-        patch.setattr(sys, "stdin", io.StringIO(typed))
+        given = typed.encode() if isinstance(typed, str) else typed
+        patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given), encoding="utf-8"))
         patch.setenv("CELLWRIGHT_HOME", str(home))
         for name in key_variables(os.environ):
             # A real key of whoever runs the tests would be handed over, and this process begun again without it.

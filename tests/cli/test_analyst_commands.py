@@ -118,6 +118,7 @@ def test_without_a_key_a_goal_becomes_a_proven_notebook_and_it_is_said_who_worke
     assert (person.project / "first.py").exists()
 
 
+@pytest.mark.slow
 def test_a_goal_that_needs_a_model_says_what_to_configure(person: Person) -> None:
     failed = person.cellwright("run", "Write an essay about the sea.", "--data", "sales.csv", "--json", code=1)
     delivery = json.loads(failed.stdout.splitlines()[-1])

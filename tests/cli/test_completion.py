@@ -96,6 +96,7 @@ def bash(home: Path, script: str) -> str:
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=300).stdout
 
 
+@pytest.mark.slow
 def test_completion_is_shown_installed_and_works_in_bash(tmp_path: Path) -> None:
     assert "_CELLWRIGHT_COMPLETE=complete_bash" in bash(tmp_path, "cellwright --show-completion; true")
     assert "bash completion installed" in bash(tmp_path, "cellwright --install-completion; true")

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from cellwright.models.launching import running_pid
+from tests.cli.in_process import run_here
 
 _LIST = """
 import sys
@@ -40,8 +41,7 @@ def test_a_key_in_the_environment_goes_to_the_gateway_and_the_command_goes_on_wi
         assert running_pid(home) is not None
         assert '"openai"' in said.stdout
         assert _KEY not in said.stdout + said.stderr
-        listed = _run(home, "models", "list", "--json", key="")
-        assert listed.stdout == said.stdout
+        assert run_here(home, "models", "list", "--json").stdout == said.stdout
     finally:
-        _run(home, "gateway", "stop", "--json", key="")
+        run_here(home, "gateway", "stop", "--json")
     assert running_pid(home) is None

@@ -149,14 +149,9 @@ def test_bad_input_is_said_before_anything_starts(
 
 @pytest.mark.parametrize("words", [[], ["-"], [b"\xff\xfe sum"]], ids=["piped", "dash", "typed"])
 def test_a_goal_that_is_no_text_is_said(tmp_path: Path, words: list[str | bytes]) -> None:
-    environment = os.environ | {"CELLWRIGHT_HOME": str(tmp_path / "home")}
-    command = [os.fsencode(CELLWRIGHT), b"run", *map(os.fsencode, words)]
-    piped = b"\xff\xfe sum"
-    done = subprocess.run(
-        command, input=piped, env=environment, cwd=tmp_path, capture_output=True, timeout=SECONDS, check=False
-    )
-    assert done.returncode == 2
-    assert b"is no text" in done.stderr
+    typed = [os.fsdecode(word) for word in words]
+    said = run_here(tmp_path / "home", "run", *typed, typed=b"\xff\xfe sum", folder=tmp_path, code=2)
+    assert "is no text" in said.stderr
     assert list(tmp_path.iterdir()) == []
 
 

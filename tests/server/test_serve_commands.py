@@ -12,6 +12,7 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
+import anyio
 import httpx
 import pytest
 from dirty_equals import IsPositiveInt, IsStr
@@ -19,9 +20,10 @@ from inline_snapshot import snapshot
 
 from cellwright.models.keys import key_variables
 from cellwright.residents import running_pid
+from cellwright.server import connect
 from cellwright.server.launching import daemon_at
 from tests.cli.in_process import Said, run_here
-from tests.server.daemon_house import SECONDS, eventually
+from tests.server.daemon_house import SECONDS, House, eventually
 
 CELLWRIGHT = Path(sys.executable).with_name("cellwright")
 SECRET = "hunter2-q7Xm2f9Kd4Lw8Rz1"
@@ -85,10 +87,13 @@ def test_a_daemon_in_the_background_is_started_once_looked_at_and_stopped(home: 
     assert "No daemon runs." in home.run("stop").stderr
 
 
-def test_a_daemon_that_hangs_can_be_ended(home: Home) -> None:
-    pid = home.json("--detach")["pid"]
-    os.kill(pid, signal.SIGSTOP)
-    assert home.json("stop", "--kill") == {"was_running": True, "ended": True, "runs_at_work": 0}
+def test_a_daemon_that_hangs_can_be_ended(house: House) -> None:
+    async def start() -> int:
+        async with connect(house.settings, launch=house.launch()) as daemon:
+            return (await daemon.status()).pid
+
+    os.kill(anyio.run(start), signal.SIGSTOP)
+    assert Home(house.home).json("stop", "--kill") == {"was_running": True, "ended": True, "runs_at_work": 0}
 
 
 @pytest.mark.slow

@@ -189,6 +189,8 @@ async def test_whoever_guesses_tokens_is_stopped_and_does_not_lock_others_out(na
     assert (await narrow.client.get("/api/v1/health")).status_code == 200
 
 
+# The journal's threads draw random numbers meanwhile, which Hypothesis takes for the strategy's.
+@pytest.mark.filterwarnings("ignore:Do not use the `random` module")
 @given(st.lists(st.floats(min_value=0, max_value=50), max_size=60))
 def test_no_rhythm_gets_more_than_the_rate(waits: list[float]) -> None:
     now, taken = 0.0, 0

@@ -14,7 +14,7 @@ import anyio.from_thread
 import pytest
 import requests
 import schemathesis
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from hypothesis.errors import FlakyFailure, Unsatisfiable
 from schemathesis import GenerationMode
@@ -28,6 +28,7 @@ from cellwright.server.editor import open_editor
 from cellwright.server.web.gates import Limits
 from cellwright.server.web.rates import Rate
 from tests.conftest import notebook_source
+from tests.models.houses import House, Warm
 from tests.server.a_daemon import ASK
 from tests.server.daemon_house import a_goal
 from tests.server.web.a_served_folder import API, SECONDS, Served, no_keyring, serve, tiny_runs
@@ -56,16 +57,17 @@ class Api:
 
 
 @pytest.fixture(scope="module")
-def api(tmp_path_factory: pytest.TempPathFactory, template: Path) -> Generator[Api]:
+def api(tmp_path_factory: pytest.TempPathFactory, template: Path, warm_gateway: Warm) -> Generator[Api]:
     folder = tmp_path_factory.mktemp("openapi")
     limits = Limits(token=_ANY_RATE, address=_ANY_RATE, stranger=_ANY_RATE)
     with (
+        House.open(folder / "home", warm_gateway) as gateway,
         no_keyring(),
         anyio.from_thread.start_blocking_portal() as portal,
         portal.wrap_async_context_manager(tiny_runs(folder, template)) as (house, runs),
         portal.wrap_async_context_manager(open_editor()) as editor,
         portal.wrap_async_context_manager(
-            serve(folder / "folder", house, runs, limits=limits, editor=editor)
+            serve(folder / "folder", house, runs, limits=limits, editor=editor, launch=gateway.launch())
         ) as served,
     ):
         yield portal.call(_furnish, served)
@@ -109,7 +111,7 @@ def _names(api: Api, path: str, parameter: str) -> list[str]:
 def _examine(api: Api, *, examples: int, checks: tuple[str, ...]) -> list[str]:
     """Every operation, with bodies and names that fit and such that do not; what was wrong, in words."""
     wrong: list[str] = []
-    chosen = CHECKS.get_by_names(list(checks))
+    chosen, headers = CHECKS.get_by_names(list(checks)), api.headers()
     with requests.Session() as session:
         session.trust_env = False
         for found in api.schema.get_all_operations():
@@ -118,25 +120,31 @@ def _examine(api: Api, *, examples: int, checks: tuple[str, ...]) -> list[str]:
                 continue
             for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE):
                 try:
-                    _attack(api, session, operation, mode, examples=examples, checks=chosen)
+                    _attack(api, session, headers, operation, mode, examples=examples, checks=chosen)
                 except (FailureGroup, FlakyFailure) as problem:
                     wrong.append(f"{operation.label} ({mode.value}): {problem}")
     return wrong
 
 
 def _attack(
-    api: Api, session: requests.Session, operation: Any, mode: GenerationMode, *, examples: int, checks: Any
+    api: Api,
+    session: requests.Session,
+    headers: dict[str, str],
+    operation: Any,
+    mode: GenerationMode,
+    *,
+    examples: int,
+    checks: Any,
 ) -> None:
-    headers = api.headers()
-
     @settings(
         max_examples=examples,
         deadline=None,
         database=None,
-        derandomize=True,
         phases=[Phase.generate],
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
     )
+    # Not `derandomize`: for each operation it would read this file again.
+    @seed(0)
     @given(case=operation.as_strategy(generation_mode=mode), is_known=st.booleans())
     def attack(case: Any, is_known: bool) -> None:
         for name in case.path_parameters or {}:

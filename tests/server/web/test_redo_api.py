@@ -47,6 +47,7 @@ async def redo(works: Works, run: str, status: int = 200) -> Any:
     return await works.served.post(f"/runs/{run}/redo", {}, status=status)
 
 
+@pytest.mark.slow
 async def test_of_a_run_at_work_variables_come_back_by_checkpoint_and_its_agents_are_told(works: Works) -> None:
     held = Fault("slow-first-byte", answer=finish("[1, 2]"))
     works.factory.script(*WORK, held, finish("It is [1, 2]."))
