@@ -21,6 +21,7 @@ from cellwright.tools.calling import standard
 from cellwright.tools.git_desk import GitDesk
 from cellwright.tools.git_tools import git_tools
 from cellwright.tools.tool import Done, ToolCall, ToolError, result_text
+from tests.sampling import some
 from tests.sandbox.git.yard import everything, git, made, make_repository, write_files
 from tests.tools.git_agent import ADA, NOBODY, GitAgent
 from tests.tools.office import ADA as PERSON
@@ -217,11 +218,21 @@ async def test_a_branch_that_is_there_is_never_touched(
     assert made(before, everything(top)) == set()
 
 
-async def test_a_name_that_is_none_for_a_branch_is_refused(agent: MakeAgent, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "names",
+    some(
+        [
+            ["../../config", "x.lock", "x:y", "x\n"],
+            ["a..b", "a/./b", "-x", "a b", "x~1", "x^", "@{u}", "a//b", ".x", "x."],
+        ],
+        1,
+    ),
+    ids=["some", "others"],
+)
+async def test_a_name_that_is_none_for_a_branch_is_refused(agent: MakeAgent, tmp_path: Path, names: list[str]) -> None:
     top = changed(make_repository(tmp_path, FILES))
     before, ada = everything(top), agent(top)
-    names = ["../../config", "a..b", "a/./b", "-x", "x.lock", "a b", "x~1", "x^", "x:y", "@{u}", "a//b", ".x", "x."]
-    for branch in (*names, "x\n"):
+    for branch in names:
         error = await ada.error("git_commit", branch=branch, message="m", state="s" * 16)
         assert error.message, branch
         assert (branch, made(before, everything(top))) == (branch, set())
