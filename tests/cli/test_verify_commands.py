@@ -35,6 +35,7 @@ def kept(home: Path) -> list[str]:
     return sorted(path.name for path in home.glob("proofs/**/*") if path.is_file())
 
 
+@pytest.mark.slow
 def test_a_verified_notebook_has_a_proof_that_holds_until_something_changes(
     home: Path, write_notebook: Write, tmp_path: Path
 ) -> None:

@@ -153,24 +153,19 @@ async def test_clean_reads_a_file_into_a_table_with_its_repairs(opened: Opener, 
         assert "printed: 3.44" in str(told)
 
 
-@pytest.mark.sampled(3)
-@pytest.mark.parametrize(
-    ("tool", "arguments", "says"),
-    [
+async def test_what_cannot_be_done_is_said(opened: Opener, where: Path, pool: KernelPool) -> None:
+    wrong: list[tuple[str, dict[str, Any], str]] = [
         ("compare", {"table": "nobody", "measure": "a", "by": "b"}, "No variable 'nobody'"),
         ("compare", {"table": "sales; import os", "measure": "a", "by": "b"}, "No variable"),
         ("compare", {"table": "sales", "measure": "nothing", "by": "region"}, ""),
         ("profile", {"paths": ["nowhere.csv"]}, "Nothing is at"),
         ("clean", {"table": "sales"}, "is a variable"),
-    ],
-)
-async def test_what_cannot_be_done_is_said(
-    opened: Opener, where: Path, pool: KernelPool, tool: str, arguments: dict[str, Any], says: str
-) -> None:
+    ]
     async with at_work(opened, where, pool, "import marimo as mo", TABLE) as (_, shop):
-        answer = await shop.call(tool, arguments)
-        assert isinstance(answer, ToolError), answer
-        assert says in answer.message
+        for number, (tool, arguments, says) in enumerate(wrong):
+            answer = await shop.call(tool, arguments, run=f"r{number}")
+            assert isinstance(answer, ToolError), (tool, arguments, answer)
+            assert says in answer.message, (tool, arguments)
 
 
 # ── pure ──

@@ -67,30 +67,27 @@ async def test_a_binary_file_is_named_as_such(where: Path, project: Path) -> Non
     assert "binary, 70 bytes" in read.text
 
 
-@pytest.mark.parametrize(
-    ("path", "why"),
-    [
-        ("../outside.txt", "not in the project"),
-        ("/etc/passwd", "not in the project"),
-        ("link.txt", "not in the project"),
-        ("up/outside.txt", "not in the project"),
-        (".env", "looks like a secret"),
-        ("data/../.env", "looks like a secret"),
-    ],
-)
-async def test_what_is_outside_or_secret_is_refused(where: Path, project: Path, path: str, why: str) -> None:
-    files = ProjectFiles(project)
-    async with open_workshop(where, file_tools(files), project=str(project)) as shop:
-        await shop.begin(
-            "r",
-            ("read_file", {"path": path}),
-            ("list_files", {"path": path}),
-            ("write_file", {"path": path, "content": "x", "overwrite": True}),
-            ("edit_file", {"path": path, "old": "o", "new": "x"}),
-        )
-        for refused in await shop.results("r"):
-            assert isinstance(refused, Refusal)
-            assert why in refused.feedback
+async def test_what_is_outside_or_secret_is_refused(where: Path, project: Path) -> None:
+    paths = {
+        "../outside.txt": "not in the project",
+        "/etc/passwd": "not in the project",
+        "link.txt": "not in the project",
+        "up/outside.txt": "not in the project",
+        ".env": "looks like a secret",
+        "data/../.env": "looks like a secret",
+    }
+    async with open_workshop(where, file_tools(ProjectFiles(project)), project=str(project)) as shop:
+        for number, (path, why) in enumerate(paths.items()):
+            await shop.begin(
+                f"r{number}",
+                ("read_file", {"path": path}),
+                ("list_files", {"path": path}),
+                ("write_file", {"path": path, "content": "x", "overwrite": True}),
+                ("edit_file", {"path": path, "old": "o", "new": "x"}),
+            )
+            for refused in await shop.results(f"r{number}"):
+                assert isinstance(refused, Refusal), (path, refused)
+                assert why in refused.feedback, path
 
 
 def test_a_link_swapped_in_after_the_check_is_not_followed(project: Path, tmp_path: Path) -> None:

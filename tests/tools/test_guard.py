@@ -257,21 +257,21 @@ async def test_a_reached_budget_that_is_not_raised_stops_with_the_words(where: P
         assert await office.outcomes("b") == "Not more than 2 steps per run. ada said no. Deliver what you have."
 
 
-@pytest.mark.parametrize("more", [Decimal(0), Decimal(-1), Decimal("NaN"), Decimal("Infinity")])
-async def test_a_budget_is_raised_by_a_person_by_an_amount_about_what_was_shown(where: Path, more: Decimal) -> None:
+async def test_a_budget_is_raised_by_a_person_by_an_amount_about_what_was_shown(where: Path) -> None:
+    amounts = [Decimal(amount) for amount in ("0", "-1", "NaN", "Infinity")]
     guards: list[Guard] = []
     async with open_office(where, workflows=[spending(guards)]) as office:
         asked = await start_spending(office, guards)
         model: Any = Model(agent="builder")
         desk, good = office.desk, Raise(more=Decimal(1))
         refused = [
-            await desk.answer(asked.id, Raise(more=more), ADA, asked.fingerprint),
+            *[await desk.answer(asked.id, Raise(more=more), ADA, asked.fingerprint) for more in amounts],
             await desk.answer(asked.id, Yes(reach="once"), ADA, asked.fingerprint),
             await desk.answer(asked.id, good, ADA, "f" * 64),
             await desk.answer(asked.id, good, model, asked.fingerprint),
         ]
         assert [getattr(answer, "why", answer) for answer in refused] == [
-            "not-offered",
+            *["not-offered"] * len(amounts),
             "not-offered",
             "not-what-was-shown",
             "not-a-person",

@@ -83,7 +83,8 @@ A yes for this run or always would cover: install tiny-tool from the configured 
             assert again.text == "tiny-tool is in the notebook's header already."
 
 
-async def test_a_no_installs_nothing_and_the_agent_reads_why(opened: Opener, settings: Settings, where: Path) -> None:
+async def test_a_no_installs_nothing_and_the_agent_reads_why(opened: Opener, tmp_path: Path, where: Path) -> None:
+    settings = Settings(home=tmp_path / "home", cache=tmp_path / "cache", connection=Connection.of({"UV_OFFLINE": "1"}))
     async with opened("x = 2", settings=settings) as notebook:
         desk = await NotebookDesk.open(notebook, where.parent / "desk.json")
         async with open_workshop(where, package_tools(desk), project=str(notebook.path.parent)) as shop:

@@ -210,6 +210,13 @@ async def test_everything_about_a_run_from_its_plan_to_its_proof(works: Works) -
     seen = await works.served.get(f"/runs/{run}")
     assert (seen["status"], seen["notebook_is_live"], seen["delivery"]["answer"]) == ("done", False, "It is 42.")
     assert (seen["proof"]["is_valid"], seen["microdollars"] > 0) == (True, True)
+    made = (await works.served.get(f"/runs/{run}/artifacts"))["artifacts"]
+    assert [each["name"] for each in made] == ["sums.py", "sums.report.html", "sums.proof.json"]
+    kept = [await works.served.client.get(f"{API}/runs/{run}/artifacts/{each['name']}") for each in made]
+    assert [len(answer.content) for answer in kept] == [each["bytes"] for each in made]
+    assert kept[0].text == works.factory.notebook()
+    assert "It is 42." in kept[1].text
+    assert kept[2].json()["proof"]["notebook"] == "sums.py"
     path = works.factory.project / "sums.py"
     path.write_text(path.read_text().replace("40 + 2", "41"))
     proof = (await works.served.get(f"/runs/{run}"))["proof"]
