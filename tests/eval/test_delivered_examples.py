@@ -72,16 +72,19 @@ def rows(shop: dict[str, Any], wanted: dict[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("effect", PLANTED["effects"], ids=lambda effect: effect["name"])
 def test_a_planted_effect_is_found(shop: dict[str, Any], effect: dict[str, Any]) -> None:
     assert any(row["is_finding"] for row in rows(shop, effect)), rows(shop, effect)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("claim", PLANTED["nothing"], ids=lambda claim: claim["name"])
 def test_what_is_not_there_is_not_claimed(shop: dict[str, Any], claim: dict[str, Any]) -> None:
     assert [row for row in rows(shop, claim) if row["is_finding"]] == []
 
 
+@pytest.mark.slow
 def test_the_answer_names_what_was_planted_as_the_cause(shop: dict[str, Any]) -> None:
     change = next(effect for effect in PLANTED["effects"] if effect["kind"] == "change")
     assert [value for value in change["because"].values() if value not in shop["answer"]] == []
