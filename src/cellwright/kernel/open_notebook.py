@@ -415,6 +415,16 @@ class OpenNotebook:
         return self._workplace.left_out
 
     @property
+    def volumes(self) -> tuple[str, ...]:
+        """Paths of the project on which something is mounted, such as a container's volume."""
+        return self._workplace.volumes.all
+
+    @property
+    def is_copied(self) -> bool:
+        """Whether its kernel works on a copy of the project, of which `left_out_files` are no part."""
+        return self._workplace.is_copied
+
+    @property
     def files_mode(self) -> FilesMode:
         """What becomes of changed files."""
         return self._workplace.files
