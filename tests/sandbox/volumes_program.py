@@ -71,7 +71,7 @@ async def main() -> None:
     kept = notebook.kept[-1]
     said["kept"] = sorted(kept.kept)
     said["refused"] = list(kept.refused)
-    print(json.dumps(said))
+    sys.stdout.write(json.dumps(said))
 
 
 def _cell(name: str, code: str) -> CreateCell:

@@ -191,6 +191,13 @@ class OpenNotebook:
             self.outcomes.clear()
             await self._editor.greet(await self._live.ready())
 
+    async def settle(self) -> None:
+        """End the kernel, and keep or drop the files it changed: `kept` says which. Running a cell begins anew."""
+        await self.interrupt()
+        await self.checkpoints.close()
+        async with self._live.turn:
+            await self._live.retire()
+
     async def install(self, requirement: str, *, seconds: float | None = None) -> Installed:
         """Add a package to the notebook's header and environment; what failed for want of a module runs again.
 

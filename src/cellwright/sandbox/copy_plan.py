@@ -26,8 +26,8 @@ _NO_NAMESPACES: Final = (
     "Without user namespaces a notebook works on a copy; `cellwright doctor` says how to do without one."
 )
 _VOLUMES: Final = (
-    "Something is mounted inside this project, so a notebook works on a copy of the rest; started as root, or with what "
-    "is mounted elsewhere and given as --data, it does not."
+    "Something is mounted inside this project, so a notebook works on a copy of the rest; it does not when started as "
+    "root, or when that is mounted elsewhere and given as --data."
 )
 _NAMED: Final = 3
 """How many directories a refusal names."""
