@@ -71,7 +71,7 @@ async def test_of_more_files_than_a_limit_lets_pass_none_is_kept_and_the_deliver
         notebook = project / "sums.py"
         assert await delivered(factory, code, limit) == [
             f"No file that the notebook changed was kept: {reason}. "
-            f"To have them: cellwright notebook run {notebook} --limit {option}"
+            f"To have them: `cellwright notebook run {notebook} --limit {option}`"
         ]
         assert names(project) == set()
 

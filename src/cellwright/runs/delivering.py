@@ -120,7 +120,7 @@ def not_kept(notebook: OpenNotebook) -> tuple[str, ...]:
             option = f" --limit {held_back.option}" if held_back.option else ""
             said.append(
                 f"No file that the notebook changed was kept: {held_back.reason.rstrip('.')}. "
-                f"To have them: cellwright notebook run {shlex.quote(str(notebook.path))}{option}"
+                f"To have them: `cellwright notebook run {shlex.quote(str(notebook.path))}{option}`"
             )
         said += [f"{path} was not kept: {reason}." for path, reason in report.refused[:_NAMED]]
         if (more := len(report.refused) - _NAMED) > 0:
