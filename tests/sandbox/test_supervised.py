@@ -173,6 +173,19 @@ async def test_what_is_left_out_is_not_in_the_copy(weak: Bench) -> None:
     assert await weak.run(program, left_out=(".venv", "kept/big")) == "['./kept/a']\n"
 
 
+async def test_data_covers_what_the_project_has_in_its_place_and_leaves_it_as_it_is(weak: Bench) -> None:
+    for path in ("data/sales.csv", "data/other.csv"):
+        weak.write(path, path)
+    data = weak.write("newer.csv", "1,2")
+    mounts = (DataMount(source=str(data), target="data/sales.csv"),)
+    program = "print(open('data/sales.csv').read(), open('data/other.csv').read())"
+    async with weak.zygote.cage(replace(weak.spec, data=mounts), program) as cage:
+        assert await cage.output() == "1,2 data/other.csv\n"
+        with anyio.fail_after(120):
+            assert await cage.control.changes() == ()
+    assert (weak.project / "data" / "sales.csv").read_text() == "data/sales.csv"
+
+
 async def test_data_is_readable_at_its_place(weak: Bench) -> None:
     data = weak.project.parent / f"{weak.project.name}.csv"
     data.write_text("1,2")

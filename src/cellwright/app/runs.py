@@ -30,7 +30,7 @@ from cellwright.notebook.atomic import write_atomically
 from cellwright.policy import Masker, Person
 from cellwright.runs import Goal, orders
 from cellwright.runs.checking import Checked
-from cellwright.runs.delivering import mounts_of
+from cellwright.runs.delivering import mounts_of, not_kept
 from cellwright.runs.goal import goal_json
 from cellwright.runs.place import Booth, Doorway, OpenBooth, Place
 from cellwright.runs.plan import RetryTask, edited
@@ -38,6 +38,7 @@ from cellwright.runs.run import Workshop
 from cellwright.runs.telling import cell_told, files_told, read_view, waits_told
 from cellwright.runs.turns import TurnLimits, Turns
 from cellwright.runs.workflow import RUN, run_workflows
+from cellwright.sandbox import Limits
 from cellwright.settings import Settings
 from cellwright.tools.desk_memory import read_memory, renamed, write_memory
 from cellwright.tools.notebook_desk import NotebookDesk
@@ -253,6 +254,7 @@ class _House:
         common = self.options.studio or StudioOptions(settings=settings)
         return replace(
             common,
+            limits=Limits.parse(goal.limits) if goal.limits else common.limits,
             settings=settings,
             files=await self._files(goal),
             launch=self.options.launch or common.launch,
@@ -280,6 +282,7 @@ class _House:
             pool=self.pool,
             other=self.other,
             settings=settings,
+            limits=Limits.parse(goal.limits),
             python=goal.python,
         )
 
@@ -341,12 +344,11 @@ async def _tell_of_cells(notebook: OpenNotebook, records: Records, run: str) -> 
 
 
 async def _tell_of_files(notebook: OpenNotebook, records: Records, run: str) -> None:
-    """Whoever reads of the run hears that its notebook's files were not kept, and how to have them."""
-    held_back = notebook.kept[-1].held_back if notebook.kept else None
-    if held_back is not None:
-        command = f"cellwright notebook run {notebook.path}{f' --limit {held_back.option}' if held_back.option else ''}"
-        said = f"none was kept: {held_back.reason}. The project is as it was. To have them: {command}"
-        await records.log.append(stream_of(run), files_told(said))
+    """Whoever reads of the run hears which files of its notebook were not kept, unless its delivery says so."""
+    delivery = (await read_view(records.log.read_all, run)).delivery if notebook.kept else None
+    for said in not_kept(notebook):
+        if delivery is None or said not in delivery.caveats:
+            await records.log.append(stream_of(run), files_told(said))
 
 
 async def _stop_cells(notebook: OpenNotebook, records: Records, run: str) -> None:

@@ -217,6 +217,8 @@ def _result(notebook: OpenNotebook, observation: Observation) -> dict[str, Any]:
             "limits": notebook.limits.as_dict(),
             "hidden": list(notebook.hidden_files),
             "left_out": list(notebook.left_out_files),
+            "volumes": list(notebook.volumes),
+            "is_copied": notebook.is_copied,
         },
         "python": notebook.python,
         "kernel_ready_ms": round(kernel.ready_ms, 1) if kernel is not None else None,

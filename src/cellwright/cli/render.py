@@ -71,11 +71,20 @@ def run_result(result: Mapping[str, Any]) -> None:
     ready = "no kernel was ready" if ready_ms is None else f"kernel ready in {ready_ms:.0f} ms"
     if result.get("kernel_end"):
         people.print(f"[red]the kernel ended:[/] {escape(result['kernel_end']['reason'])}")
-    if sandbox.get("left_out"):
-        shown, more = sandbox["left_out"][:_SHOWN_LEFT_OUT], len(sandbox["left_out"]) - _SHOWN_LEFT_OUT
-        names = ", ".join(shown) + (f" and {more} more" if more > 0 else "")
-        people.print(f"[dim]not in the copy, as git ignores it: {escape(names)} (--reveal PATH brings it in)[/]")
+    if sandbox["is_copied"] and sandbox["tier"] in {"A", "B"}:
+        people.print(
+            f"[dim]the notebook worked on a copy of the project, in which {_some(sandbox['volumes'])} is mounted[/]"
+        )
+    if sandbox["left_out"]:
+        people.print(
+            f"[dim]not in the copy, as git ignores it: {_some(sandbox['left_out'])} (--reveal PATH brings it in)[/]"
+        )
     people.print(f"[dim]tier {sandbox['tier']} · {ready}[/]")
+
+
+def _some(names: Sequence[str]) -> str:
+    more = len(names) - _SHOWN_LEFT_OUT
+    return escape(", ".join(names[:_SHOWN_LEFT_OUT])) + (f" and {more} more" if more > 0 else "")
 
 
 def _changed_files(result: Mapping[str, Any]) -> None:

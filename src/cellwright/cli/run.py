@@ -57,6 +57,10 @@ def run(
         Path | None, typer.Option("--project", metavar="DIR", help="The folder it may see; default: the repository.")
     ] = None,
     python: PythonOption = "header",
+    limit: Annotated[
+        list[str] | None,
+        typer.Option("--limit", metavar="NAME=VALUE", help="What its notebook may use: memory=2g, kept_files=200000 …"),
+    ] = None,
     detach: Annotated[
         bool, typer.Option("--detach", help="Do not wait for it; `cellwright runs watch` shows it.")
     ] = False,
@@ -74,6 +78,7 @@ def run(
         priority=priority,
         python=python_choice(python),
         project=project,
+        limits=limit or (),
     )
     if detach:
         _tell_detached(anyio.run(_detach, typed), as_json=as_json)

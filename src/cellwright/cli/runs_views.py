@@ -46,7 +46,7 @@ def run_page(found: Mapping[str, Any]) -> None:
     _line(f"run {found['run']} · {found['status']} · {found['cost']} · {elapsed(found['seconds'])}", style="dim")
     if found["plan"] is not None:
         show_plan(parse_plan(found["plan"]))
-    for name in ("cell", "waits"):
+    for name in ("cell", "waits", "files"):
         if found[name]:
             _line(f"{name} {shown(found[name])}")
 

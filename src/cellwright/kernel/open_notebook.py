@@ -191,6 +191,13 @@ class OpenNotebook:
             self.outcomes.clear()
             await self._editor.greet(await self._live.ready())
 
+    async def settle(self) -> None:
+        """End the kernel, and keep or drop the files it changed: `kept` says which. Running a cell begins anew."""
+        await self.interrupt()
+        await self.checkpoints.close()
+        async with self._live.turn:
+            await self._live.retire()
+
     async def install(self, requirement: str, *, seconds: float | None = None) -> Installed:
         """Add a package to the notebook's header and environment; what failed for want of a module runs again.
 
@@ -413,6 +420,16 @@ class OpenNotebook:
     def left_out_files(self) -> tuple[str, ...]:
         """Paths of the project that are not in the copy its kernel works on; none where it has the project itself."""
         return self._workplace.left_out
+
+    @property
+    def volumes(self) -> tuple[str, ...]:
+        """Paths of the project on which something is mounted, such as a container's volume."""
+        return self._workplace.volumes.all
+
+    @property
+    def is_copied(self) -> bool:
+        """Whether its kernel works on a copy of the project, of which `left_out_files` are no part."""
+        return self._workplace.is_copied
 
     @property
     def files_mode(self) -> FilesMode:

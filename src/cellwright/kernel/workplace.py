@@ -31,9 +31,11 @@ from cellwright.sandbox import (
     Tier,
     hidden_in,
 )
+from cellwright.sandbox import linux as machine
 from cellwright.sandbox.copy_plan import CopyPlan, plan_copy
 from cellwright.sandbox.keep import without_leftovers
 from cellwright.sandbox.spec import PROTECTED, PROXY_PORT
+from cellwright.sandbox.volumes import Volumes, mounted_in
 from cellwright_guest import wire
 
 if TYPE_CHECKING:
@@ -80,6 +82,8 @@ class Workplace:
         self.hidden: tuple[str, ...] = ()
         self.left_out: tuple[str, ...] = ()
         """What is not in the copy that a kernel works on, where it works on one."""
+        self.volumes = Volumes()
+        """What is mounted inside the project."""
 
     @property
     def path(self) -> Path:
@@ -169,18 +173,30 @@ class Workplace:
         """Nothing of it is in use any more."""
         self._holding.close()
 
+    @property
+    def is_copied(self) -> bool:
+        """Whether a kernel works on a copy of the project."""
+        if self._terrain.files == "direct":
+            return False
+        # Root alone has the project without what is mounted in it; see `cage`.
+        return self.tier in {"C", "D"} or (bool(self.volumes.all) and not machine.is_root())
+
     def _hide(self) -> tuple[str, ...]:
         project = self._terrain.project
-        return without_leftovers(project, hidden_in(project, self._terrain.reveal))
+        self.volumes = mounted_in(str(project))
+        hidden = without_leftovers(project, hidden_in(project, self._terrain.reveal))
+        return tuple(dict.fromkeys((*hidden, *self.volumes.closed)))
 
     def _plan_copy(self) -> CopyPlan:
         """What a kernel's copy of the project will hold; nothing where it has the project itself."""
         terrain = self._terrain
-        if terrain.tier not in {"C", "D"} or terrain.files == "direct":
+        if not self.is_copied:
             return CopyPlan()
         notebook = self._path.relative_to(terrain.project).as_posix()
-        plan = plan_copy(terrain.project, needed=[notebook], reveal=terrain.reveal, skipped=[*self.hidden, *PROTECTED])
-        plan.check(terrain.project, terrain.limits)
+        mounted = (*self.volumes.innermost, *self.volumes.files) if terrain.tier in {"A", "B"} else ()
+        skipped = (*self.hidden, *PROTECTED, *mounted)
+        plan = plan_copy(terrain.project, needed=[notebook], reveal=terrain.reveal, skipped=skipped)
+        plan.check(terrain.project, terrain.limits, has_volumes=terrain.tier in {"A", "B"})
         return plan
 
     def _spec(self, cwd: str) -> CageSpec:

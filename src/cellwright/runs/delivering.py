@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Final
 import anyio.to_thread
 
 from cellwright.journal import RunStarted, stream_of
+from cellwright.kernel import OpenNotebook
 from cellwright.notebook.atomic import write_atomically
 from cellwright.runs.data_copies import copy_data
 from cellwright.runs.delivery import Delivery
@@ -22,6 +24,8 @@ from cellwright.runs.report import MARK, report_html
 from cellwright.runs.telling import ReadStream, read_view
 from cellwright.runs.tidying import tidy
 
+_NAMED: Final = 5
+"""So many files that were not kept are named."""
 _MARKED_WITHIN: Final = 2_000
 """Bytes of a report in which its mark stands."""
 
@@ -85,6 +89,8 @@ async def deliver(
     """The data beside the notebook, the report, the time it took. Where nothing was done, nothing is left behind."""
     desk = place.desk
     await desk.sync()
+    await desk.notebook.settle()
+    delivery = replace(delivery, caveats=(*not_kept(desk.notebook), *delivery.caveats))
     seen = await read_view(read, run)
     delivery = replace(delivery, seconds=await _seconds(run, read), is_price_known=seen.is_price_known)
     if delivery.status == "partial" and desk.last_turn() is None and not delivery.answer:
@@ -102,6 +108,24 @@ async def deliver(
     )
     await anyio.to_thread.run_sync(write_atomically, report, page.encode())
     return whole
+
+
+def not_kept(notebook: OpenNotebook) -> tuple[str, ...]:
+    """What did not become part of the project of the files its kernels changed, each in a sentence with a way out."""
+    said: list[str] = []
+    for number, report in enumerate(notebook.kept, 1):
+        held_back = report.held_back
+        # Of a kernel that died, and was replaced, nobody knows what it had changed.
+        if held_back is not None and (held_back.files or number == len(notebook.kept)):
+            option = f" --limit {held_back.option}" if held_back.option else ""
+            said.append(
+                f"No file that the notebook changed was kept: {held_back.reason.rstrip('.')}. "
+                f"To have them: `cellwright notebook run {shlex.quote(str(notebook.path))}{option}`"
+            )
+        said += [f"{path} was not kept: {reason}." for path, reason in report.refused[:_NAMED]]
+        if (more := len(report.refused) - _NAMED) > 0:
+            said.append(f"{more:,} more files were not kept for such reasons.")
+    return tuple(dict.fromkeys(said))
 
 
 async def _seconds(run: str, read: ReadStream) -> float:

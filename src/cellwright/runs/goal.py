@@ -40,6 +40,8 @@ class Goal:
     """What to do, when that is agreed already: nothing is planned again."""
     python: Literal["header", "ours"] = "header"
     """ours: on Cellwright's own Python, whatever the header of a notebook that is there asks for."""
+    limits: tuple[str, ...] = ()
+    """What its notebook may use, as `--limit` takes it: `memory=2g`."""
     continues: str = ""
     """The run this one takes up."""
 

@@ -14,7 +14,7 @@ from cellwright.errors import UserError
 from cellwright.policy.money import is_amount
 from cellwright.runs.goal import Approve, Goal
 from cellwright.runs.workers import ANALYST
-from cellwright.sandbox import project_of
+from cellwright.sandbox import Limits, project_of
 
 LONGEST: Final = 20_000
 """Characters of a goal."""
@@ -37,6 +37,7 @@ class Typed:
     priority: int = 0
     python: Literal["header", "ours"] = "header"
     project: Path | None = None
+    limits: Sequence[str] = ()
 
 
 HasData = Callable[[Path], bool]
@@ -68,6 +69,7 @@ def read_goal(
         is_private=typed.is_private,
         priority=typed.priority,
         python=typed.python,
+        limits=_limits(typed.limits),
     )
 
 
@@ -193,6 +195,11 @@ def _model(name: str) -> str:
         hint = f"provider:model, `cellwright models list` shows them; or {ANALYST}, which needs none."
         raise UserError(f"{name!r} is no model.", hint=hint)
     return name
+
+
+def _limits(words: Sequence[str]) -> tuple[str, ...]:
+    Limits.parse(words)
+    return tuple(words)
 
 
 def _approve(text: str) -> Approve:

@@ -64,7 +64,7 @@ def waits_told(why: str) -> Fact:
 
 
 def files_told(said: str) -> Fact:
-    """What became of the files its notebook changed, if that is not what one expects."""
+    """What did not become part of the project of the files its notebook changed, where no delivery says it."""
     return Fact(topic=FILES, subject=said)
 
 
@@ -88,6 +88,8 @@ class RunView:
     cell: str = ""
     """The last cell that ended, and how."""
     waits: str = ""
+    files: str = ""
+    """What became of the files its notebook changed, if its delivery does not say so."""
     microdollars: int = 0
     tokens: int = 0
     is_price_known: bool = True
@@ -107,6 +109,8 @@ def view(before: RunView, recorded: Recorded) -> RunView:
             return replace(before, cell=f"{name}: {status}")
         case Fact(topic="waits", subject=why):
             return replace(before, waits=why)
+        case Fact(topic="files", subject=said):
+            return replace(before, files=f"{before.files} {said}".lstrip())
         case Fact(topic="delivery", text=text):
             return replace(before, delivery=parse_delivery(json.loads(text)), waits="")
         case TaskChanged() as event if before.plan is not None and (task := before.plan.find(event.task)):
@@ -148,6 +152,7 @@ def view_json(seen: RunView) -> dict[str, Any]:
         "plan": None if seen.plan is None else plan_json(seen.plan),
         "cell": seen.cell,
         "waits": seen.waits,
+        "files": seen.files,
         "microdollars": seen.microdollars,
         "tokens": seen.tokens,
         "delivery": None if seen.delivery is None else delivery_json(seen.delivery),

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import select
 import shutil
 import signal
@@ -25,6 +24,7 @@ from cellwright.sandbox import linux, overlay, root
 from cellwright.sandbox.copying import LayerCopier
 from cellwright.sandbox.root import Views
 from cellwright.sandbox.spec import BRANCH_SLOTS, CageSpec
+from cellwright.sandbox.volumes import unescaped
 
 MAIN = 0
 """The number of the place that is no branch: the cage's own root."""
@@ -139,7 +139,7 @@ class Places:
         limits, path, stage = self.spec.limits, f"{above}/branches/{number}", f"{root.STAGE}/{number}"
         options = {"size": f"{limits.disk_mb}m", "nr_inodes": str(limits.inodes + 16), "mode": "0700"}
         root.attach_new("tmpfs", options, root.READ_WRITE, stage)
-        for name in ("upper", "work", "snapshot", "scratch"):
+        for name in ("upper", "work", "snapshot", "scratch", "volumes"):
             os.mkdir(f"{stage}/{name}", 0o755)
         upper, snapshots = self._layers_of(of)
         if upper is not None and _copy(_open(upper), f"{stage}/snapshot"):
@@ -149,10 +149,9 @@ class Places:
         self._scratch(f"{stage}/scratch", above, path)
         _mount_again(within_scratch, path)
         lowers = (*snapshots, *overlay.bottoms(self.spec))
-        options_ = f"lowerdir={':'.join(lowers)},upperdir={stage}/upper,workdir={stage}/work,userxattr"
         os.chmod(f"{stage}/upper", 0o755)
-        linux.mount("overlay", f"{path}/project", "overlay", 0x6, options_)
-        overlay.cover(self.spec, f"{path}/project", "/.mask", data_from="/project")
+        overlay.lay(self.spec, f"{path}/project", stage, lowers)
+        overlay.cover(self.spec, f"{path}/project", "/.mask", lower=root.LOWER, data_from="/project")
         bottom = self.main.lowers if self.main.upper is not None else (_open("/project"),)
         layers = (_open(f"{stage}/upper"), *map(_open, snapshots), *map(os.dup, bottom))
         history = tuple(Views(upper=layers[step], lowers=layers[step + 1 :]) for step in range(len(snapshots) + 1))
@@ -193,7 +192,7 @@ class Places:
         """
         if not self._mounts:
             with open("/proc/self/mountinfo", "rb") as file:
-                points = sorted({_unescaped(line.split(b" ")[4]) for line in file})
+                points = sorted({unescaped(line.split(b" ")[4]) for line in file})
             own, scratch = tuple(f"{place}/" for place in _OWN), tuple(f"/{place}/" for _, place, _ in _SCRATCH)
             self._mounts = [point for point in points if not f"{point}/".startswith(own)]
             self._within_scratch = [point for point in points if point.startswith(scratch)]
@@ -464,11 +463,6 @@ def _waits_for(pid: int) -> str:
             return file.read(32).split()[0].decode(errors="replace")
     except (OSError, IndexError):
         return ""
-
-
-def _unescaped(point: bytes) -> str:
-    """A path as /proc writes it: blanks and backslashes as octal numbers."""
-    return os.fsdecode(re.sub(rb"\\([0-7]{3})", lambda match: bytes([int(match[1], 8)]), point))
 
 
 def _copy(reading: int, target: str) -> bool:

@@ -10,11 +10,11 @@ import itertools
 import os
 import signal
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from cellwright.errors import UserError
-from cellwright.sandbox import cgroups, family, init, linux, prepare, private_directory, seccomp, supervised
+from cellwright.sandbox import cgroups, family, init, linux, prepare, private_directory, seccomp, supervised, volumes
 from cellwright.sandbox.answers import Meters
 from cellwright.sandbox.cgroups import Group
 from cellwright.sandbox.spec import DEFAULT_UID, CageSpec
@@ -89,6 +89,7 @@ def _start_caged(
     spec: CageSpec, body: Callable[[], None], kernel_fd: int, control_fd: int, rehearse: Callable[[], None]
 ) -> Caged:
     is_root = linux.is_root()
+    spec = _with_volumes(spec, is_root=is_root)
     uid = (spec.uid or DEFAULT_UID) if is_root else os.geteuid()
     gid = uid if is_root else os.getegid()
     seccomp.program(has_private_network=True, has_memory_group=spec.tier == "A", has_proxy=spec.proxy_port is not None)
@@ -124,6 +125,22 @@ def _start_caged(
             os.close(descriptor)
     _alive.add(pid)
     return Caged(pid=pid, pidfd=os.pidfd_open(pid), group=group, placeholders=placeholders)
+
+
+def _with_volumes(spec: CageSpec, *, is_root: bool) -> CageSpec:
+    """Where something is mounted inside the project, and what follows from it.
+
+    Only root gets the project without what is mounted in it. In a user namespace the two hang together, and nothing can
+    be laid over them as a whole: each volume without further ones is taken for itself, and the rest is copied.
+    """
+    found = volumes.mounted_in(spec.project)
+    return replace(
+        spec,
+        hidden=tuple(dict.fromkeys((*spec.hidden, *found.closed))),
+        volumes=found.folders if is_root else found.innermost,
+        mounted_files=found.files,
+        is_copied=bool(found.all) and not is_root and spec.files != "direct",
+    )
 
 
 def _new_group(spec: CageSpec) -> Group | None:

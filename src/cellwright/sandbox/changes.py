@@ -14,7 +14,7 @@ import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from cellwright.sandbox.root import Views
+from cellwright.sandbox.root import LOWER, Views
 from cellwright.sandbox.spec import CageSpec
 
 Change = tuple[str, str, str, int, int]
@@ -48,10 +48,13 @@ def changes(views: View, spec: CageSpec) -> Iterator[Change]:
     """Every difference from the project as it was, deletions first within a directory."""
     targets = {mount.target for mount in spec.data}
     if isinstance(views, CopyView):
-        yield from _copy_changes(views, targets | set(spec.protected), _LeftOut(spec))
+        found, project = _copy_changes(views, targets | set(spec.protected)), spec.project
     elif views.upper is not None:
         lowers = [os.dup(lower) for lower in views.lowers]
-        yield from _directory(os.dup(views.upper), lowers, "", targets, _Moves(views))
+        found, project = _directory(os.dup(views.upper), lowers, "", targets, _Moves(views)), LOWER
+    else:
+        return
+    yield from _with_left_out(found, set(spec.left_out), project) if spec.left_out else found
 
 
 def since_the_start(history: Sequence[View], spec: CageSpec) -> Iterator[Change]:
@@ -348,19 +351,19 @@ def _is_same(upper: int, below: tuple[int, os.stat_result], name: str, status: o
         os.close(old)
 
 
-class _LeftOut:
+def _with_left_out(changes: Iterator[Change], left_out: set[str], project: str) -> Iterator[Change]:
     """What a copy does not have of the project: a notebook that makes it anew changes the one that is there."""
-
-    def __init__(self, spec: CageSpec) -> None:
-        self._project, self._paths = spec.project, set(spec.left_out)
-
-    def has(self, path: str) -> bool:
+    for path, kind, what, size, mode in changes:
         parts = path.split("/")
-        is_below = any("/".join(parts[:end]) in self._paths for end in range(1, len(parts) + 1))
-        return is_below and os.path.lexists(f"{self._project}/{path}")
+        is_below = any("/".join(parts[:end]) in left_out for end in range(1, len(parts) + 1))
+        if kind == "created" and is_below and os.path.lexists(f"{project}/{path}"):
+            if what == "directory":
+                continue
+            kind = "modified"
+        yield path, kind, what, size, mode
 
 
-def _copy_changes(view: CopyView, ignored: set[str], left_out: _LeftOut) -> Iterator[Change]:
+def _copy_changes(view: CopyView, ignored: set[str]) -> Iterator[Change]:
     now = dict(_walk(view.upper, ""))
     replaced = {path for path in view.before.keys() & now.keys() if _is_other_kind(view.before[path], now[path])}
     for path in sorted((view.before.keys() - now.keys() | replaced) - ignored, reverse=True):
@@ -370,7 +373,7 @@ def _copy_changes(view: CopyView, ignored: set[str], left_out: _LeftOut) -> Iter
         before, mode = None if path in replaced else view.before.get(path), stat.S_IMODE(status.st_mode)
         if path in ignored or before == _mark(status):
             continue
-        kind = "created" if before is None and not left_out.has(path) else "modified"
+        kind = "created" if before is None else "modified"
         if stat.S_ISDIR(status.st_mode):
             if kind == "created":
                 yield (path, "created", "directory", 0, mode)

@@ -1,4 +1,4 @@
-"""What of a project is copied for a kernel that cannot have the real files (tiers C and D), and whether it fits.
+"""What of a project is copied for a kernel that cannot have the real files, and whether it fits.
 
 What git ignores stays behind, and so do virtual environments: a checkout with its `.venv` would otherwise be fifty
 thousand files. What is tracked, revealed by a person, or holds the notebook itself comes along all the same.
@@ -22,6 +22,13 @@ from cellwright.sandbox.git.repository import Repository, find_repository
 from cellwright.sandbox.spec import Limits
 
 _MEGABYTE: Final = 1 << 20
+_NO_NAMESPACES: Final = (
+    "Without user namespaces a notebook works on a copy; `cellwright doctor` says how to do without one."
+)
+_VOLUMES: Final = (
+    "Something is mounted inside this project, so a notebook works on a copy of the rest; it does not when started as "
+    "root, or when that is mounted elsewhere and given as --data."
+)
 _NAMED: Final = 3
 """How many directories a refusal names."""
 
@@ -42,24 +49,29 @@ class CopyPlan:
     largest: tuple[tuple[str, int, int], ...] = ()
     """The places directly in the project that hold most: name, files, bytes."""
 
-    def check(self, project: Path, limits: Limits) -> None:
-        """`UserError` if it does not fit into the limits, or not on the disk. Blocking."""
+    def check(self, project: Path, limits: Limits, *, has_volumes: bool = False) -> None:
+        """`UserError` if it does not fit into the limits, or not on the disk. Blocking.
+
+        `has_volumes`: it is copied into memory, only because something is mounted inside it.
+        """
         if self.files > limits.inodes or self.bytes > limits.disk_mb * _MEGABYTE:
             most = f"{limits.inodes:,} files and {limits.disk_mb:,} MB are allowed"
-            raise self._too_big(project, most, "raise --limit disk=… and --limit inodes=…")
+            remedy = "raise --limit disk=… and --limit inodes=…"
+            raise self._too_big(project, most, _VOLUMES if has_volumes else _NO_NAMESPACES, remedy)
+        if has_volumes:
+            return
         place = Path(tempfile.gettempdir())
         free = shutil.disk_usage(place).free
         if self.bytes > free:
             most = f"{free // _MEGABYTE:,} MB are free at {str(place)!r}"
-            raise self._too_big(project, most, "give that place more room")
+            raise self._too_big(project, most, _NO_NAMESPACES, "give that place more room")
 
-    def _too_big(self, project: Path, most: str, remedy: str) -> UserError:
+    def _too_big(self, project: Path, most: str, why: str, remedy: str) -> UserError:
         named = ", ".join(f"{name} ({files:,} files, {size // _MEGABYTE:,} MB)" for name, files, size in self.largest)
         return UserError(
             f"The project {str(project)!r} is too big to be copied for its notebook: {self.files:,} files and "
             f"{self.bytes // _MEGABYTE:,} MB, where {most}. Most is in {named}.",
-            hint="Without user namespaces a notebook works on a copy. Add to .gitignore what it does not need, name a "
-            f"smaller --project, or {remedy}; `cellwright doctor` says how to do without a copy.",
+            hint=f"{why} Add to .gitignore what the notebook does not need, name a smaller --project, or {remedy}.",
         )
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NoReturn
 
-from cellwright.sandbox import confine, inlet, linux, overlay, root
+from cellwright.sandbox import confine, inlet, linux, overlay, prepare, root
 from cellwright.sandbox.answers import Answers, Clock, Meters
 from cellwright.sandbox.root import Sources, Views
 from cellwright.sandbox.spec import CageSpec
@@ -134,7 +134,7 @@ def _build(spec: CageSpec, sources: Sources, system: list[tuple[str, int]], cloc
     root.stage(spec.limits)
     root.build(spec, sources, system)
     clock.lap("root")
-    views, _ = overlay.mount_project(spec, sources)
+    overlay.mount_project(spec, sources)
     root.keep_stage()
     clock.lap("project")
     root.enter()
@@ -142,7 +142,7 @@ def _build(spec: CageSpec, sources: Sources, system: list[tuple[str, int]], cloc
     _name_host()
     linux.set_process_name("cellwright-init")
     linux.prctl(linux.PR_SET_DUMPABLE, 0)
-    return views
+    return overlay.views(spec, sources)
 
 
 def _name_host() -> None:
@@ -157,6 +157,7 @@ def open_sources(spec: CageSpec) -> Sources:
     """The project, the data and the software as detached mounts of our own mount namespace."""
     return Sources(
         project=linux.open_tree(spec.project),
+        layer=prepare.copied_layer(spec, None) if spec.is_copied else None,
         software=root.open_software(spec.software),
         data=[(mount.target, root.open_read_only(mount.source)) for mount in spec.data],
     )

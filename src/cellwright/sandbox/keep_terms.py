@@ -119,7 +119,8 @@ async def keep_changes(
             terms.on_progress(_last_word(work, len(changes)))
         raise
     if work.report is None:
-        return _none(changes, work.stopped, f"keep_time={terms.seconds * _MORE_TIME:.0f}s")
+        longer = max(1, round(terms.seconds * _MORE_TIME))
+        return _none(changes, work.stopped, f"keep_time={longer}s")
     return work.report
 
 

@@ -1,15 +1,20 @@
 """The project inside the cage: what is writable, what is read-only, what is hidden.
 
 In `keep` and `drop` an overlay catches every change in a capped layer; in `direct` the real files are written.
+
+A file system that is mounted in the project, such as a container's volume, is no part of an overlay of the project. It
+gets one of its own in its place, whose changes go into the same layer: `upper/data` for what is mounted on `data`.
 """
 
 # Plain paths and descriptors: this runs between a clone and a pivot.
-# ruff: noqa: PTH101, PTH102, PTH112, PTH114, PTH116, PTH120
+# ruff: noqa: PTH101, PTH102, PTH103, PTH112, PTH114, PTH116, PTH120
 
 from __future__ import annotations
 
 import os
+import re
 import stat
+from collections.abc import Sequence
 
 from cellwright.sandbox import linux, root
 from cellwright.sandbox.root import Sources, Views
@@ -19,27 +24,42 @@ PROJECT = "root/project"
 _MASKS = "root/.mask"
 
 
-def mount_project(spec: CageSpec, sources: Sources) -> tuple[Views, list[str]]:
-    """Mount the project below the staged root; also says which placeholders it had to make on the host."""
+def mount_project(spec: CageSpec, sources: Sources) -> None:
+    """Mount the project below the staged root."""
     if spec.files == "direct":
         linux.set_mount_attributes(sources.project, root.READ_WRITE)
         linux.attach(sources.project, PROJECT)
-        made = _placeholders(spec, sources)
-        views = Views(upper=None, lowers=())
+        for path, tree in sources.volumes:
+            _refuse_links(f"{PROJECT}/{path}")
+            linux.set_mount_attributes(tree, root.READ_WRITE)
+            linux.attach(tree, f"{PROJECT}/{path}")
+        _make_placeholders(spec, sources)
     else:
-        views = _overlay(spec, sources)
-        made = []
-    cover(spec, PROJECT, _MASKS)
+        _overlay(spec, sources)
+    cover(spec, PROJECT, _MASKS, lower="lower")
     for target, tree in sources.data:
         linux.attach(tree, f"{PROJECT}/{target}")
         os.close(tree)
-    return views, made
 
 
-def cover(spec: CageSpec, project: str, masks: str, data_from: str | None = None) -> None:
+def views(spec: CageSpec, sources: Sources) -> Views:
+    """The layers, after the pivot: before it, they would lose what is mounted in them together with the host's root."""
+    if spec.files == "direct":
+        return Views(upper=None, lowers=())
+    names = ["layer"] if spec.is_copied else ["lower"] if sources.layer is None else ["layer", "lower"]
+    upper, *lowers = (
+        os.open(f"{root.STAGE}/inner/{name}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC) for name in ("upper", *names)
+    )
+    return Views(upper=upper, lowers=tuple(lowers))
+
+
+def cover(spec: CageSpec, project: str, masks: str, *, lower: str, data_from: str | None = None) -> None:
     """What is not to be changed or not to be read in a mounted project; and, in a branch's, the data of its parent."""
+    if spec.files != "direct":
+        for path in spec.mounted_files:
+            _read_only(f"{lower}/{path}", f"{project}/{path}")
     for path in spec.protected:
-        _read_only(f"{project}/{path}")
+        _read_only(f"{lower if spec.is_copied else project}/{path}", f"{project}/{path}")
     for path in spec.hidden:
         _refuse_links(os.path.dirname(f"{project}/{path}"))
         root.mask(f"{project}/{path}", masks)
@@ -54,46 +74,103 @@ def bottoms(spec: CageSpec) -> tuple[str, ...]:
     if spec.files == "direct":
         return ("/project",)
     places = (f"{root.STAGE}/inner/places",) if spec.data else ()
-    return (*places, f"{root.STAGE}/inner/layer", f"{root.STAGE}/inner/lower")
+    return (*places, f"{root.STAGE}/inner/layer", *(() if spec.is_copied else (root.LOWER,)))
 
 
-def _overlay(spec: CageSpec, sources: Sources) -> Views:
+def _overlay(spec: CageSpec, sources: Sources) -> None:
     linux.attach(sources.project, "lower")
     if sources.layer is not None:
         linux.attach(sources.layer, "layer")
+    for path, tree in sources.volumes:
+        # A copy that root made of the project has no place for it below.
+        base = "lower" if os.path.lexists(f"lower/{path}") else "layer"
+        _make_place(f"{base}/{path}", tree)
+        linux.attach(tree, f"{base}/{path}")
+    if spec.is_copied:
+        _complete_copy(spec)
     for target, tree in sources.data:
         _make_place(f"places/{target}", tree)
-    lowers = ["lower"] if sources.layer is None else ["layer", "lower"]
-    stack = ["places", *lowers] if sources.data else lowers
-    options = f"lowerdir={':'.join(stack)},upperdir=upper,workdir=work,userxattr"
+    lowers = [
+        *(["places"] if sources.data else []),
+        *(["layer"] if sources.layer is not None else []),
+        *([] if spec.is_copied else ["lower"]),
+    ]
     os.chmod("upper", stat.S_IMODE(os.stat("lower").st_mode) | 0o700)
-    linux.mount("overlay", PROJECT, "overlay", 0x6, options)
-    return Views(upper=_open("upper"), lowers=tuple(_open(lower) for lower in lowers))
+    lay(spec, PROJECT, ".", lowers)
 
 
-def _open(path: str) -> int:
-    return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+def _complete_copy(spec: CageSpec) -> None:
+    """The volumes in their places in the copy, and places for what is covered with the originals."""
+    for path in (*spec.volumes, *spec.mounted_files, *spec.protected):
+        if os.path.lexists(f"lower/{path}") and not os.path.islink(f"lower/{path}"):
+            tree = linux.open_tree(f"lower/{path}")
+            _make_place(f"layer/{path}", tree)
+            if path in spec.volumes:
+                linux.attach(tree, f"layer/{path}")
+            os.close(tree)
 
 
-def _make_place(path: str, tree: int) -> list[str]:
-    """An empty file or directory to mount `tree` on; returns what had to be made, outermost first."""
-    made: list[str] = []
+def lay(spec: CageSpec, project: str, stage: str, lowers: Sequence[str]) -> None:
+    """Mount the project: these layers, the first on top, below `upper` of the stage; its volumes likewise."""
+    # The inner before the outer: an overlay whose upper layer lies in that of another is warned about in the log.
+    volumes = [
+        (path, _open_volume(path, number, stage, [f"{lower}/{path}" for lower in lowers]))
+        for number, path in enumerate(reversed(spec.volumes))
+    ]
+    _mount(project, lowers, f"{stage}/upper", f"{stage}/work")
+    for path, tree in reversed(volumes):
+        linux.attach(tree, f"{project}/{path}")
+        os.close(tree)
+
+
+def _open_volume(path: str, number: int, stage: str, layers: list[str]) -> int:
+    """A detached mount of what is in a volume; changes go where those of the project go."""
+    lowers = [layer for layer in layers if os.path.isdir(layer)]
+    upper, place, work = f"{stage}/upper/{path}", f"{stage}/volumes/{number}", f"{stage}/volumes/{number}.work"
+    _make_like(f"{stage}/upper", path, layers)
+    os.mkdir(place, 0o755)
+    os.mkdir(work, 0o755)
+    try:
+        _mount(place, lowers, upper, work)
+    except OSError:
+        # Not every file system can be a layer of an overlay; an overlay on an overlay is the most there can be.
+        return root.open_read_only(lowers[-1])
+    tree = linux.open_tree(place, recursive=False)
+    linux.detach(place)
+    return tree
+
+
+def _make_like(upper: str, path: str, layers: list[str]) -> None:
+    """The directories on the way to a volume in an upper layer, with the modes they have below."""
+    parts = path.split("/")
+    for end in range(1, len(parts) + 1):
+        directory, above = f"{upper}/{'/'.join(parts[:end])}", "/.." * (len(parts) - end)
+        if not os.path.lexists(directory):
+            below = next(f"{layer}{above}" for layer in reversed(layers) if os.path.isdir(layer))
+            os.mkdir(directory, 0o700)
+            os.chmod(directory, stat.S_IMODE(os.stat(below).st_mode) | 0o700)
+
+
+def _mount(target: str, lowers: Sequence[str], upper: str, work: str) -> None:
+    layers = ":".join(_escaped(lower) for lower in lowers)
+    options = f"lowerdir={layers},upperdir={_escaped(upper)},workdir={work},userxattr"
+    linux.mount("overlay", target, "overlay", 0x6, options)
+
+
+def _escaped(path: str) -> str:
+    """A path among the options of an overlay, which are parted by commas and colons."""
+    return re.sub(r"([\\,:])", r"\\\1", path)
+
+
+def _make_place(path: str, tree: int) -> None:
+    """An empty file or directory to mount `tree` on."""
     _refuse_links(path)
-    parent = os.path.dirname(path)
-    missing: list[str] = []
-    while not os.path.isdir(parent):
-        missing.append(parent)
-        parent = os.path.dirname(parent)
-    for directory in reversed(missing):
-        os.mkdir(directory, 0o755)
-        made.append(directory)
+    os.makedirs(os.path.dirname(path), 0o755, exist_ok=True)
     if not os.path.lexists(path):
         if stat.S_ISDIR(os.fstat(tree).st_mode):
             os.mkdir(path, 0o755)
         else:
             os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644))
-        made.append(path)
-    return made
 
 
 def _refuse_links(path: str) -> None:
@@ -104,22 +181,18 @@ def _refuse_links(path: str) -> None:
             raise OSError(40, f"{'/'.join(parts[:end]).removeprefix(PROJECT + '/')} is a symbolic link")
 
 
-def _placeholders(spec: CageSpec, sources: Sources) -> list[str]:
-    """Direct mode: mount points that do not exist must be made on the host, and are removed at the end."""
-    made: list[str] = []
+def _make_placeholders(spec: CageSpec, sources: Sources) -> None:
+    """Direct mode: mount points that do not exist must be made on the host; `prepare` removes them at the end."""
     for path in spec.protected:
         place = f"{PROJECT}/{path}"
         if not os.path.lexists(place) and "/" not in path:
             os.mkdir(place, 0o755)
-            made.append(place)
     for target, tree in sources.data:
-        made += _make_place(f"{PROJECT}/{target}", tree)
-    return [path.removeprefix(f"{PROJECT}/") for path in made]
+        _make_place(f"{PROJECT}/{target}", tree)
 
 
-def _read_only(path: str) -> None:
-    if os.path.lexists(path) and not os.path.islink(path):
-        tree = linux.open_tree(path)
-        linux.set_mount_attributes(tree, root.READ_ONLY)
-        linux.attach(tree, path)
+def _read_only(source: str, target: str) -> None:
+    if os.path.lexists(source) and not os.path.islink(source):
+        tree = root.open_read_only(source)
+        linux.attach(tree, target)
         os.close(tree)

@@ -1,4 +1,4 @@
-"""What only the zygote can prepare for a cage: mounts under root's rights, mount points on the host."""
+"""What is prepared for a cage on the host: mounts under root's rights, copies of a project, mount points."""
 
 # Plain paths and descriptors: this runs in the zygote, as root.
 # ruff: noqa: PTH106, PTH108, PTH116, PTH118, PTH208
@@ -27,6 +27,8 @@ def sources_as_root(spec: CageSpec, uid: int) -> Sources:
         sources.software = root.open_software(spec.software)
         for mount in spec.data:
             sources.data.append((mount.target, _open_data(mount.source, uid)))
+        for path in sorted((*spec.volumes, *spec.mounted_files)):
+            sources.volumes.append((path, _open_volume(f"{spec.project}/{path}", uid)))
     except OSError:
         for descriptor in sources.descriptors():
             os.close(descriptor)
@@ -52,7 +54,16 @@ def _project_as_root(spec: CageSpec, uid: int) -> Sources:
 
 def _open_data(path: str, uid: int) -> int:
     """Root may read it, so the notebook root started may: as if it belonged to `uid`, where that can be done."""
-    tree = root.open_read_only(path)
+    return _as_if_owned(root.open_read_only(path), uid)
+
+
+def _open_volume(path: str, uid: int) -> int:
+    """Without what is mounted in it: that is opened for itself, and may belong to somebody else."""
+    return _as_if_owned(linux.open_tree(path, recursive=False), uid)
+
+
+def _as_if_owned(tree: int, uid: int) -> int:
+    """What belongs to the owner of a detached mount belongs to `uid`, where the file system can do that."""
     owner = os.fstat(tree)
     if owner.st_uid != uid:
         try:
@@ -72,6 +83,12 @@ def _copied_project(spec: CageSpec, uid: int) -> Sources:
             f"Direct file access is not possible on the file system of {spec.project!r} when started as root.",
             hint="Use --files keep, or run as the owner of the project.",
         )
+    layer = copied_layer(spec, uid)
+    return Sources(project=linux.new_filesystem("tmpfs", {"size": "4k"}, root.READ_ONLY), layer=layer)
+
+
+def copied_layer(spec: CageSpec, uid: int | None) -> int:
+    """A copy of the project, but for what is mounted in it; for `uid`, or for whoever we are."""
     layer, opened = _new_layer(spec, uid)
     source = os.open(spec.project, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -87,7 +104,7 @@ def _copied_project(spec: CageSpec, uid: int) -> Sources:
     finally:
         os.close(source)
         os.close(opened)
-    return Sources(project=linux.new_filesystem("tmpfs", {"size": "4k"}, root.READ_ONLY), layer=layer)
+    return layer
 
 
 def _foreign_layer(spec: CageSpec, owner: os.stat_result, uid: int) -> int | None:
@@ -108,22 +125,19 @@ def _foreign_layer(spec: CageSpec, owner: os.stat_result, uid: int) -> int | Non
     return None
 
 
-def _new_layer(spec: CageSpec, uid: int) -> tuple[int, int]:
+def _new_layer(spec: CageSpec, uid: int | None) -> tuple[int, int]:
     """A capped, detached file system owned by the cage, and its opened root."""
-    options = {
-        "size": f"{spec.limits.disk_mb}m",
-        "nr_inodes": str(spec.limits.inodes),
-        "mode": "0755",
-        "uid": str(uid),
-        "gid": str(uid),
-    }
+    options = {"size": f"{spec.limits.disk_mb}m", "nr_inodes": str(spec.limits.inodes + 16), "mode": "0755"}
+    if uid is not None:
+        options |= {"uid": str(uid), "gid": str(uid)}
     layer = linux.new_filesystem("tmpfs", options, root.READ_WRITE)
     return layer, os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=layer)
 
 
-def _copier(spec: CageSpec, uid: int) -> Copier:
+def _copier(spec: CageSpec, uid: int | None) -> Copier:
+    leave_out = {*spec.hidden, *spec.left_out, *spec.protected, *spec.volumes, *spec.mounted_files}
     budget = Budget(bytes=spec.limits.disk_mb * _MEGABYTE, files=spec.limits.inodes)
-    return Copier(leave_out={*spec.hidden, *spec.protected}, owner=(uid, uid), budget=budget)
+    return Copier(leave_out=leave_out, owner=None if uid is None else (uid, uid), budget=budget)
 
 
 @cache

@@ -33,6 +33,8 @@ _NOSUID_NODEV_NOEXEC = 0xE
 STAGE = "/.stage"
 """Where init reaches the layers below and above the project. Nobody else can: its directory is closed, and the file
 system it lies on is read-only, so that it stays closed."""
+LOWER = f"{STAGE}/inner/lower"
+"""There, the person's own files."""
 
 _GENERATED = {
     "etc/passwd": "cell:x:1000:1000:cell:/home/cell:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n",
@@ -53,11 +55,13 @@ class Sources:
     """A layer above the project with what could not be used in place, made by a zygote that is root."""
     software: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
     data: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
+    volumes: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
+    """What is mounted in the project, where `project` comes without it; the outer first."""
 
     def descriptors(self) -> set[int]:
         """Everything that is open here."""
         own = {self.project} if self.layer is None else {self.project, self.layer}
-        return own | {tree for _, tree in (*self.software, *self.data)}
+        return own | {tree for _, tree in (*self.software, *self.data, *self.volumes)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +106,7 @@ def stage(limits: Limits) -> None:
     options = {"size": f"{limits.disk_mb}m", "nr_inodes": str(limits.inodes + 16), "mode": "0700"}
     attach_new("tmpfs", options, READ_WRITE, place)
     os.chdir(place)
-    for name in ("root", "upper", "work", "lower", "layer", "places"):
+    for name in ("root", "upper", "work", "lower", "layer", "places", "volumes"):
         os.mkdir(name, 0o755)
 
 
@@ -151,7 +155,8 @@ def keep_stage() -> None:
     """The layers stay within init's reach after the pivot: branches are built from them."""
     place = f"root{STAGE}"
     for source, target in ((".", "inner"), ("lower", "inner/lower"), ("layer", "inner/layer")):
-        tree = linux.open_tree(source, recursive=False)
+        # With the volumes in them, which may not be taken off; but not with all else that is mounted here.
+        tree = linux.open_tree(source, recursive=source != ".")
         linux.attach(tree, f"{place}/{target}")
         os.close(tree)
     os.chmod(place, 0)

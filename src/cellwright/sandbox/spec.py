@@ -160,6 +160,12 @@ class CageSpec:
     """Where the kernel starts, as seen inside."""
     protected: tuple[str, ...] = PROTECTED
     """Paths relative to the project that are read-only inside and never kept."""
+    volumes: tuple[str, ...] = ()
+    """Directories of the project on which something of its own is mounted; found by whoever starts the cage."""
+    mounted_files: tuple[str, ...] = ()
+    """Single files of the project that are mounted there, read-only inside; found like those."""
+    is_copied: bool = False
+    """Whether a copy stands for the project, but for its volumes: the system does not let us lay anything over it."""
     proxy_port: int | None = None
     """The one TCP port of its own loopback that the kernel may connect to; the host listens there."""
     certificates: str = ""
@@ -192,7 +198,7 @@ class CageSpec:
         raw = cast("dict[str, Any]", json.loads(data))
         known = {field.name for field in fields(cls)}
         values: dict[str, Any] = {name: value for name, value in raw.items() if name in known}
-        for name in ("hidden", "left_out", "software", "protected"):
+        for name in ("hidden", "left_out", "software", "protected", "volumes", "mounted_files"):
             values[name] = tuple(raw[name])
         values["limits"] = Limits(**raw["limits"])
         values["data"] = tuple(DataMount(**mount) for mount in raw["data"])

@@ -149,8 +149,6 @@ def _fill(spec: CageSpec, place: Place) -> View:
     for number, mount in enumerate(spec.data):
         target = f"{place.project}/{mount.target}"
         os.makedirs(os.path.dirname(target), exist_ok=True)
-        if os.path.lexists(target):
-            raise FileExistsError(errno.EEXIST, "the project has a file where data should go", mount.target)
         if owner is None or linux.is_open_to_all(mount.source):
             os.symlink(mount.source, target)
         else:
@@ -160,7 +158,8 @@ def _fill(spec: CageSpec, place: Place) -> View:
 
 
 def _copy_project(spec: CageSpec, place: Place, copy: int, owner: tuple[int, int] | None, budget: Budget) -> None:
-    leave_out = {*spec.hidden, *spec.left_out, *spec.protected}
+    # Data covers what the project has in its place, as a mount does on other tiers.
+    leave_out = {*spec.hidden, *spec.left_out, *spec.protected, *(mount.target for mount in spec.data)}
     source = os.open(spec.project, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         Copier(leave_out=leave_out, owner=owner, budget=budget).copy_all(source, copy)

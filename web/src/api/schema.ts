@@ -1618,6 +1618,11 @@ export interface components {
              */
             is_private: boolean;
             /**
+             * Limits
+             * @default []
+             */
+            limits: string[];
+            /**
              * Models
              * @default []
              */
@@ -2349,6 +2354,8 @@ export interface components {
             /** Cost */
             cost: string;
             delivery: components["schemas"]["Delivery"] | null;
+            /** Files */
+            files: string;
             goal: components["schemas"]["Goal"] | null;
             /** Microdollars */
             microdollars: number;

@@ -77,6 +77,8 @@ class RunDetail(RunCommon):
     """The last cell that ended, and how."""
     waits: str
     """What it waits for, if not for a person."""
+    files: str
+    """Files its notebook changed that were not kept, where the delivery does not say so."""
     tokens: int
     questions: list[AskedQuestion]
     steps: int
