@@ -22,12 +22,14 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 
 # The house rules are part of `check`, all but the documentation's blocks: those start kernels.
 DOCS_RUN := tests/house/test_docs_run.py
-# One room after another on each core, the longest first, each read by one process: whoever reads all tests, or imports all
-# they use, takes several times the memory. An environment that forbids bytecode would compile all of src in each.
+# A few rooms in one process share what takes long to start; all tests in one, and all they import, would take several
+# times the memory. The longest first. An environment that forbids bytecode would compile all of src in each process.
 export PYTHONDONTWRITEBYTECODE :=
-LONGEST := kernel sandbox server/web runs tools agents guest journal models
+GROUPS_OF_ROOMS := kernel agents+tools runs+app+eval server/web sandbox cli+server journal models+testing guest \
+	guest/profiling+analyst+notebook house+policy+connection+telemetry+bench web
+ALONE := $(filter-out __pycache__ $(subst +, ,$(GROUPS_OF_ROOMS)),$(notdir $(patsubst %/,%,$(wildcard tests/*/))))
 PARTS := server/web guest/profiling
-ROOMS := $(LONGEST) $(filter-out $(LONGEST) __pycache__,$(PARTS) $(notdir $(patsubst %/,%,$(wildcard tests/*/))))
+ROOMS := $(GROUPS_OF_ROOMS) $(ALONE)
 # One more than there are processors: tests wait for processes, deadlines and locks.
 AT_ONCE ?= $(shell expr $$(nproc) + 1)
 # All are tried, whatever one finds; each is told whole when it ends, and the failed ones once more at the end.
@@ -70,13 +72,14 @@ test-all: $(READY) $(PAGE) browser emulator containers ## every test, with more 
 	@$(call SIDE_BY_SIDE,$(ROOMS),--hypothesis-profile=thorough)
 
 # For pytest a room without a test of the kind is a failure (5). That of the browser has slow ones only.
-.PHONY: checks $(ROOMS:%=room-%)
+.PHONY: checks room-house $(ROOMS:%=room-%)
 checks:
 	@$(BIN)/python -m tests.checks
 
-$(ROOMS:%=room-%): room-%:
-	@echo "tests/$*"; code=0; $(BIN)/pytest --quiet --no-header tests/$* $(patsubst %,--ignore=tests/%,$(filter $*/%,$(PARTS))) \
-		$(WHICH) || code=$$?; test $$code = 0 -o $$code = 5
+room-house $(ROOMS:%=room-%): room-%:
+	@echo "$(subst +, ,$*)"; code=0; $(BIN)/pytest --quiet --no-header $(addprefix tests/,$(subst +, ,$*)) \
+		$(addprefix --ignore=tests/,$(filter $(addsuffix /%,$(subst +, ,$*)),$(PARTS))) $(WHICH) || code=$$?; \
+		test $$code = 0 -o $$code = 5
 
 eval: $(READY) ## give the tasks of eval/ to the analyst, or to any model: make eval MODEL=openai:gpt-5
 	@$(BIN)/python -m eval --model "$(MODEL)" $(EVAL)

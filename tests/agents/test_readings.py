@@ -129,6 +129,7 @@ Which do you mean?\
         )
 
 
+@pytest.mark.slow
 async def test_a_join_whose_readings_agree_needs_nobody(opened: Opener) -> None:
     async with opened(ORDERS) as notebook:
         await notebook.run("all")

@@ -26,6 +26,7 @@ def findings_in(numbers: range) -> list[str]:
     return found
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("shape", some(range(len(SHAPES)), 4), ids=[shape.__name__ for shape in SHAPES])
 def test_nothing_is_found_in_noise_of_any_shape(shape: int) -> None:
     assert findings_in(range(shape, len(SHAPES), len(SHAPES))) == []
@@ -44,6 +45,7 @@ def walk(random: np.random.Generator, steps: int, stays: float) -> np.ndarray:
     return values
 
 
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("stays", [0.0, 0.6, 1.0])
 def test_series_that_wander_by_themselves_have_no_trend_season_or_break(stays: float) -> None:
     random, false = np.random.default_rng(3), 0

@@ -99,6 +99,7 @@ async def test_every_visit_is_told_in_the_runs_stream(where: Path, tmp_path: Pat
     assert web.came == [("data.example", "/wren")]
 
 
+@pytest.mark.slow
 def test_whoever_only_opens_notebooks_does_not_wait_for_agents() -> None:
     look = "import sys, cellwright.app; print([name for name in ('pydantic_ai', 'dbos') if name in sys.modules])"
     said = subprocess.run([sys.executable, "-c", look], check=True, capture_output=True, text=True)

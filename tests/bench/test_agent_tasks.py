@@ -55,7 +55,7 @@ async def test_every_style_comes_to_the_same_end_and_code_mode_asks_the_model_le
     assert came["code"].tokens < came["tools"].tokens < came["one-call"].tokens
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [

@@ -147,6 +147,7 @@ def test_bad_input_is_said_before_anything_starts(
     assert sorted(project.rglob("*")) == before
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("words", [[], ["-"], [b"\xff\xfe sum"]], ids=["piped", "dash", "typed"])
 def test_a_goal_that_is_no_text_is_said(tmp_path: Path, words: list[str | bytes]) -> None:
     typed = [os.fsdecode(word) for word in words]

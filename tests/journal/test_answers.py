@@ -23,6 +23,7 @@ async def kept(where: str) -> tuple[str, int, int]:
     return question.state, answers, sum(isinstance(event, Fact) for event in granted)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("point", "left"),
     [(CrashPoint.ANSWER_COMMITTING, ("open", 0, 0)), (CrashPoint.ANSWER_COMMITTED, ("answered", 1, 1))],

@@ -81,6 +81,7 @@ async def test_a_follower_sees_what_was_and_what_comes(records: Records, where: 
     assert subjects(seen) == ["2", "3", "4", "5"]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("followers", some([8, 50], 1))
 async def test_ten_writers_and_many_followers_with_disconnects_lose_and_double_nothing(
     where: str, followers: int

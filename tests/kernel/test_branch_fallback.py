@@ -96,6 +96,7 @@ async def test_a_branch_that_is_no_fork_can_be_committed_and_not_promoted(opened
         assert [variable.text for variable in await notebook.look(["rows"])] == ["5"]
 
 
+@pytest.mark.slow
 async def test_what_is_carried_is_never_the_end_of_a_parent_with_little_memory_left(opened: Opener) -> None:
     async with opened(THREAD, IMPORTS, "big = np.ones(40_000_000)", limits=Limits(memory_mb=640)) as notebook:
         await notebook.run("all")

@@ -277,6 +277,7 @@ async def test_there_are_so_many_places_and_the_next_branch_is_no_fork(opened: O
                 assert after.way.kind == "fork"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("tier", some(TIERS, 1))
 @pytest.mark.parametrize(
     ("limits", "code", "limit"),

@@ -95,6 +95,7 @@ async def _open_use_close(opened: Opener, times: int) -> None:
             assert (await notebook.run("all")).is_ok
 
 
+@pytest.mark.slow
 async def test_twenty_kernels_in_a_row_leave_nothing_behind(opened: Opener) -> None:
     await _open_use_close(opened, 2)
     before = _footprint()

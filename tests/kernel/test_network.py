@@ -100,6 +100,7 @@ async def test_a_host_can_be_read_as_soon_as_it_is_approved_and_not_before(
     )
 
 
+@pytest.mark.slow
 async def test_many_notebooks_with_a_way_out_are_opened_at_the_same_moment(
     opened: Opener, write_notebook: Callable[..., Path], pool: KernelPool, internet: World
 ) -> None:

@@ -18,6 +18,7 @@ import anyio.to_thread
 from packaging.utils import canonicalize_name
 
 from cellwright.errors import CellwrightError, Defect, Unavailable, UserError
+from cellwright.kernel.environment_bytecode import lend_bytecode
 from cellwright.kernel.environment_cache import clear
 from cellwright.kernel.environment_plan import Environment, PackageSource, Places, Plan, environment_at
 from cellwright.kernel.installed_packages import NotInstalled, installed, lacking, link, open_to_all
@@ -150,6 +151,8 @@ def _finish(places: Places, plan: Plan, source: PackageSource) -> None:
         ) from error
     for script in (prefix / "bin").iterdir():
         _make_relocatable(script, plan.interpreter.executable)
+    if plan.is_for_our_python:
+        lend_bytecode(prefix / plan.interpreter.site_packages)
     record = {
         "requirements": plan.requirements,
         "python": plan.python,
