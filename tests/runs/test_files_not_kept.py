@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import re
 from pathlib import Path
 
 import anyio
@@ -15,7 +16,7 @@ from cellwright.runs.report import report_text
 from cellwright.runs.telling import files_told
 from tests.conftest import notebook_source
 from tests.models.houses import House
-from tests.runs.factory import Factory, apply, at_once, create, finish, open_factory, plan, task
+from tests.runs.factory import Factory, Kernels, apply, at_once, create, finish, open_factory, plan, task
 
 MANY = """\
 from pathlib import Path
@@ -31,7 +32,8 @@ async def delivered(factory: Factory, code: str, *limits: str) -> list[str]:
     factory.script(plan(task()), at_once(apply(create(code, "total")), finish("6")), finish("6"))
     delivery = await factory.deliver(factory.goal(limits=limits))
     assert (delivery.why, delivery.status) == ("", "done")
-    page, words = html.unescape(await anyio.Path(delivery.report).read_text()), report_text(delivery)
+    written = await anyio.Path(delivery.report).read_text()
+    page, words = html.unescape(re.sub("</?code>", "`", written)), report_text(delivery)
     facts = [
         recorded.event
         async for recorded in factory.runs.records.log.read_all(stream_of("r"))
@@ -64,10 +66,10 @@ def names(project: Path) -> set[str]:
     ],
 )  # fmt: skip
 async def test_of_more_files_than_a_limit_lets_pass_none_is_kept_and_the_delivery_says_so_once(
-    house: House, project: Path, cache: Path, code: str, limit: str, reason: str, option: str
+    house: House, project: Path, kernels: Kernels, code: str, limit: str, reason: str, option: str
 ) -> None:
     (project / "sums.py").write_text(notebook_source("import marimo as mo"))
-    async with open_factory(house, project, cache) as factory:
+    async with open_factory(house, project, kernels) as factory:
         notebook = project / "sums.py"
         assert await delivered(factory, code, limit) == [
             f"No file that the notebook changed was kept: {reason}. "
@@ -78,11 +80,11 @@ async def test_of_more_files_than_a_limit_lets_pass_none_is_kept_and_the_deliver
 
 @pytest.mark.slow
 async def test_files_within_the_limits_are_kept_before_the_run_is_over_and_a_single_one_that_is_not_is_named(
-    house: House, project: Path, cache: Path
+    house: House, project: Path, kernels: Kernels
 ) -> None:
     (project / "sums.py").write_text(notebook_source("import marimo as mo"))
     code = f"{MANY}\nimport os\nos.symlink('/etc/passwd', 'outside')"
-    async with open_factory(house, project, cache) as factory:
+    async with open_factory(house, project, kernels) as factory:
         told = await delivered(factory, code)
         assert told == ["outside was not kept: a symbolic link out of the project, to '/etc/passwd'."]
         assert names(project) == {f"made-{number}.txt" for number in range(30)}
