@@ -17,7 +17,7 @@ from tests.sandbox.containers import DOCKER_CAPABILITIES, PODMAN_CAPABILITIES, R
 DOCUMENT: Final = REPOSITORY / "docs" / "sandbox.md"
 BEGIN: Final = "<!-- tiers by place: written by `python -m tests.sandbox.places` -->"
 END: Final = "<!-- end of tiers by place -->"
-_COMMAND: Final = str(Path(sys.prefix) / "bin" / "cellwright")
+COMMAND: Final = str(Path(sys.prefix) / "bin" / "cellwright")
 _PROBE: Final = f"""
 import sys, json, dataclasses
 sys.path.insert(0, {str(REPOSITORY / "src")!r})
@@ -80,7 +80,7 @@ def probed(place: str) -> dict[str, Any]:
 def run(place: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """One of our commands in a checkout with its environment, as somebody who may change neither."""
     container = replace(PLACES[place], environment={"CELLWRIGHT_HOME": "/dev/shm/home", "LANG": "C.UTF-8"})
-    return container.run([_COMMAND, *arguments], cwd=str(REPOSITORY))
+    return container.run([COMMAND, *arguments], cwd=str(REPOSITORY))
 
 
 def row(place: str, report: dict[str, Any]) -> Row:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.sandbox.places import DOCUMENT, PLACES, Row, probed, row, run, table_in
+from tests.sandbox.containers import REPOSITORY
+from tests.sandbox.places import COMMAND, DOCUMENT, PLACES, Row, probed, row, run, table_in
 
 NOTEBOOK = "examples/penguins.py"
+EXAMPLES = REPOSITORY / "examples"
 
 
 def test_the_documentations_table_has_every_place_once() -> None:
@@ -43,6 +47,26 @@ def test_the_readmes_notebook_runs_in_a_checkout_with_its_environment_wherever_i
     assert (result["ok"], result["sandbox"]["tier"], result["files"]) == (True, tier, []), ran.stderr
     assert ".venv" in result["sandbox"]["left_out"] or tier == "B"
     assert "Traceback" not in ran.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", ["a user of the machine", "Docker's defaults, as a user"])
+def test_the_readmes_goal_is_answered_and_proven_on_the_tiers_without_root(place: str, tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    for folder in (tmp_path, project):
+        os.chown(folder, PLACES[place].uid, PLACES[place].uid)
+    # Whoever made this folder keeps others out of those above it; the container has them anew.
+    environment = {"CELLWRIGHT_HOME": str(tmp_path / "state"), "HOME": str(tmp_path), "LANG": "C.UTF-8"}
+    container = replace(PLACES[place], work=tmp_path, environment=environment)
+    data = [word for name in ("orders", "customers") for word in ("--data", str(EXAMPLES / f"data/{name}.csv"))]
+    words = ["run", "Why did revenue fall in Q3 2025?", *data, "--project", ".", "--model", "analyst", "--json"]
+    ran = container.run([COMMAND, *words], cwd=str(project))
+    assert ran.returncode == 0, ran.stderr
+    delivery = json.loads(ran.stdout.splitlines()[-1])
+    assert (delivery["status"], delivery["problems"]) == ("done", [])
+    assert delivery["checks"] and all(check["has_passed"] for check in delivery["checks"])
+    assert (project / Path(delivery["notebook"]).name).is_file()
 
 
 @pytest.mark.slow
