@@ -121,6 +121,21 @@ async def test_a_file_that_is_no_data_is_refused_in_words(house: House, project:
 
 
 @pytest.mark.slow
+async def test_what_a_persons_own_packages_lack_is_said_as_the_one_cause_and_the_notebook_stays_as_it_was(
+    house: House, project: Path, kernels: Kernels
+) -> None:
+    async with open_factory(house, project, kernels) as factory:
+        header = '# /// script\n# requires-python = ">=3.11"\n# dependencies = ["marimo", "pandas"]\n# ///\n\n'
+        mine = header + notebook_source("x = 1")
+        (project / "first.py").write_text(mine)
+        delivery = await factory.deliver(analysts_goal(factory))
+        assert (delivery.status, delivery.problems, delivery.checks) == ("failed", (), ())
+        assert "without altair and scipy, which the analyst's cells need" in delivery.why
+        assert "`uv add --script first.py altair scipy`" in delivery.why
+        assert factory.notebook("first.py") == mine
+
+
+@pytest.mark.slow
 async def test_in_a_persons_notebook_their_cells_stay_and_data_of_the_project_is_found(
     house: House, project: Path, kernels: Kernels
 ) -> None:

@@ -7,7 +7,7 @@ a kernel is lost, the next call starts another and replays what had run.
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -197,6 +197,10 @@ class OpenNotebook:
         await self.checkpoints.close()
         async with self._live.turn:
             await self._live.retire()
+
+    async def lacking(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Those of these distributions that its header's environment does not have; without a header it has ours."""
+        return await self._workplace.lacking(names)
 
     async def install(self, requirement: str, *, seconds: float | None = None) -> Installed:
         """Add a package to the notebook's header and environment; what failed for want of a module runs again.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
@@ -128,6 +128,13 @@ class Workplace:
         # A thousand files a second is slow for a disk that is not busy with anything else.
         copy_seconds = plan.files / 1_000
         return await Kernel.start(await self._zygote(), spec, bind, command=self._command(), copy_seconds=copy_seconds)
+
+    async def lacking(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Those of these distributions that the notebook's own environment does not have."""
+        if self.environment is None:
+            return ()
+        there = await anyio.to_thread.run_sync(distributions_in, [self.environment.site_packages])
+        return tuple(name for name in names if name not in there)
 
     async def build(self, document: Document) -> Environment | None:
         """The environment this notebook asks for, ready for its next kernel. The running one keeps its own."""

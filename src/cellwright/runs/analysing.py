@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Final, Literal
 
 from cellwright.agents import Role
@@ -15,6 +16,7 @@ from cellwright.agents.studio import Studio
 from cellwright.analyst.drafts import CellDraft, Section, TestRow
 from cellwright.analyst.profile import one_line
 from cellwright.analyst.wanted import Unserved
+from cellwright.analyst.writing.read import PACKAGES
 from cellwright.errors import KernelLost
 from cellwright.journal import Flow
 from cellwright.runs.analyst_data import Data, look_at_data
@@ -101,6 +103,8 @@ class Analyst:
 
         async def work() -> Data:
             await desk.sync()
+            if missing := await desk.notebook.lacking(PACKAGES):
+                return Data(problem=_without(missing, goal))
             return await look_at_data(goal, eyes, desk.notebook.document)
 
         return await self._flow.step("look at the data", work, returns=Data)
@@ -291,6 +295,14 @@ class Analyst:
         tools = with_tool(studio.tools, tests_tool(self._place.desk, known.names.fixed("tests")))
         own = replace(studio, tools=tools, program=None)
         return own.caller(_ROLE, f"{self._flow.id}/{ANALYST}", is_attended=is_attended)
+
+
+def _without(missing: Sequence[str], goal: Goal) -> str:
+    names, file = " and ".join(missing), Path(goal.notebook).name
+    return (
+        f"The header of {file} names its own packages, without {names}, which the analyst's cells need. "
+        f"Add them with `uv add --script {file} {' '.join(missing)}`, or name another notebook with --notebook."
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

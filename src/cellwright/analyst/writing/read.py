@@ -28,6 +28,8 @@ _LIBRARIES: Final = {
     "alt": "import altair as alt", "np": "import numpy as np", "pd": "import pandas as pd",
     "stats": "from scipy import stats",
 }  # fmt: skip
+PACKAGES: Final = ("altair", "numpy", "pandas", "scipy")
+"""The distributions that these are in."""
 _MOST_NAMED: Final = 8
 
 
