@@ -10,11 +10,9 @@ import ssl
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
-from functools import cache
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any, Final, assert_never
 from urllib.parse import urlsplit
-from urllib.request import getproxies
 
 import anyio
 import httpx2
@@ -23,9 +21,6 @@ from cellwright.connection import Connection
 from cellwright.errors import Unavailable
 from cellwright.models.catalogue import Traits
 from cellwright.models.configuration import Endpoint
-from cellwright.models.direct_http import DirectTransport
-from cellwright.models.quick_reading import QuickReading
-from cellwright.models.quick_writing import QuickWriting, write_quickly
 
 if TYPE_CHECKING:
     import httpx
@@ -105,14 +100,9 @@ def open_http(endpoint: Endpoint, *, has_key: bool, connection: Connection | Non
         library = httpx
     trust = _trust(endpoint, connection)
     proxy = endpoint.proxy or _proxy(endpoint, connection)
-    may_have_proxies = connection is None and not endpoint.local and bool(getproxies())
-    direct = None
-    if library is httpx2 and proxy is None and not may_have_proxies:
-        direct = DirectTransport(trust, at_once=_AT_ONCE, idle_at_most=_IDLE_AT_MOST)
     headers = [_Headers(endpoint.headers, has_key=has_key)] if endpoint.headers or not has_key else []
     return library.AsyncClient(
         verify=trust,
-        transport=direct,
         proxy=proxy,
         # A proxy meant for the web must not see what stays here.
         trust_env=not endpoint.local and endpoint.proxy is None and connection is None,
@@ -210,7 +200,7 @@ def build_model(endpoint: Endpoint, model: str, key: str | None, http: Http, tra
             from pydantic_ai.models.anthropic import AnthropicModel
             from pydantic_ai.providers.anthropic import AnthropicProvider
 
-            sdk = _quick(AsyncAnthropic)(
+            sdk = AsyncAnthropic(
                 api_key=key or NO_KEY, base_url=address, http_client=client, max_retries=0, open_telemetry=False
             )
             return AnthropicModel(model, provider=AnthropicProvider(anthropic_client=sdk), profile=profile)
@@ -225,7 +215,7 @@ def build_model(endpoint: Endpoint, model: str, key: str | None, http: Http, tra
             from pydantic_ai.models.groq import GroqModel
             from pydantic_ai.providers.groq import GroqProvider
 
-            sdk = _quick(AsyncGroq)(api_key=key or NO_KEY, base_url=address, http_client=client, max_retries=0)
+            sdk = AsyncGroq(api_key=key or NO_KEY, base_url=address, http_client=client, max_retries=0)
             return GroqModel(model, provider=GroqProvider(groq_client=sdk), profile=profile)
         case "mistral":
             from pydantic_ai.models.mistral import MistralModel
@@ -237,13 +227,6 @@ def build_model(endpoint: Endpoint, model: str, key: str | None, http: Http, tra
             assert_never(kind)
 
 
-@cache
-def _quick(client: type, *more: type) -> Any:
-    """The same client, faster."""
-    # pyrefly: ignore[unsupported-dynamic-base]  # which of them is known only now
-    return type(client.__name__, (QuickReading, *more, client), {})
-
-
 def address_of(endpoint: Endpoint) -> str:
     """Where its requests go."""
     return endpoint.base_url or _ADDRESSES[endpoint.kind]
@@ -253,11 +236,8 @@ def openai_provider(endpoint: Endpoint, key: str | None, http: Http) -> Provider
     """pydantic-ai's provider for anything that speaks OpenAI's language."""
     from openai import AsyncOpenAI
 
-    write_quickly()
     client: Any = http
-    sdk = _quick(AsyncOpenAI, QuickWriting)(
-        api_key=key or NO_KEY, base_url=address_of(endpoint), http_client=client, max_retries=0
-    )
+    sdk = AsyncOpenAI(api_key=key or NO_KEY, base_url=address_of(endpoint), http_client=client, max_retries=0)
     if endpoint.kind == "ollama":
         from pydantic_ai.providers.ollama import OllamaProvider
 
