@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -85,7 +84,6 @@ def test_doctor_tells_reason_and_cure_in_words_and_as_json() -> None:
 @pytest.mark.slow
 def test_who_has_no_home_to_write_to_is_told_what_to_set() -> None:
     container = PLACES["Docker's defaults, as a user"]
-    command = str(Path(shutil.which("cellwright") or "cellwright"))
-    ran = container.run([command, "notebook", "run", NOTEBOOK], cwd=str(DOCUMENT.parents[1]))
+    ran = container.run([COMMAND, "notebook", "run", NOTEBOOK], cwd=str(DOCUMENT.parents[1]))
     assert ran.returncode == 2
     assert "hint: Set CELLWRIGHT_HOME, or HOME, to a directory of your own." in " ".join(ran.stderr.split())
