@@ -348,7 +348,7 @@ def _mark(pid: str) -> int:
 
 def _set_mark(pid: int, number: int) -> None:
     """Its children will have it too, and none of them may write there. When memory runs out a branch goes first."""
-    with open(f"/proc/{pid}/oom_score_adj", "w", encoding="ascii") as file:
+    with open(f"/proc/{pid}/oom_score_adj", "w", encoding="utf-8") as file:
         file.write(str(_FIRST_TO_GO - number))
 
 

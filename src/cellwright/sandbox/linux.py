@@ -231,7 +231,7 @@ def is_root() -> bool:
     if os.geteuid() != 0:
         return False
     # The initial namespace maps every id to itself; one made by a person or an engine maps a range, to other ids.
-    with open("/proc/self/uid_map", encoding="ascii") as file:  # noqa: PTH123  plain calls: this runs in a fresh child
+    with open("/proc/self/uid_map", encoding="utf-8") as file:  # noqa: PTH123  plain calls: this runs in a fresh child
         return file.read().split() == ["0", "0", "4294967295"]
 
 

@@ -69,7 +69,7 @@ def look_around() -> Surroundings:
 
 def _read(path: str) -> str:
     try:
-        return Path(path).read_text("ascii", "replace")
+        return Path(path).read_text("utf-8", "replace")
     except OSError:
         return ""
 
