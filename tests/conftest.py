@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import AbstractAsyncContextManager, contextmanager
@@ -25,6 +26,12 @@ UNHURRIED = hypothesis.settings(deadline=None, suppress_health_check=[hypothesis
 hypothesis.settings.register_profile("every-day", UNHURRIED, max_examples=25)
 hypothesis.settings.register_profile("thorough", UNHURRIED, max_examples=200)
 hypothesis.settings.load_profile("every-day")
+
+
+def pytest_configure() -> None:
+    """A shell that starts tests in its background has them ignore Ctrl-C, and whatever they start would, too."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
