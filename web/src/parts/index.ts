@@ -14,6 +14,7 @@ export { Markdown } from "./markdown";
 export { Python } from "./python";
 export { ReportFrame } from "./report-frame";
 export { Loading, Spinner } from "./spinner";
+export { homeAndEnd } from "./row-keys";
 export { StatusDot, isOver, statusWord, toneOf, type Tone } from "./status-dot";
 export { Table, type Column } from "./table";
 export { Tabs, panelProps, type Tab } from "./tabs";

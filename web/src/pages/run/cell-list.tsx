@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "react";
 import { post } from "../../api/client";
 import { follow } from "../../api/stream";
 import type { Notebook, NotebookCell } from "../../api/types";
-import { Button, Empty, Loading, ProblemBanner, Python, tellProblem } from "../../parts";
+import { Button, Empty, Loading, ProblemBanner, Python, homeAndEnd, tellProblem } from "../../parts";
 import { LARGE_SOON_MS, useKeptFresh } from "./follow-run";
 import css from "./notebook.module.css";
 
@@ -66,7 +66,14 @@ export function CellList({ notebook, mark, selected, onSelect }: CellListProps) 
           </Button>
         </div>
       )}
-      <div ref={box} className={css.scroll} tabIndex={0} role="region" aria-label="Cells">
+      <div
+        ref={box}
+        className={css.scroll}
+        onKeyDown={homeAndEnd(list)}
+        tabIndex={0}
+        role="region"
+        aria-label="Cells"
+      >
         <div className={css.rows} style={{ height: list.getTotalSize() }}>
           {list.getVirtualItems().map((item) => {
             const cell = cells[item.index];

@@ -2,7 +2,7 @@ import { useVirtualizer } from "@tanstack/react-virtual";
 import { useMemo, useRef, useState } from "react";
 
 import type { Change } from "../../api/types";
-import { Button, Empty, clock, useKeys } from "../../parts";
+import { Button, Empty, clock, homeAndEnd, useKeys } from "../../parts";
 import { CellDiff } from "./cell-diff";
 import { type ChangeRow, isToReview, nameOf, rowsOf } from "./change-rows";
 import type { FollowedRun } from "./follow-run";
@@ -103,7 +103,14 @@ export function Changes({ followed, onSelect }: ChangesProps) {
     }
   };
   return (
-    <div ref={box} className={css.scroll} tabIndex={0} role="region" aria-label="Changes of the notebook">
+    <div
+      ref={box}
+      className={css.scroll}
+      onKeyDown={homeAndEnd(list)}
+      tabIndex={0}
+      role="region"
+      aria-label="Changes of the notebook"
+    >
       <div className={css.rows} style={{ height: list.getTotalSize() }}>
         {list.getVirtualItems().map((item) => {
           const row = rows[item.index];
