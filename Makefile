@@ -25,8 +25,8 @@ DOCS_RUN := tests/house/test_docs_run.py
 # A few rooms in one process share what takes long to start; all tests in one, and all they import, would take several
 # times the memory. The longest first. An environment that forbids bytecode would compile all of src in each process.
 export PYTHONDONTWRITEBYTECODE :=
-GROUPS_OF_ROOMS := kernel agents+tools runs+app+eval server/web sandbox cli+server journal models+testing guest \
-	guest/profiling+analyst+notebook house+policy+connection+telemetry+bench web
+GROUPS_OF_ROOMS := agents+tools runs+app+eval kernel+sandbox+journal cli+server models+testing server/web \
+	guest/profiling+analyst+notebook house+policy+connection+telemetry+bench guest web
 ALONE := $(filter-out __pycache__ $(subst +, ,$(GROUPS_OF_ROOMS)),$(notdir $(patsubst %/,%,$(wildcard tests/*/))))
 PARTS := server/web guest/profiling
 ROOMS := $(GROUPS_OF_ROOMS) $(ALONE)

@@ -35,7 +35,7 @@ def arrow_table(rows: int) -> object:
 
 
 def arrow_cells() -> object:
-    return pa.table({"s": ["x" * (8 * MB)] * 2, "l": [[1] * 250_000] * 2})
+    return pa.table({"s": ["x" * (4 * MB)] * 2, "l": [[1] * 250_000] * 2})
 
 
 MAKERS: list[Callable[[int], object]] = [
@@ -59,14 +59,14 @@ def test_the_memory_of_a_preview_does_not_grow_with_the_data(make: Callable[[int
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: "x" * (16 * MB),
-        lambda: b"x" * (16 * MB),
+        lambda: "x" * (8 * MB),
+        lambda: b"x" * (8 * MB),
         lambda: [1] * 2_000_000,
         lambda: dict.fromkeys(range(200_000), "x"),
-        lambda: pd.DataFrame({"o": pd.Series(["x" * (8 * MB)] * 2, dtype=object)}),
-        lambda: pd.DataFrame({"o": pd.Series(["x" * (8 * MB)] * 2, dtype="str")}),
+        lambda: pd.DataFrame({"o": pd.Series(["x" * (4 * MB)] * 2, dtype=object)}),
+        lambda: pd.DataFrame({"o": pd.Series(["x" * (4 * MB)] * 2, dtype="str")}),
         arrow_cells,
-        lambda: pl.DataFrame({"s": ["x" * (8 * MB)] * 2, "l": [[1] * 250_000] * 2}),
+        lambda: pl.DataFrame({"s": ["x" * (4 * MB)] * 2, "l": [[1] * 250_000] * 2}),
         lambda: pd.DataFrame(np.zeros((1_000, 5_000))),
     ],
     ids=["str", "bytes", "list", "dict", "object cells", "str cells", "arrow cells", "polars cells", "wide"],

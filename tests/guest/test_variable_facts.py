@@ -221,12 +221,12 @@ def test_nulls_of_a_sample_are_scaled_to_all_rows() -> None:
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: "x" * (24 * MB),
+        lambda: "x" * (8 * MB),
         lambda: [1] * 4_000_000,
         lambda: dict.fromkeys(range(500_000), "x"),
-        lambda: pd.DataFrame({"s": pd.Series(["x" * (12 * MB)] * 2, dtype="str")}),
-        lambda: pd.DataFrame({"o": pd.Series(["x" * (12 * MB)] * 2, dtype=object)}),
-        lambda: pl.DataFrame({"s": ["x" * (12 * MB)] * 2, "l": [[1] * 500_000] * 2}),
+        lambda: pd.DataFrame({"s": pd.Series(["x" * (4 * MB)] * 2, dtype="str")}),
+        lambda: pd.DataFrame({"o": pd.Series(["x" * (4 * MB)] * 2, dtype=object)}),
+        lambda: pl.DataFrame({"s": ["x" * (4 * MB)] * 2, "l": [[1] * 250_000] * 2}),
         lambda: 10**1_000_000,
     ],
     ids=["str", "list", "dict", "str cells", "object cells", "polars cells", "integer"],

@@ -6,6 +6,7 @@ One thread only: forking is safe.
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import os
@@ -39,6 +40,8 @@ def child(module: str, arguments: list[str]) -> None:
 def main() -> None:
     # Two seconds that the children have for nothing.
     importlib.import_module("cellwright.journal.engine")
+    # A fork that leaves all this alone need not copy it.
+    gc.freeze()
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
     os.set_blocking(reader, False)

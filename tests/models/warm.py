@@ -5,6 +5,7 @@ One thread only: forking is safe. What it forks is real: its own memory, its own
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import os
@@ -36,6 +37,8 @@ def programs() -> dict[str, Callable[[list[str]], None]]:
 
 def main(path: str) -> None:
     known = programs()
+    # A fork that leaves all this alone need not copy it.
+    gc.freeze()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)

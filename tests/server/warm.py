@@ -6,6 +6,7 @@ through `tests/models/warm_start.py`, which hands it the streams of whoever star
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
@@ -48,6 +49,8 @@ def main(path: str) -> None:
     import cellwright.server.web.listening  # noqa: F401 - likewise
     from tests.server import a_daemon  # noqa: F401 - likewise
 
+    # A fork that leaves all this alone need not copy it.
+    gc.freeze()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)
