@@ -135,7 +135,7 @@ class Stage:
 
     def _landed(self) -> Generator[str]:
         """What a kernel must not leave in a project, wherever it lies."""
-        for path in self.project.rglob("*"):
+        for path in _under(self.project):
             name = path.relative_to(self.project)
             if _is_setuid(path) and path.name != "setuid_id":
                 yield f"a setuid file landed at {name}"
@@ -154,7 +154,7 @@ class Stage:
 
     def project_mb(self) -> int:
         """What the project holds, holes included."""
-        return sum(path.lstat().st_size for path in self.project.rglob("*")) >> 20
+        return sum(path.lstat().st_size for path in _under(self.project)) >> 20
 
     def give(self, path: Path) -> None:
         """Let the user the attack runs as own it."""
@@ -178,7 +178,7 @@ class Stage:
             "project/notebook.py",
         )
         paths = [self.base / root for root in roots if os.path.lexists(self.base / root)]
-        return {str(path): _fingerprint(path) for root in paths for path in (root, *root.rglob("*"))}
+        return {str(path): _fingerprint(path) for root in paths for path in (root, *_under(root))}
 
 
 @contextmanager
@@ -250,7 +250,7 @@ def _give(stage: Stage, project_uid: int | None) -> None:
         return
     for root in ("outside", "read_only", "canary", "jail", "tmp", "run", "home", "venv", "project"):
         owner = project_uid if root == "project" and project_uid is not None else stage.uid
-        for path in (stage.base / root, *(stage.base / root).rglob("*")):
+        for path in (stage.base / root, *_under(stage.base / root)):
             os.lchown(path, owner, owner)
     setuid = stage.project / "setuid_id"
     shutil.copyfile("/usr/bin/id", setuid)
@@ -295,6 +295,11 @@ def _handle(path: Path) -> tuple[int, str]:
         raise OSError(ctypes.get_errno(), "name_to_handle_at", str(path))
     size, kind = struct.unpack_from("Ii", room.raw)
     return kind, room.raw[8 : 8 + size].hex()
+
+
+def _under(root: Path) -> list[Path]:
+    """Everything below; not by `rglob`, which fails at odd links before Python 3.11.4."""
+    return [Path(folder, name) for folder, folders, files in os.walk(root) for name in (*folders, *files)]
 
 
 def _fingerprint(path: Path) -> str:
