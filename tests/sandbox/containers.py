@@ -44,7 +44,8 @@ _MASKED: Final = (
     "/proc/timer_list", "/proc/timer_stats", "/proc/sched_debug", "/proc/scsi", "/sys/firmware",
 )  # fmt: skip
 _READ_ONLY: Final = ("/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger")
-_FIRST_ID: Final = 200_000
+FIRST_ID: Final = 200_000
+"""Who root of a container with ids of its own is out here."""
 _PATIENCE_SECONDS: Final = 600
 
 Profile = Literal[
@@ -69,6 +70,8 @@ class Container:
     """False: the limit for further user namespaces is set to none; only for root of a user namespace."""
     work: Path | None = None
     """A directory that it may change, at the same place."""
+    volume: tuple[Path, Path] | None = None
+    """Another one, and where within `work` it is mounted, as `-v data:/app/data` does."""
     environment: dict[str, str] = field(default_factory=dict[str, str])
 
     def run(self, command: Sequence[str], *, cwd: str = "/tmp") -> subprocess.CompletedProcess[str]:
@@ -90,7 +93,7 @@ def _bundle(container: Container, command: Sequence[str], cwd: str) -> Generator
         root.mkdir()
         bundle.chmod(0o755)
         # Its root makes the mount points, and may be somebody else out here.
-        os.chown(root, *[_FIRST_ID if container.ids else 0] * 2)
+        os.chown(root, *[FIRST_ID if container.ids else 0] * 2)
         for link in ("bin", "sbin", "lib", "lib32", "lib64", "libx32"):
             if (machine := Path("/") / link).is_symlink():
                 (root / link).symlink_to(machine.readlink())
@@ -135,8 +138,7 @@ def _mounts(container: Container) -> list[dict[str, Any]]:
     def shown(place: str, mode: str = "ro") -> dict[str, Any]:
         return {"destination": place, "type": "bind", "source": place, "options": ["rbind", mode]}
 
-    # The environment lies in the checkout as a rule. A mount of its own there could not be taken apart from it in the
-    # container's namespaces, and no overlay can be laid over such a folder.
+    # The environment lies in the checkout as a rule, and is no volume in it then.
     places = [sys.base_prefix, str(REPOSITORY), sys.prefix]
     software = [
         place
@@ -152,14 +154,19 @@ def _mounts(container: Container) -> list[dict[str, Any]]:
         shown("/sys") if container.ids else fresh("/sys", "sysfs", "noexec", "nodev", "ro"),
         *(shown(place) for place in ("/usr", "/etc", *software)),
         *([shown(str(container.work), "rw")] if container.work else []),
+        *([_volume(*container.volume)] if container.volume else []),
     ]
+
+
+def _volume(source: Path, place: Path) -> dict[str, Any]:
+    return {"destination": str(place), "type": "bind", "source": str(source), "options": ["rbind", "rw"]}
 
 
 def _linux(container: Container) -> dict[str, Any]:
     kinds = ["pid", "ipc", "uts", "mount", *(["user"] if container.ids else [])]
     linux: dict[str, Any] = {"namespaces": [{"type": kind} for kind in kinds], "resources": {}}
     if container.ids:
-        ids = [{"containerID": 0, "hostID": _FIRST_ID, "size": container.ids}]
+        ids = [{"containerID": 0, "hostID": FIRST_ID, "size": container.ids}]
         linux |= {"uidMappings": ids, "gidMappings": ids}
     if container.is_proc_masked:
         linux |= {"maskedPaths": list(_MASKED), "readonlyPaths": list(_READ_ONLY)}

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.sandbox.containers import REPOSITORY
+from tests.conftest import notebook_source
+from tests.sandbox.containers import FIRST_ID, REPOSITORY
 from tests.sandbox.places import COMMAND, DOCUMENT, PLACES, Row, probed, row, run, table_in
 
 NOTEBOOK = "examples/penguins.py"
@@ -66,6 +67,39 @@ def test_the_readmes_goal_is_answered_and_proven_on_the_tiers_without_root(place
     assert (delivery["status"], delivery["problems"]) == ("done", [])
     assert delivery["checks"] and all(check["has_passed"] for check in delivery["checks"])
     assert (project / Path(delivery["notebook"]).name).is_file()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "place",
+    [
+        "a user of the machine",
+        "Docker's defaults, as root",
+        "Docker's defaults, as a user",
+        "Docker, the calls below allowed, `systempaths=unconfined`",
+        "Podman without root, `unmask=ALL`",
+    ],
+)
+def test_a_volume_mounted_inside_a_project_is_read_and_written_in_every_kind_of_container(
+    place: str, tmp_path: Path
+) -> None:
+    container = PLACES[place]
+    project, volume = tmp_path / "project", tmp_path / "volume"
+    cell = 'from pathlib import Path\nPath("data/new.csv").write_text(Path("data/rows.csv").read_text() * 2)'
+    for path, text in {"project/notebook.py": notebook_source(cell), "volume/rows.csv": "a\n1\n"}.items():
+        (tmp_path / path).parent.mkdir()
+        (tmp_path / path).write_text(text)
+    (project / "data").mkdir()
+    owner = FIRST_ID + container.uid if container.ids else container.uid
+    for path in (tmp_path, *tmp_path.rglob("*")):
+        os.chown(path, owner, owner)
+    environment = {"CELLWRIGHT_HOME": str(tmp_path / "state"), "HOME": str(tmp_path), "LANG": "C.UTF-8"}
+    inside = replace(container, work=tmp_path, volume=(volume, project / "data"), environment=environment)
+    ran = inside.run([COMMAND, "notebook", "run", "notebook.py", "--json"], cwd=str(project))
+    assert ran.returncode == 0, ran.stderr
+    assert [(file["path"], file["kept"]) for file in json.loads(ran.stdout)["files"]] == [("data/new.csv", True)]
+    assert (volume / "new.csv").read_text() == "a\n1\n" * 2
+    assert list((project / "data").iterdir()) == []
 
 
 @pytest.mark.slow
