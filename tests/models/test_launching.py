@@ -18,8 +18,8 @@ from pathlib import Path
 import pytest
 
 from cellwright.errors import RefusedByPolicy, Unavailable
+from cellwright.framing import pack_json, receive_json
 from cellwright.models.client import Models
-from cellwright.models.framing import pack_plain, receive_plain
 from cellwright.models.launching import Launch, connect, connect_or_start, greet, listen, running_pid, sole_gateway
 from cellwright.testing import Fault
 from tests.models.houses import KEY, ROOT, House, Warm, a_call, eventually
@@ -112,7 +112,7 @@ def test_the_real_gateway_starts_with_a_clean_environment_and_its_files_are_its_
         assert os.getsid(pid) != os.getsid(0)
         assert {mode & 0o077 for mode in modes_in(home)} == {0}
         assert stat.S_IMODE(home.stat().st_mode) == 0o700
-        connection.sendall(pack_plain({"kind": "query", "number": 1, "question": {"kind": "providers"}}))
+        connection.sendall(pack_json({"kind": "query", "number": 1, "question": {"kind": "providers"}}))
         assert KEY not in json.dumps(receive_all(connection))
         os.kill(pid, signal.SIGTERM)
     eventually(lambda: running_pid(home) is None)
@@ -207,8 +207,8 @@ def test_a_gateway_of_another_version_is_not_spoken_to(house: House) -> None:
     connect_or_start(house.launch()).close()
     with socket.socket(socket.AF_UNIX) as door:
         door.connect(str(house.home / "gateway.sock"))
-        door.sendall(pack_plain({"kind": "hello", "version": 99}))
-        assert receive_plain(door)["kind"] == "failed"
+        door.sendall(pack_json({"kind": "hello", "version": 99}))
+        assert receive_json(door)["kind"] == "failed"
         assert door.recv(1) == b""
 
 

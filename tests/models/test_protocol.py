@@ -31,6 +31,7 @@ from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.usage import RequestUsage
 
 from cellwright.errors import CellwrightError, Defect, ModelUnavailable, RefusedByPolicy, Unavailable, UserError
+from cellwright.framing import MAX_GREETING, BadFrame, Unpacker, pack
 from cellwright.models.calls import (
     Answered,
     AnswerUnknown,
@@ -48,7 +49,6 @@ from cellwright.models.calls import (
     Update,
     Usage,
 )
-from cellwright.models.framing import MAX_GREETING, BadFrame, Unpacker, pack
 from cellwright.models.names import CallId, ModelName
 from cellwright.models.protocol import (
     Answer,

@@ -17,9 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cellwright.errors import UserError
+from cellwright.framing import MAX_FRAME, pack, pack_json, receive_json
 from cellwright.models.calls import Answered, BudgetReached, Call, Choice
 from cellwright.models.client import Models
-from cellwright.models.framing import MAX_FRAME, pack, pack_plain, receive_plain
 from cellwright.models.gateway.idle import Idle
 from cellwright.models.gateway.server import Server
 from cellwright.models.gateway.standing import standing_limits
@@ -60,14 +60,14 @@ def hang_up(connection: socket.socket) -> None:
 
 def is_alive(house: House, pid: int | None) -> bool:
     with door(house) as connection:
-        connection.sendall(pack_plain({"kind": "cancel", "number": 1, "call": "nobody"}))
-        return receive_plain(connection) == {"kind": "done", "number": 1, "happened": False} and pid == running_pid(
+        connection.sendall(pack_json({"kind": "cancel", "number": 1, "call": "nobody"}))
+        return receive_json(connection) == {"kind": "done", "number": 1, "happened": False} and pid == running_pid(
             house.home
         )
 
 
 def _forged(kind: str, rest: dict[str, Any]) -> bytes:
-    return pack_plain({**rest, "kind": kind})
+    return pack_json({**rest, "kind": kind})
 
 
 json_values: st.SearchStrategy[Any] = st.recursive(
@@ -84,7 +84,7 @@ frames = st.one_of(
     st.binary(max_size=60).map(pack),
     st.builds(_forged, kinds, forged),
     st.just(b"\xff\xff\xff\xff"),
-    st.just(pack_plain({"kind": "query", "number": 1, "question": {"kind": "status"}})),
+    st.just(pack_json({"kind": "query", "number": 1, "question": {"kind": "status"}})),
 )
 
 
@@ -116,7 +116,7 @@ def test_a_frame_that_claims_to_be_huge_is_refused_before_it_comes(shared: House
     pid = running_pid(shared.home)
     with door(shared) as connection:
         connection.sendall(size.to_bytes(4, "big") + b"{")
-        assert receive_plain(connection)["kind"] == "failed"
+        assert receive_json(connection)["kind"] == "failed"
         assert connection.recv(1) == b""
     assert is_alive(shared, pid)
 
@@ -150,7 +150,7 @@ async def test_a_process_of_another_user_is_turned_away(tmp_path: Path) -> None:
             tasks.start_soon(server.serve, listener)
             async with await anyio.connect_unix(tmp_path / "gateway.sock") as stranger:
                 with anyio.fail_after(120), pytest.raises((anyio.EndOfStream, anyio.BrokenResourceError)):
-                    await stranger.send(pack_plain({"kind": "hello", "version": 1}))
+                    await stranger.send(pack_json({"kind": "hello", "version": 1}))
                     await stranger.receive()
             tasks.cancel_scope.cancel()
 
@@ -285,14 +285,14 @@ def test_keys_given_to_a_gateway_can_be_taken_back(shared: House) -> None:
     with door(shared) as connection:
 
         def key_of(name: str) -> str:
-            connection.sendall(pack_plain({"kind": "query", "number": 2, "question": {"kind": "providers"}}))
+            connection.sendall(pack_json({"kind": "query", "number": 2, "question": {"kind": "providers"}}))
             length = int.from_bytes(connection.recv(4, socket.MSG_WAITALL), "big")
             states = json.loads(connection.recv(length, socket.MSG_WAITALL))["report"]["providers"]
             return next(state["key_from"] for state in states if state["name"] == name)
 
-        connection.sendall(pack_plain({"kind": "keys", "number": 1, "keys": {"groq": "gsk-0123456789"}}))
-        assert receive_plain(connection)["kind"] == "done"
+        connection.sendall(pack_json({"kind": "keys", "number": 1, "keys": {"groq": "gsk-0123456789"}}))
+        assert receive_json(connection)["kind"] == "done"
         assert key_of("groq") == "environment"
-        connection.sendall(pack_plain({"kind": "keys", "number": 1, "forget": ["groq"]}))
-        assert receive_plain(connection)["kind"] == "done"
+        connection.sendall(pack_json({"kind": "keys", "number": 1, "forget": ["groq"]}))
+        assert receive_json(connection)["kind"] == "done"
         assert key_of("groq") == ""

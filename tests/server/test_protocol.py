@@ -23,7 +23,7 @@ from cellwright.errors import (
     Unavailable,
     UserError,
 )
-from cellwright.models.framing import BadFrame
+from cellwright.framing import BadFrame
 from cellwright.runs import Plan, Task
 from cellwright.server.conversations import Conversations
 from cellwright.server.protocol import (

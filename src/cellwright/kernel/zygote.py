@@ -10,7 +10,6 @@ import json
 import os
 import signal
 import socket
-import struct
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, Iterable
@@ -22,11 +21,11 @@ from typing import Any
 import anyio
 
 from cellwright.errors import Unavailable, UserError
+from cellwright.framing import Unpacker, pack_json, read_json
 from cellwright.kernel.lifetimes import plain_errors
 from cellwright.kernel.observation import KernelEnd, ended
 from cellwright.sandbox import CageSpec
 
-_LENGTH = struct.Struct("<I")
 _START_SECONDS = 60
 _MAIN = Path(__file__).with_name("zygote_main.py")
 
@@ -79,7 +78,7 @@ class Zygote:
         self._next = 0
         self._waiting: dict[int, _Waiting] = {}
         self._caged: dict[int, CagedProcess] = {}
-        self._inbox = bytearray()
+        self._frames = Unpacker()
         self._descriptors: list[int] = []
         self._is_ready = anyio.Event()
         self.facts: dict[str, Any] = {}
@@ -161,10 +160,9 @@ class Zygote:
 
     async def _send(self, message: dict[str, Any], descriptors: tuple[int, ...]) -> None:
         """One message at a time, and each of them whole: one with large terms takes several writes."""
-        body = json.dumps(message).encode()
         async with self._sending:
             with anyio.move_on_after(_START_SECONDS, shield=True) as patience:
-                await self._write(memoryview(_LENGTH.pack(len(body)) + body), descriptors)
+                await self._write(memoryview(pack_json(message)), descriptors)
             if patience.cancelled_caught:
                 # Half a message is in its socket: nothing it is told from now on would make sense.
                 self.process.kill()
@@ -191,20 +189,11 @@ class Zygote:
                     return
                 if not data:
                     return
-                self._inbox += data
                 self._descriptors += descriptors
-                self._take_messages()
+                for payload in self._frames.feed(data):
+                    self._heard(read_json(payload))
         finally:
             self._lost()
-
-    def _take_messages(self) -> None:
-        while len(self._inbox) >= _LENGTH.size:
-            (length,) = _LENGTH.unpack_from(self._inbox)
-            if len(self._inbox) < _LENGTH.size + length:
-                return
-            message = json.loads(self._inbox[_LENGTH.size : _LENGTH.size + length])
-            del self._inbox[: _LENGTH.size + length]
-            self._heard(message)
 
     def _heard(self, message: dict[str, Any]) -> None:
         match message["op"]:

@@ -20,16 +20,16 @@ import os
 import select
 import signal
 import socket
-import struct
 from collections.abc import Callable
 from typing import Any, NoReturn
+
+from cellwright.framing import Unpacker, pack_json, read_json
 
 _WARM = ("numpy", "pandas", "cellwright.sandbox.cage")
 # Imported when nobody asks for a kernel: slow, and not needed for the first. After the kernel object was built,
 # because marimo's formatters hook into these imports as they happen.
 _WARM_LATER = ("sqlglot", "matplotlib.pyplot", "matplotlib.backends.backend_agg")
 _IDLE_SECONDS = 0.25
-_LENGTH = struct.Struct("<I")
 # A process with threads cannot be forked safely; pandas loads pyarrow, whose allocator would start one.
 _ONE_THREAD = {
     "OPENBLAS_NUM_THREADS": "1",
@@ -129,15 +129,14 @@ class Zygote:
     def __init__(self, starter: socket.socket, driver: Any) -> None:
         self._starter = starter
         self._driver = driver
-        self._inbox = bytearray()
+        self._frames = Unpacker()
         self._descriptors: list[int] = []
         self._caged: dict[int, tuple[int, Any]] = {}
 
     def say(self, message: dict[str, Any], descriptors: tuple[int, ...] = ()) -> None:
         """One JSON message to the starter, with descriptors."""
-        body = json.dumps(message).encode()
         try:
-            socket.send_fds(self._starter, [_LENGTH.pack(len(body)) + body], descriptors)
+            socket.send_fds(self._starter, [pack_json(message)], descriptors)
         except BrokenPipeError:
             # The starter is gone; the loop reads its end of file next and closes everything.
             return
@@ -147,15 +146,9 @@ class Zygote:
         data, descriptors, _, _ = socket.recv_fds(self._starter, 1 << 18, 16)
         if not data:
             return False
-        self._inbox += data
         self._descriptors += descriptors
-        while len(self._inbox) >= _LENGTH.size:
-            (length,) = _LENGTH.unpack_from(self._inbox)
-            if len(self._inbox) < _LENGTH.size + length:
-                break
-            message = json.loads(self._inbox[_LENGTH.size : _LENGTH.size + length])
-            del self._inbox[: _LENGTH.size + length]
-            self._start(message)
+        for payload in self._frames.feed(data):
+            self._start(read_json(payload))
         return True
 
     def reap(self) -> None:

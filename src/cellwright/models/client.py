@@ -16,9 +16,9 @@ import anyio
 from anyio.abc import SocketStream, TaskGroup
 
 from cellwright.errors import Defect, Unavailable
+from cellwright.framing import BadFrame, Unpacker
 from cellwright.models.calls import Attempt, Call, Choice, Outcome, Piece, Restarted, Update
 from cellwright.models.connecting import open_stream
-from cellwright.models.framing import BadFrame, Unpacker
 from cellwright.models.launching import Launch, connect_or_start
 from cellwright.models.names import CallId
 from cellwright.models.protocol import (

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from cellwright.errors import CellwrightError
-from cellwright.models.framing import BadFrame, pack_plain, receive_plain
+from cellwright.framing import BadFrame, pack_json, receive_json
 from cellwright.models.keys import key_variables
 from cellwright.models.launching import Launch, connect, connect_or_start
 
@@ -56,6 +56,6 @@ def _give(keys: Mapping[str, str], launch: Launch) -> None:
     connection = connect(launch.home) or connect_or_start(launch)
     with connection:
         connection.settimeout(10)
-        connection.sendall(pack_plain({"kind": "keys", "number": 1, "keys": dict(keys)}))
-        if receive_plain(connection).get("kind") != "done":
+        connection.sendall(pack_json({"kind": "keys", "number": 1, "keys": dict(keys)}))
+        if receive_json(connection).get("kind") != "done":
             raise BadFrame("the keys were not taken")

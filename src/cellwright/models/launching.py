@@ -13,11 +13,15 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 from cellwright import residents
 from cellwright.errors import RefusedByPolicy, Unavailable
-from cellwright.models.framing import VERSION, BadFrame, pack_plain, peer_uid, receive_plain
+from cellwright.framing import BadFrame, pack_json, peer_uid, receive_json
 from cellwright.residents import READY, Beginning, Resident, clean_environment
+
+VERSION: Final = 2
+"""Of the protocol. A gateway and a door of different versions do not speak."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,8 +64,8 @@ def greet(connection: socket.socket, uid: int) -> None:
             f"The model gateway's socket belongs to another user (uid {other}).",
             hint="Remove gateway.sock from the state directory, and find out who put it there.",
         )
-    connection.sendall(pack_plain({"kind": "hello", "version": VERSION}))
-    match receive_plain(connection):
+    connection.sendall(pack_json({"kind": "hello", "version": VERSION}))
+    match receive_json(connection):
         case {"kind": "welcome", "version": version} if version == VERSION:
             return
         case {"kind": "failed", "message": str(message), "hint": str(hint)}:

@@ -22,6 +22,7 @@ from cellwright.errors import (
     Unavailable,
     UserError,
 )
+from cellwright.framing import BadFrame, pack
 from cellwright.models.calls import (
     Answered,
     AnswerUnknown,
@@ -35,7 +36,7 @@ from cellwright.models.calls import (
     Started,
     Update,
 )
-from cellwright.models.framing import VERSION, BadFrame, pack
+from cellwright.models.launching import VERSION
 from cellwright.models.names import CallId
 from cellwright.models.reports import Question, Report
 

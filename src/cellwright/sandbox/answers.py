@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from cellwright import framing
 from cellwright.sandbox import changes, family, frames
 from cellwright.sandbox.branches import MAIN, Branches, Places
 from cellwright.sandbox.cgroups import counter
@@ -249,7 +250,7 @@ class Answers:
             return
         self._unpacker.feed(data)
         while (frame := self._unpacker.next()) is not None:
-            message = frames.read_json(frame[1])
+            message = framing.read_json(frame[1])
             try:
                 self._obey(message)
             except (OSError, ValueError, KeyError, TypeError) as error:

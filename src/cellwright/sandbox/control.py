@@ -18,6 +18,7 @@ from typing import Any, cast
 
 import anyio
 
+from cellwright import framing
 from cellwright.errors import Unavailable
 from cellwright.sandbox import frames, inlet
 from cellwright.sandbox.keep import Keeper, KeepReport, Refused
@@ -365,13 +366,13 @@ class CageControl:
     def _next_frame(self) -> tuple[int, bytes] | None:
         try:
             return self._unpacker.next()
-        except frames.BadFrame as error:
+        except framing.BadFrame as error:
             raise self._break(str(error)) from None
 
     def _take(self, payload: bytes) -> None:
         try:
-            message = frames.read_json(payload)
-        except frames.BadFrame as error:
+            message = framing.read_json(payload)
+        except framing.BadFrame as error:
             raise self._break(str(error)) from None
         match message.get("event"):
             case "started" if self._started is None:

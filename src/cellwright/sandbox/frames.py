@@ -1,4 +1,4 @@
-"""The wire between the host and a cage's init: a kind, a length, that many bytes.
+"""What the host and a cage's init send each other: objects, and pieces of files, told apart by a frame's first byte.
 
 Both ends bound what they read. Python's standard library only, so that init can use it.
 """
@@ -7,25 +7,21 @@ from __future__ import annotations
 
 import json
 import struct
-from typing import Any, Final, cast
+from typing import Any, Final
+
+from cellwright import framing
+from cellwright.framing import BadFrame
 
 JSON: Final = 1
 DATA: Final = 2
 MAX_FRAME: Final = 1 << 20
-_HEADER = struct.Struct(">BI")
 _REQUEST = struct.Struct(">I")
 REQUEST_BYTES: Final = _REQUEST.size
 
 
-class BadFrame(Exception):
-    """The other side does not keep to the protocol."""
-
-
 def pack(kind: int, payload: bytes) -> bytes:
     """One frame as bytes."""
-    if len(payload) > MAX_FRAME:
-        raise BadFrame(f"frame of {len(payload)} bytes")
-    return _HEADER.pack(kind, len(payload)) + payload
+    return framing.pack(bytes([kind]) + payload, MAX_FRAME + 1)
 
 
 def pack_json(message: dict[str, Any]) -> bytes:
@@ -44,36 +40,20 @@ def request_of(payload: bytes) -> int | None:
 
 
 class Unpacker:
-    """Bytes in, frames out; never holds more than one frame and one read."""
+    """Bytes in, kinds and payloads out; never holds more than one frame and one read."""
 
     def __init__(self) -> None:
-        self._buffer = bytearray()
+        self._frames = framing.Unpacker(MAX_FRAME + 1)
 
     def feed(self, data: bytes) -> None:
         """Take what was read from the socket."""
-        self._buffer += data
+        self._frames.put(data)
 
     def next(self) -> tuple[int, bytes] | None:
         """The next whole frame, or nothing yet."""
-        if len(self._buffer) < _HEADER.size:
+        frame = self._frames.take()
+        if frame is None:
             return None
-        kind, length = cast("tuple[int, int]", _HEADER.unpack_from(self._buffer))
-        if kind not in {JSON, DATA} or length > MAX_FRAME:
-            raise BadFrame(f"frame kind {kind} of {length} bytes")
-        end = _HEADER.size + length
-        if len(self._buffer) < end:
-            return None
-        payload = bytes(self._buffer[_HEADER.size : end])
-        del self._buffer[:end]
-        return kind, payload
-
-
-def read_json(payload: bytes) -> dict[str, Any]:
-    """The object in a JSON frame; `BadFrame` for anything else."""
-    try:
-        message = json.loads(payload)
-    except (ValueError, RecursionError) as error:
-        raise BadFrame("not JSON") from error
-    if not isinstance(message, dict):
-        raise BadFrame("not an object")
-    return cast("dict[str, Any]", message)
+        if not frame or frame[0] not in {JSON, DATA}:
+            raise BadFrame(f"a frame of an unknown kind, of {len(frame)} bytes")
+        return frame[0], frame[1:]

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable
 from functools import partial
 
+from cellwright import framing
 from cellwright.sandbox import cage, cgroups, frames, landlock, linux, seccomp
 from cellwright.sandbox.private_directory import private_directory
 from cellwright.sandbox.spec import CageSpec, Limits, Tier
@@ -113,7 +114,7 @@ def _first_event(control: socket.socket) -> dict[str, object]:
         if not data:
             return {}
         unpacker.feed(data)
-    return frames.read_json(frame[1])
+    return framing.read_json(frame[1])
 
 
 def main() -> None:

@@ -14,10 +14,10 @@ import anyio.to_thread
 from anyio.abc import SocketStream
 
 from cellwright.errors import Defect, Unavailable
+from cellwright.framing import BadFrame, Unpacker
 from cellwright.journal import RunId
 from cellwright.journal.names import new_run_id, run_id
 from cellwright.models.connecting import open_stream
-from cellwright.models.framing import BadFrame, Unpacker
 from cellwright.residents import running_pid
 from cellwright.runs import Goal
 from cellwright.server.door import Opener, RunsDoor, RunsHere, open_carrier

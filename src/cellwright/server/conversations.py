@@ -11,7 +11,7 @@ import anyio
 from anyio.abc import SocketAttribute, SocketStream, TaskGroup
 
 from cellwright.errors import CellwrightError, Defect, UserError
-from cellwright.models.framing import MAX_GREETING, BadFrame, Unpacker, peer_uid
+from cellwright.framing import MAX_GREETING, BadFrame, Unpacker, peer_uid
 from cellwright.server.protocol import (
     MAX_REQUEST,
     PROTOCOL,

@@ -10,7 +10,7 @@ from typing import Final
 from packaging.version import InvalidVersion, Version
 
 from cellwright.errors import RefusedByPolicy, Unavailable
-from cellwright.models.framing import MAX_GREETING, BadFrame, Unpacker, peer_uid
+from cellwright.framing import MAX_GREETING, BadFrame, Unpacker, peer_uid
 from cellwright.residents import Resident, find, find_or_start, has_ended
 from cellwright.server.launching import Launch, beginning, daemon_at
 from cellwright.server.protocol import PROTOCOL, Hello, Stop, Welcome, pack_request, read_answer

@@ -21,7 +21,7 @@ from cellwright.errors import (
     Unavailable,
     UserError,
 )
-from cellwright.models.framing import BadFrame, pack
+from cellwright.framing import BadFrame, pack
 from cellwright.runs import Goal
 from cellwright.server.web.addresses import WebWish
 

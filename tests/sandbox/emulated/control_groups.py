@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from cellwright import framing
 from cellwright.sandbox import cage, cgroups, frames, huge_pages, linux, tiers
 from cellwright.sandbox.spec import CageSpec, Limits
 
@@ -178,7 +179,7 @@ def last_event(control: socket.socket) -> dict[str, Any]:
     while data := control.recv(65536):
         unpacker.feed(data)
         while (frame := unpacker.next()) is not None:
-            event = frames.read_json(frame[1])
+            event = framing.read_json(frame[1])
             if event.get("event") in {"ended", "failed"}:
                 return event
     return {}

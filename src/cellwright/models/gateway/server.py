@@ -12,12 +12,13 @@ import anyio
 from anyio.abc import SocketAttribute, SocketListener, SocketStream, TaskGroup
 
 from cellwright.errors import CellwrightError, Defect, Unavailable, UserError
+from cellwright.framing import MAX_FRAME, MAX_GREETING, BadFrame, Unpacker, peer_uid
 from cellwright.models.clients import connecting_by
-from cellwright.models.framing import MAX_FRAME, MAX_GREETING, VERSION, BadFrame, Unpacker, peer_uid
 from cellwright.models.gateway.flight import OUTCOMES, Subscription
 from cellwright.models.gateway.idle import Idle
 from cellwright.models.gateway.work import Work
 from cellwright.models.keys import KeyRing
+from cellwright.models.launching import VERSION
 from cellwright.models.protocol import (
     Answer,
     Ask,
