@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -219,6 +220,13 @@ def test_the_patch_is_made_from_what_would_be_imported(forger: Forger) -> None:
     assert "--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,3 @@\n one\n+more\n" in text
     assert "diff --git a/run b/run\nnew file mode 100755\nbinary or long: 0 bytes → 2 bytes\n" in text
     assert "deleted file mode 100644\n--- a/sub/b.txt\n+++ /dev/null\n" in text
+
+
+def test_a_cage_that_withholds_the_old_version_of_a_file_cannot_hide_the_new_one(forger: Forger) -> None:
+    checked = forger.check(forger.tree(("100644", b"a.txt", forger.blob(b"one\nbackdoor\n"))))
+    directories = {name: one for name, one in checked.known.items() if one[0] != "blob"}
+    text = patch_of(replace(checked, known=directories))
+    assert "binary or long before: not shown\n--- a/a.txt\n+++ b/a.txt\n@@ -0,0 +1,3 @@\n+one\n+backdoor\n" in text
 
 
 def test_a_patch_of_hostile_lines_is_made_at_once_and_is_bounded(forger: Forger) -> None:

@@ -45,9 +45,13 @@ def _lines_of(change: TreeChange, checked: Checked) -> Iterator[str]:
     if old == new:
         return
     old_lines, new_lines = _text_lines(old), _text_lines(new)
-    if old_lines is None or new_lines is None:
+    if new_lines is None or (old_lines is None and after is None):
         yield f"binary or long: {_size(old)} → {_size(new)}"
         return
+    if old_lines is None:
+        # A cage that withholds what was there must not thereby hide what comes.
+        yield f"binary or long before: {_size(old)}"
+        old_lines = []
     yield "--- " + ("/dev/null" if before is None else f"a/{change.path}")
     yield "+++ " + ("/dev/null" if after is None else f"b/{change.path}")
     yield from _hunks(old_lines, new_lines)
@@ -67,7 +71,7 @@ def _text_lines(data: bytes | None) -> list[str] | None:
 
 
 def _size(data: bytes | None) -> str:
-    return "very long" if data is None else f"{len(data):,} bytes"
+    return "not shown" if data is None else f"{len(data):,} bytes"
 
 
 def _hunks(old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
