@@ -60,7 +60,7 @@ class RequestHead:
         """The head for the server, or for the proxy on the way to it: one exchange, nothing of the hop to us."""
         authority = self.target.authority(default_port=80)
         address = self.path if through is None else f"http://{authority}{self.path}"
-        headers = [(b"Host", authority.encode()), *_end_to_end(self.request.headers)]
+        headers = [(b"Host", authority.encode()), *_end_to_end(self.request)]
         if (b"transfer-encoding", b"chunked") in self.request.headers:
             headers.append((b"Transfer-Encoding", b"chunked"))
         headers += [*credentials(through), (b"Connection", b"close")]
@@ -109,7 +109,7 @@ def parse_request(http: h11.Connection, raw: bytes) -> ConnectHead | RequestHead
 
 def for_client(response: h11.Response) -> h11.Response:
     """A server's answer without what was meant for us; h11 says to the client how its body ends."""
-    headers = _end_to_end(response.headers)
+    headers = _end_to_end(response)
     return h11.Response(status_code=response.status_code, headers=headers, reason=response.reason)
 
 
@@ -142,8 +142,12 @@ def _host_mismatch(request: h11.Request, target: Target, *, default_port: int) -
     return BadHead(why="the Host header names another host than the request")
 
 
-def _end_to_end(headers: h11.Headers) -> Headers:
-    named = [value for name, value in headers if name == b"connection"]
+def _end_to_end(message: h11.Request | h11.Response) -> Headers:
+    named = [value for name, value in message.headers if name == b"connection"]
     dropped = _HOP_BY_HOP | {word.strip().lower() for value in named for word in value.split(b",")}
     # A length that the Connection header names is a trick, and would part what belongs together.
-    return [(name, value) for name, value in headers.raw_items() if name.lower() not in dropped - {b"content-length"}]
+    return [
+        (name, value)
+        for name, value in message.headers.raw_items()
+        if name.lower() not in dropped - {b"content-length"}
+    ]
