@@ -159,6 +159,15 @@ async def test_requests_on_one_connection_are_judged_one_by_one(internet: World)
         assert [visit.verdict for visit in door.told] == ["allowed", "allowed", "denied"]
 
 
+async def test_a_request_is_read_from_where_the_body_of_the_one_before_ends(internet: World) -> None:
+    counted = request(internet, "/", "Content-Length: 5", method="POST", body=b"12345")
+    chunked = request(internet, "/", "Transfer-Encoding: chunked", method="POST", body=b"5\r\n12345\r\n0\r\n\r\n")
+    async with serving(internet) as door:
+        answer = await door.ask(counted + chunked + counted + request(internet, "/birds.csv", CLOSE))
+    assert answer.count(b"took 5 bytes") == 3
+    assert answer.endswith(CSV.encode())
+
+
 async def test_what_a_proxy_is_told_does_not_reach_the_server(internet: World) -> None:
     async with serving(internet) as door:
         await door.ask(request(internet, "/birds.csv", CLOSE, "Proxy-Authorization: Basic c2VjcmV0", "X-Mine: yes"))

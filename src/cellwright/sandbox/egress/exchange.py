@@ -53,7 +53,7 @@ async def exchange(
 
     async with passage.within_idle_time():
         await both(upload, download)
-    return client.is_over
+    return client.hand_over()
 
 
 async def _final(server: HttpSide) -> h11.Response:

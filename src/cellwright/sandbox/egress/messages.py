@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final, Literal
 
 import anyio.lowlevel
@@ -15,7 +16,7 @@ _END_OF_HEAD: Final = b"\r\n\r\n"
 
 
 class HttpSide:
-    """One exchange with a client or a server; another one needs another. Bytes of the next request stay in the line."""
+    """One exchange with a client or a server; another one needs another, after `hand_over`."""
 
     def __init__(
         self, line: Line, they: Literal["client", "server"], *, most: int, count: Callable[[int], None] | None = None
@@ -54,7 +55,6 @@ class HttpSide:
             if isinstance(event, h11.Data):
                 return event.data
             if event is not h11.NEED_DATA:
-                self.line.give_back(self._http.trailing_data[0])
                 return b""
             data = await self.line.receive()
             self._arrived(len(data))
@@ -69,10 +69,16 @@ class HttpSide:
         """Whether the client holds its body back until it is asked for it."""
         return self._http.they_are_waiting_for_100_continue
 
-    @property
-    def is_over(self) -> bool:
-        """Whether both have said all, and another exchange may follow on the same line."""
-        return self._http.our_state is h11.DONE and self._http.their_state is h11.DONE
+    def hand_over(self) -> bool:
+        """Whether both have said all; then the line goes on where this exchange ended."""
+        with suppress(h11.RemoteProtocolError):
+            # The end of a body is an event of its own, which a fast answer may have come before.
+            if self._http.their_state is h11.SEND_BODY:
+                self._http.next_event()
+        is_over = self._http.our_state is h11.DONE and self._http.their_state is h11.DONE
+        if is_over:
+            self.line.give_back(self._http.trailing_data[0])
+        return is_over
 
     def _arrived(self, count: int) -> None:
         if self._count is not None:
