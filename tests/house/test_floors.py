@@ -44,7 +44,7 @@ BROKEN = {
     "Database drivers for our own state only in journal/, models/ledger.py and memory/store.py": {
         "cellwright/models/__init__.py": "import sqlite3\n",
     },
-    "pydantic-monty only in sandbox/": {
+    "pydantic-monty and h11 only in sandbox/": {
         "cellwright/tools/__init__.py": "import importlib\nmonty = importlib.import_module('pydantic_monty')\n",
     },
     "fastapi and starlette only in server/, models/gateway/ and testing/": {

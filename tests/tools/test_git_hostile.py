@@ -272,7 +272,7 @@ async def test_a_link_where_an_object_goes_is_not_followed(agent: MakeAgent, tmp
     shutil.rmtree(top / ".git/objects" / name[:2], ignore_errors=True)
     (top / ".git/objects" / name[:2]).symlink_to(outside)
     ada = agent(top)
-    error = await ada.error("git_diff")
+    error = await ada.error("git_commit", branch="work", message="m", state=await ada.state())
     assert "symbolic link" in error.message
     assert list(outside.iterdir()) == []
 
@@ -298,11 +298,11 @@ async def test_odd_files_do_not_stop_anything(agent: MakeAgent, tmp_path: Path) 
 # ── a git that was taken over ──
 
 
-def taken_over(tmp_path: Path, write_tree: str) -> str:
-    """A directory with a git that does as git does until it writes a tree; where to look for it."""
+def taken_over(tmp_path: Path, script: str, command: str = "write-tree") -> str:
+    """A directory with a git that does as git does but for some commands; where to look for it."""
     folder = tmp_path / "taken/bin"
     folder.mkdir(parents=True)
-    program = f'#!/bin/sh\nif [ "$2" = write-tree ]; then\n{write_tree}\nfi\nexec {REAL} "$@"\n'
+    program = f'#!/bin/sh\ncase "$2" in {command})\n{script}\nesac\nexec {REAL} "$@"\n'
     (folder / "git").write_text(program)
     (folder / "git").chmod(0o755)
     return str(folder)
@@ -324,15 +324,9 @@ FORGERIES = {
         'printf "040000 tree $inner\\t..\\n" | GIT mktree; exit',
         "no name for a file",
     ),
-    "a tree that is not there": ("echo 1234567890123456789012345678901234567890; exit", "not in the repository"),
-    "a name that is none": ("echo ../../../etc/passwd; exit", "names no tree"),
     "a hidden file": (
         f"{EVIL_BLOB}; GIT update-index --add --cacheinfo 100644,$blob,app/.env; GIT --no-pager write-tree; exit",
         "hidden",
-    ),
-    "a smuggled object": (
-        "echo smuggled | GIT hash-object -w --stdin >/dev/null; GIT --no-pager write-tree; exit",
-        "belong to nothing",
     ),
     "an endless answer": ("yes; exit", ""),
     "no answer at all": ("kill -9 $PPID; exit", "without an answer"),
@@ -352,6 +346,34 @@ async def test_what_a_git_that_was_taken_over_delivers_is_refused(agent: MakeAge
     state = await agent(top / "app").state()
     assert why in (await forged.error("git_commit", branch="x", message="m", state=state)).message
     assert made(before, everything(top)) == set()
+
+
+@pytest.mark.parametrize(("tree", "why"), [("12" * 20, "was not delivered"), ("../../../etc/passwd", "names no tree")])
+async def test_a_tree_that_is_none_is_refused_by_the_host_too(
+    agent: MakeAgent, tmp_path: Path, tree: str, why: str
+) -> None:
+    top = make_repository(tmp_path / "p", FILES)
+    write_files(top, {"a.txt": "uno\n"})
+    script = f'if [ "$2" = write-tree ]; then echo {tree}; fi; exit 0'
+    forged = agent(top, git_path=taken_over(tmp_path, script, command="write-tree|diff-tree|cat-file"))
+    assert why in (await forged.error("git_diff")).message
+
+
+async def test_an_object_that_a_git_that_was_taken_over_smuggles_is_refused(agent: MakeAgent, tmp_path: Path) -> None:
+    top = make_repository(tmp_path / "p", FILES)
+    write_files(top, {"a.txt": "uno\n"})
+    before = everything(top)
+    forged = agent(top, git_path=taken_over(tmp_path, r'printf "x blob 8\nsmuggled\n"', command="cat-file"))
+    assert "belong to nothing" in (await forged.error("git_diff")).message
+    assert made(before, everything(top)) == set()
+
+
+async def test_another_content_than_the_last_commit_s_is_not_taken_for_it(agent: MakeAgent, tmp_path: Path) -> None:
+    top = make_repository(tmp_path / "p", FILES)
+    write_files(top, {"a.txt": "uno\n"})
+    script = f'{REAL} "$@" | sed s/first/fiRst/; exit'
+    forged = agent(top, git_path=taken_over(tmp_path, script, command="cat-file"))
+    assert "was not delivered" in (await forged.error("git_diff")).message
 
 
 async def test_a_git_that_was_taken_over_can_write_nowhere(agent: MakeAgent, tmp_path: Path) -> None:

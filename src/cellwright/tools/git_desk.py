@@ -24,18 +24,17 @@ from cellwright.sandbox.git import (
     Checked,
     GitPlan,
     NewCommit,
-    ObjectStore,
     Question,
     Repository,
     Unsound,
     check_branch,
     check_delivery,
     find_repository,
-    found_commit,
     import_commit,
     patch_of,
     plan_cage,
     read_answer,
+    read_commit,
 )
 from cellwright.sandbox.git.delivery import MOST_ANSWER_BYTES, Want
 from cellwright.tools.tool import Trouble
@@ -102,18 +101,25 @@ class GitDesk:
     async def look(self, want: Want, paths: Sequence[str] = ()) -> GitView:
         """What differs from the last commit, in these paths of the project or in all of it."""
         with _doubts():
-            plan, repository = await anyio.to_thread.run_sync(self._plan, want, tuple(paths))
+            repository = await anyio.to_thread.run_sync(find_repository, self.project)
+            question = Question(want=want, paths=tuple(_inside(path, repository.prefix) for path in paths))
+        return await self._ask(repository, question)
+
+    async def _ask(self, repository: Repository, question: Question) -> GitView:
+        with _doubts():
+            plan = await anyio.to_thread.run_sync(self._plan, repository, question)
         zygote = await self._zygote()
         data = await run_errand(
             zygote, plan.spec, plan.command, plan.question, most_bytes=MOST_ANSWER_BYTES, seconds=_PATIENCE_SECONDS
         )
         with _doubts():
-            return await anyio.to_thread.run_sync(_read, repository, plan, data)
+            return await anyio.to_thread.run_sync(_read, repository, plan, data, question.want)
 
     async def describe(self, paths: Sequence[str], state: str) -> str:
         """The changes of that state as a patch, made on the host from what would be imported."""
         view = await self._same(paths, state)
-        return await anyio.to_thread.run_sync(_patch, view)
+        assert view.checked is not None
+        return await anyio.to_thread.run_sync(patch_of, view.checked)
 
     async def commit(self, branch: str, message: str, paths: Sequence[str], state: str) -> str:
         """Put the changes of that state on a new branch; the commit's name. What is checked out stays as it is."""
@@ -122,15 +128,16 @@ class GitDesk:
 
     async def found(self, branch: str, message: str, state: str) -> str | None:
         """The commit that `commit` made of that state before, if it did."""
-
-        def look() -> str | None:
-            repository = find_repository(self.project)
-            with _doubts(), _store(repository) as store:
-                found = found_commit(repository, store, self.branch(branch))
-            is_it = found is not None and found.message == message.strip() and _state(found.parent, found.tree) == state
-            return found.name if found is not None and is_it else None
-
-        return await anyio.to_thread.run_sync(look)
+        with _doubts():
+            repository = await anyio.to_thread.run_sync(find_repository, self.project)
+            name = await anyio.to_thread.run_sync(repository.resolve, f"refs/heads/{self.branch(branch)}")
+        if name is None:
+            return None
+        view = await self._ask(repository, Question(want="commit", commit=name))
+        assert view.answer.delivery is not None
+        with _doubts():
+            found = read_commit(name, view.answer.delivery.known, repository.format)
+        return name if found.message == message.strip() and _state(found.parent, found.tree) == state else None
 
     def _commit(self, branch: str, message: str) -> NewCommit:
         seconds = int(self._clock())
@@ -152,10 +159,8 @@ class GitDesk:
             )
         return view
 
-    def _plan(self, want: Want, paths: tuple[str, ...]) -> tuple[GitPlan, Repository]:
-        repository = find_repository(self.project)
-        question = Question(want=want, paths=tuple(_inside(path, repository.prefix) for path in paths))
-        plan = plan_cage(
+    def _plan(self, repository: Repository, question: Question) -> GitPlan:
+        return plan_cage(
             repository,
             self.project,
             question,
@@ -164,7 +169,6 @@ class GitDesk:
             reveal=self._reveal,
             git_path=self._git_path,
         )
-        return plan, repository
 
     def _import(self, view: GitView, commit: NewCommit) -> str:
         assert view.checked is not None
@@ -174,19 +178,17 @@ class GitDesk:
             return import_commit(view.repository, view.checked, commit)
 
 
-def _read(repository: Repository, plan: GitPlan, data: bytes) -> GitView:
+def _read(repository: Repository, plan: GitPlan, data: bytes, want: Want) -> GitView:
     answer = read_answer(data, repository.format)
-    if answer.delivery is None:
+    if want == "status":
         return GitView(repository=repository, plan=plan, answer=answer)
-    with _store(repository) as store:
-        checked = check_delivery(answer.delivery, store, plan.head.commit, prefix=repository.prefix, hidden=plan.hidden)
+    if answer.delivery is None:
+        raise Unsound("the answer holds no objects")
+    checked = None
+    if want != "commit":
+        head, hidden = plan.head.commit, plan.hidden
+        checked = check_delivery(answer.delivery, repository.format, head, prefix=repository.prefix, hidden=hidden)
     return GitView(repository=repository, plan=plan, answer=answer, checked=checked)
-
-
-def _patch(view: GitView) -> str:
-    assert view.checked is not None
-    with _store(view.repository) as store:
-        return patch_of(view.checked, store)
 
 
 def _state(parent: str | None, tree: str) -> str:
@@ -203,15 +205,6 @@ def _inside(path: str, prefix: str) -> str:
     if whole == ".":
         raise UserError("'.' is all of the project.", hint="Leave the paths out.")
     return whole
-
-
-@contextmanager
-def _store(repository: Repository) -> Generator[ObjectStore]:
-    store = ObjectStore(repository.common / "objects", repository.format)
-    try:
-        yield store
-    finally:
-        store.close()
 
 
 @contextmanager

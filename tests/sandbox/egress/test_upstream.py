@@ -75,7 +75,7 @@ async def test_an_encrypted_connection_is_tunnelled_through_the_proxy_unopened(
         serving(internet, allowed=allowed, resolve=public_names, connection=by(proxy)) as door,
         await door.connect() as stream,
     ):
-        await stream.send(f"CONNECT {HOST}:{internet.https_port} HTTP/1.1\r\n\r\n".encode())
+        await stream.send(f"CONNECT {HOST}:{internet.https_port} HTTP/1.1\r\nHost: {HOST}\r\n\r\n".encode())
         with anyio.fail_after(60):
             assert (await stream.receive()).startswith(b"HTTP/1.1 200")
             secure = await TLSStream.wrap(stream, hostname=HOST, ssl_context=trust, standard_compatible=False)
@@ -101,7 +101,7 @@ async def test_a_proxy_opens_no_way_to_private_addresses_or_unapproved_hosts(
     allowed = host(internet, is_private=False)
     async with serving(internet, allowed=allowed, connection=by(proxy)) as door:
         assert b"leads to 127.0.0.1" in await door.ask(plain(internet))
-        assert b"403" in await door.ask(b"CONNECT 10.0.0.1:443 HTTP/1.1\r\n\r\n")
+        assert b"403" in await door.ask(b"CONNECT 10.0.0.1:443 HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n")
     assert proxy.heads == []
 
 
@@ -109,7 +109,7 @@ async def test_a_proxy_that_refuses_is_told_without_its_password(internet: World
     allowed = host(internet, is_private=False)
     connection = by(proxy, "not-the-password")
     async with serving(internet, allowed=allowed, resolve=public_names, connection=connection) as door:
-        answer = await door.ask(f"CONNECT {HOST}:{internet.https_port} HTTP/1.1\r\n\r\n".encode())
+        answer = await door.ask(f"CONNECT {HOST}:{internet.https_port} HTTP/1.1\r\nHost: {HOST}\r\n\r\n".encode())
         visit = await door.visit()
     assert b"wants another user or password" in answer
     assert "not-the-password" not in answer.decode() + visit.why

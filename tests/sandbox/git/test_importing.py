@@ -13,15 +13,14 @@ from cellwright.sandbox.git import (
     Checked,
     Delivery,
     NewCommit,
-    ObjectStore,
     Unsound,
     check_delivery,
     find_repository,
-    found_commit,
     import_commit,
+    read_commit,
 )
 from cellwright.sandbox.git.objects import Format
-from tests.sandbox.git.yard import everything, git, made, make_repository
+from tests.sandbox.git.yard import everything, git, made, make_repository, raw
 
 SHA1 = Format("sha1")
 
@@ -35,9 +34,13 @@ def delivered(top: Path, content: bytes = b"new\n") -> Checked:
     blob = SHA1.name_of("blob", content)
     data = b"100644 n.txt\0" + bytes.fromhex(blob)
     tree = SHA1.name_of("tree", data)
-    store = ObjectStore(top / ".git/objects", SHA1)
-    delivery = Delivery(tree=tree, objects={blob: ("blob", content), tree: ("tree", data)})
-    return check_delivery(delivery, store, git(top, "rev-parse", "HEAD"), prefix="", hidden=frozenset())
+    head, before = git(top, "rev-parse", "HEAD", "HEAD^{tree}").split()
+    delivery = Delivery(
+        tree=tree,
+        objects={blob: ("blob", content), tree: ("tree", data)},
+        known={head: ("commit", raw(top, "commit", head)), before: ("tree", raw(top, "tree", before))},
+    )
+    return check_delivery(delivery, SHA1, head, prefix="", hidden=frozenset())
 
 
 @pytest.fixture
@@ -49,14 +52,10 @@ def test_the_same_commit_gets_the_name_git_gives_it(top: Path) -> None:
     repository = find_repository(top)
     name = import_commit(repository, delivered(top), commit_on("cellwright/x"))
     assert git(top, "cat-file", "-p", "cellwright/x").startswith("tree ")
-    assert git(top, "hash-object", "-t", "commit", "--stdin", given=_raw(top, name)) == name
-    found = found_commit(repository, ObjectStore(top / ".git/objects", SHA1), "cellwright/x")
-    assert found is not None
+    content = raw(top, "commit", "cellwright/x")
+    assert git(top, "hash-object", "-t", "commit", "--stdin", given=content) == name
+    found = read_commit(name, {name: ("commit", content)}, SHA1)
     assert (found.name, found.parent, found.message) == (name, git(top, "rev-parse", "main"), "Why")
-
-
-def _raw(top: Path, name: str) -> bytes:
-    return ObjectStore(top / ".git/objects", SHA1).read(name)[1]
 
 
 def test_of_many_who_want_one_branch_one_gets_it(top: Path) -> None:
@@ -97,9 +96,7 @@ def test_objects_that_are_there_are_not_written_again(top: Path) -> None:
     repository = find_repository(top)
     import_commit(repository, delivered(top), commit_on("cellwright/x"))
     before = everything(top)
-    checked = delivered(top)
-    assert checked.objects == {}
-    name = import_commit(repository, checked, commit_on("cellwright/y", "Again"))
+    name = import_commit(repository, delivered(top), commit_on("cellwright/y", "Again"))
     new = {path for path in made(before, everything(top)) if path.count("/") > 2}
     assert new == {f".git/objects/{name[:2]}/{name[2:]}", ".git/refs/heads/cellwright/y"}
 
@@ -112,7 +109,11 @@ def test_no_temporary_file_stays(top: Path) -> None:
 def test_an_object_under_a_false_name_is_not_written(top: Path) -> None:
     checked = delivered(top)
     forged = Checked(
-        parent=checked.parent, tree=checked.tree, changes=checked.changes, objects={"ab" * 20: ("blob", b"evil")}
+        parent=checked.parent,
+        tree=checked.tree,
+        changes=checked.changes,
+        objects={"ab" * 20: ("blob", b"evil")},
+        known={},
     )
     before = everything(top)
     with pytest.raises(Unsound, match="name"):

@@ -5,17 +5,24 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from cellwright.errors import Unavailable, UserError
-from cellwright.sandbox.git import Delivery, ObjectStore, Unsound, check_delivery, patch_of, read_answer
-from cellwright.sandbox.git.objects import Format, ObjectKind, read_tree
-from tests.sandbox.git.yard import git, make_repository
+from cellwright.sandbox.git import Checked, Delivery, Unsound, check_delivery, patch_of, read_answer
+from cellwright.sandbox.git.objects import Format, ObjectKind, as_kind, read_tree
+from tests.sandbox.git.yard import git, make_repository, raw
 
 SHA1 = Format("sha1")
 Objects = dict[str, tuple[ObjectKind, bytes]]
+
+
+def objects_of(top: Path, names: list[str]) -> Objects:
+    """Objects as a repository has them."""
+    kinds: dict[str, ObjectKind] = {name: as_kind(git(top, "cat-file", "-t", name)) for name in names}
+    return {name: (kind, raw(top, kind, name)) for name, kind in kinds.items()}
 
 
 class Forger:
@@ -39,12 +46,22 @@ class Forger:
         self.objects[name] = (kind, data)
         return name
 
+    def take(self, name: str) -> str:
+        """Deliver an object the repository has already, and a directory with all that is in it; its name."""
+        whole = git(self.top, "rev-parse", name)
+        listed = git(self.top, "ls-tree", "-r", "-t", "--object-only", whole).split()
+        self.objects |= objects_of(self.top, [whole, *listed])
+        return whole
+
+    def check(self, tree: str, *, prefix: str = "", hidden: frozenset[str] = frozenset()) -> Checked:
+        """The delivery, if it is taken. All of the last commit is known."""
+        known = objects_of(self.top, git(self.top, "rev-list", "--objects", "--no-object-names", "HEAD").split())
+        delivery = Delivery(tree=tree, objects=self.objects, known=known)
+        return check_delivery(delivery, SHA1, self.head, prefix=prefix, hidden=hidden)
+
     def deliver(self, tree: str, *, prefix: str = "", hidden: frozenset[str] = frozenset()) -> list[str]:
         """The paths that differ, if it is taken."""
-        store = ObjectStore(self.top / ".git/objects", SHA1)
-        delivery = Delivery(tree=tree, objects=self.objects)
-        checked = check_delivery(delivery, store, self.head, prefix=prefix, hidden=hidden)
-        return [change.path for change in checked.changes]
+        return [change.path for change in self.check(tree, prefix=prefix, hidden=hidden).changes]
 
 
 @pytest.fixture
@@ -129,8 +146,28 @@ def test_an_object_nobody_refers_to_is_refused(forger: Forger) -> None:
 
 @pytest.mark.parametrize("mode", ["100644", "40000"])
 def test_an_object_that_is_nowhere_is_refused(forger: Forger, mode: str) -> None:
-    with pytest.raises(Unsound, match=r"missing|not in the repository"):
+    with pytest.raises(Unsound, match=r"not what it says|not delivered"):
         forger.deliver(forger.tree((mode, b"x", "12" * 20)))
+
+
+def test_what_the_last_commit_has_elsewhere_must_come_along_too(forger: Forger) -> None:
+    """Whether the repository really has it is not the cage's to say."""
+    with pytest.raises(Unsound, match="not delivered"):
+        forger.deliver(forger.tree(("40000", b"moved", git(forger.top, "rev-parse", "HEAD:sub"))))
+
+
+def test_another_commit_than_the_one_checked_out_is_not_compared_with(forger: Forger) -> None:
+    git(forger.top, "commit", "-q", "--allow-empty", "-m", "meanwhile")
+    git(forger.top, "checkout", "-q", "--orphan", "other")
+    git(forger.top, "commit", "-q", "-m", "without a past")
+    forger.head = git(forger.top, "rev-parse", "main")
+    with pytest.raises(Unsound, match="was not delivered"):
+        forger.deliver(forger.tree(("100644", b"x", forger.blob(b"x"))))
+
+
+def test_an_empty_directory_is_refused(forger: Forger) -> None:
+    with pytest.raises(Unsound, match="empty"):
+        forger.deliver(forger.tree(("40000", b"x", forger.tree())))
 
 
 def test_a_file_that_is_a_directory_s_object_is_refused(forger: Forger) -> None:
@@ -173,30 +210,29 @@ def test_directories_without_end_are_refused(forger: Forger) -> None:
 
 
 def test_a_directory_that_moved_is_taken_with_all_that_is_in_it(forger: Forger) -> None:
-    sub = git(forger.top, "rev-parse", "HEAD:sub")
-    paths = forger.deliver(forger.tree(("40000", b"moved", sub)))
+    paths = forger.deliver(forger.tree(("40000", b"moved", forger.take("HEAD:sub"))))
     assert paths == ["a.txt", "moved/b.txt", "moved/deep/c.txt", "sub/b.txt", "sub/deep/c.txt"]
 
 
 def test_the_patch_is_made_from_what_would_be_imported(forger: Forger) -> None:
     tree = forger.tree(("100644", b"a.txt", forger.blob(b"one\nmore\n")), ("100755", b"run", forger.blob(b"\0\1")))
-    store = ObjectStore(forger.top / ".git/objects", SHA1)
-    delivery = Delivery(tree=tree, objects=forger.objects)
-    checked = check_delivery(delivery, store, forger.head, prefix="", hidden=frozenset())
-    text = patch_of(checked, store)
+    text = patch_of(forger.check(tree))
     assert "--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,3 @@\n one\n+more\n" in text
     assert "diff --git a/run b/run\nnew file mode 100755\nbinary or long: 0 bytes → 2 bytes\n" in text
     assert "deleted file mode 100644\n--- a/sub/b.txt\n+++ /dev/null\n" in text
 
 
+def test_a_cage_that_withholds_the_old_version_of_a_file_cannot_hide_the_new_one(forger: Forger) -> None:
+    checked = forger.check(forger.tree(("100644", b"a.txt", forger.blob(b"one\nbackdoor\n"))))
+    directories = {name: one for name, one in checked.known.items() if one[0] != "blob"}
+    text = patch_of(replace(checked, known=directories))
+    assert "binary or long before: not shown\n--- a/a.txt\n+++ b/a.txt\n@@ -0,0 +1,3 @@\n+one\n+backdoor\n" in text
+
+
 def test_a_patch_of_hostile_lines_is_made_at_once_and_is_bounded(forger: Forger) -> None:
     old = b"".join(b"x\n" if line % 2 else b"%d\n" % (line % 9) for line in range(60_000))
     tree = forger.tree(*(("100644", b"f%d" % number, forger.blob(old + b"%d" % number)) for number in range(9)))
-    store = ObjectStore(forger.top / ".git/objects", SHA1)
-    checked = check_delivery(
-        Delivery(tree=tree, objects=forger.objects), store, forger.head, prefix="", hidden=frozenset()
-    )
-    text = patch_of(checked, store)
+    text = patch_of(forger.check(tree))
     assert len(text) < 210_000
     assert "too long to show" in text
 

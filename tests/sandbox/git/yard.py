@@ -19,13 +19,22 @@ WHO = {
 
 def git(where: Path, *arguments: str, given: bytes = b"") -> str:
     """What plain git prints there, with the person's own settings out of the way."""
+    return _run(where, *arguments, given=given).decode().strip()
+
+
+def raw(where: Path, kind: str, name: str) -> bytes:
+    """The content of an object."""
+    return _run(where, "cat-file", kind, name)
+
+
+def _run(where: Path, *arguments: str, given: bytes = b"") -> bytes:
     environment = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1", **WHO}
     done = subprocess.run(
         [GIT, "-c", "safe.directory=*", *arguments],
         cwd=where, env=environment, input=given, capture_output=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr.decode()
-    return done.stdout.decode().strip()
+    return done.stdout
 
 
 def make_repository(where: Path, files: dict[str, str], *options: str) -> Path:

@@ -1,39 +1,31 @@
-"""HTTP heads, read strictly: what two parsers could understand differently is refused, not guessed."""
+"""What is refused of the HTTP heads that h11 reads: what two parsers could understand differently.
+
+h11 takes bare line ends, folded headers, control characters, a length given twice and any version; we do not.
+"""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final
+
+import h11
 
 from cellwright.connection import Proxy
 from cellwright.sandbox.egress.targets import BadTarget, Target, parse_authority
 
-Headers = tuple[tuple[str, str], ...]
+Headers = list[tuple[bytes, bytes]]
 
-_TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
-_REQUEST_LINE = re.compile(rf"({_TOKEN}) ([\x21-\x7e]+) HTTP/1\.([01])")
-_STATUS_LINE = re.compile(r"HTTP/1\.[01] ([1-9][0-9]{2})(?: ([\t\x20-\x7e\x80-\xff]*))?")
-_HEADER = re.compile(rf"({_TOKEN}):[ \t]*([\t\x20-\x7e\x80-\xff]*?)[ \t]*")
-_LENGTH = re.compile(r"[0-9]{1,15}")
-_ABSOLUTE = re.compile(r"(?i:http)://([^/?#]*)([^#]*)")
-_MOST_HEADERS = 100
-_HOP_BY_HOP = {
-    "connection", "keep-alive", "proxy-connection", "proxy-authorization", "proxy-authenticate", "te", "trailer",
-    "transfer-encoding", "upgrade", "expect", "host", "content-length",
+_UNCLEAR: Final = re.compile(rb"[^\t\r\n\x20-\x7e\x80-\xff]|\r(?!\n)|(?<!\r)\n|\r\n[ \t]")
+_FRAMING: Final = re.compile(rb"\r\n(?:content-length|transfer-encoding):([^\r]*)", re.IGNORECASE)
+_ABSOLUTE: Final = re.compile(r"(?i:http)://([^/?#]*)([^#]*)")
+_MOST_HEADERS: Final = 100
+_VERSIONS: Final = {b"1.0", b"1.1"}
+_HOP_BY_HOP: Final = {
+    b"connection", b"keep-alive", b"proxy-connection", b"proxy-authorization", b"proxy-authenticate", b"te", b"trailer",
+    b"transfer-encoding", b"upgrade", b"expect", b"host",
 }  # fmt: skip
 """Meant for the next hop, or written anew by us."""
-
-
-@dataclass(frozen=True, slots=True)
-class Body:
-    """How a message's body ends: there is none, after `length` bytes, with its last chunk, or with the connection."""
-
-    ends: Literal["none", "length", "chunked", "close"]
-    length: int = 0
-
-
-NO_BODY = Body("none")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,180 +46,108 @@ class ConnectHead:
 class RequestHead:
     """A client asks for one plain HTTP exchange."""
 
-    method: str
     target: Target
     path: str
-    headers: Headers
-    body: Body
-    is_old: bool
-    """HTTP/1.0: knows no chunks."""
-    keeps_alive: bool
-    expects_continue: bool
-
-    def forwarded(self, through: Proxy | None = None) -> bytes:
-        """The head for the server, or for the proxy on the way to it: one exchange, nothing of the hop to us."""
-        authority = self.target.authority(default_port=80)
-        headers: Headers = (("Host", authority), *_end_to_end(self.headers))
-        if through is not None and through.authorization:
-            headers = (*headers, ("Proxy-Authorization", through.authorization))
-        address = self.path if through is None else f"http://{authority}{self.path}"
-        return _head(f"{self.method} {address} HTTP/1.1", headers, self.body, close=True)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResponseHead:
-    """A server's answer."""
-
-    status: int
-    reason: str
-    headers: Headers
-    body: Body
-
-    def forwarded(self, *, body: Body, close: bool, announced: int | None = None) -> bytes:
-        """The head for the client; `announced` is the length that an answer without its body speaks of."""
-        extra = () if announced is None else (("Content-Length", str(announced)),)
-        line = f"HTTP/1.1 {self.status} {self.reason}"
-        return _head(line, (*_end_to_end(self.headers), *extra), body, close=close)
+    request: h11.Request
+    """As it was understood."""
 
     @property
-    def announced_length(self) -> int | None:
-        """The Content-Length it names, body or not."""
-        told = [value for name, value in self.headers if name.lower() == "content-length"]
-        return int(told[0]) if told else None
+    def announced_bytes(self) -> int:
+        """How long it says its body is; 0 where it says nothing."""
+        return int(dict(self.request.headers).get(b"content-length", b"0"))
+
+    def forwarded(self, through: Proxy | None = None) -> h11.Request:
+        """The head for the server, or for the proxy on the way to it: one exchange, nothing of the hop to us."""
+        authority = self.target.authority(default_port=80)
+        address = self.path if through is None else f"http://{authority}{self.path}"
+        headers = [(b"Host", authority.encode()), *_end_to_end(self.request)]
+        if (b"transfer-encoding", b"chunked") in self.request.headers:
+            headers.append((b"Transfer-Encoding", b"chunked"))
+        headers += [*credentials(through), (b"Connection", b"close")]
+        return h11.Request(method=self.request.method, target=address, headers=headers)
 
 
-def parse_request(head: bytes) -> ConnectHead | RequestHead | BadHead:
-    """A request head without its final empty line."""
-    split = _split(head)
-    if isinstance(split, BadHead):
-        return split
-    first, headers = split
-    line = _REQUEST_LINE.fullmatch(first)
-    if line is None:
-        return BadHead(why="the request line is malformed")
-    method, text, is_old = line[1], line[2], line[3] == "0"
-    body = _request_body(headers, is_old=is_old)
-    if isinstance(body, BadHead):
-        return body
-    if method == "CONNECT":
-        return _connect(text, headers, body)
+def read_head(http: h11.Connection, raw: bytes) -> h11.Request | h11.Response | h11.InformationalResponse | BadHead:
+    """What h11 makes of a head, given without its final empty line."""
+    lengths = _FRAMING.findall(raw)
+    if raw.count(b"\r\n") > _MOST_HEADERS:
+        return BadHead(why="there are too many headers")
+    if _UNCLEAR.search(raw):
+        return BadHead(why="a header is folded, or has a stray line end or control character")
+    if len(lengths) > 1 or any(b"," in length for length in lengths):
+        return BadHead(why="the length of the body is given twice")
+    http.receive_data(raw + b"\r\n\r\n")
+    try:
+        event = http.next_event()
+    except h11.RemoteProtocolError as error:
+        return BadHead(why=in_short(error))
+    assert isinstance(event, h11.Request | h11.Response | h11.InformationalResponse)
+    return event if event.http_version in _VERSIONS else BadHead(why="only HTTP/1.0 and HTTP/1.1 are understood here")
+
+
+def parse_request(http: h11.Connection, raw: bytes) -> ConnectHead | RequestHead | BadHead:
+    """A client's head without its final empty line; `http` goes on with its body."""
+    request = read_head(http, raw)
+    if isinstance(request, BadHead):
+        return request
+    assert isinstance(request, h11.Request)
+    text = request.target.decode("ascii")
+    if request.method == b"CONNECT":
+        return _connect(text, request)
     absolute = _ABSOLUTE.fullmatch(text)
     if absolute is None:
         return BadHead(why="only http:// addresses and CONNECT are understood here")
+    if request.http_version == b"1.0" and b"transfer-encoding" in dict(request.headers):
+        return BadHead(why="HTTP/1.0 knows no chunks")
     target = parse_authority(absolute[1], default_port=80)
     if isinstance(target, BadTarget):
         return BadHead(why=target.why)
-    if (mismatch := _host_mismatch(headers, target, default_port=80, is_needed=not is_old)) is not None:
-        return mismatch
     path = absolute[2] if absolute[2].startswith("/") else f"/{absolute[2]}"
-    connection = _words(headers, "connection") | _words(headers, "proxy-connection")
-    return RequestHead(
-        method=method,
-        target=target,
-        path=path,
-        headers=headers,
-        body=body,
-        is_old=is_old,
-        keeps_alive="keep-alive" in connection if is_old else "close" not in connection,
-        expects_continue="100-continue" in _words(headers, "expect"),
-    )
+    mismatch = _host_mismatch(request, target, default_port=80)
+    return mismatch or RequestHead(target=target, path=path, request=request)
 
 
-def parse_response(head: bytes, *, method: str) -> ResponseHead | BadHead:
-    """A server's head without its final empty line."""
-    split = _split(head)
-    if isinstance(split, BadHead):
-        return split
-    first, headers = split
-    line = _STATUS_LINE.fullmatch(first)
-    if line is None:
-        return BadHead(why="the status line is malformed")
-    body = _framing(headers)
-    if isinstance(body, BadHead):
-        return body
-    status = int(line[1])
-    if method == "HEAD" or status < 200 or status in {204, 304}:
-        body = NO_BODY
-    return ResponseHead(
-        status=status, reason=line[2] or "", headers=headers, body=Body("close") if body is None else body
-    )
+def for_client(response: h11.Response) -> h11.Response:
+    """A server's answer without what was meant for us; h11 says to the client how its body ends."""
+    headers = _end_to_end(response)
+    return h11.Response(status_code=response.status_code, headers=headers, reason=response.reason)
 
 
-def _split(head: bytes) -> tuple[str, Headers] | BadHead:
-    first, *lines = head.decode("latin-1").split("\r\n")
-    if len(lines) > _MOST_HEADERS:
-        return BadHead(why="there are too many headers")
-    headers: list[tuple[str, str]] = []
-    for line in lines:
-        if line.startswith((" ", "\t")):
-            return BadHead(why="a header is folded over several lines")
-        match = _HEADER.fullmatch(line)
-        if match is None:
-            return BadHead(why="a header is malformed")
-        headers.append((match[1], match[2]))
-    return first, tuple(headers)
+def credentials(proxy: Proxy | None) -> Headers:
+    """What the person's proxy wants to know of whoever asks."""
+    if proxy is None or not proxy.authorization:
+        return []
+    return [(b"Proxy-Authorization", proxy.authorization.encode("latin-1"))]
 
 
-def _connect(text: str, headers: Headers, body: Body) -> ConnectHead | BadHead:
+def in_short(error: h11.ProtocolError) -> str:
+    """What is wrong, without the bytes that are: they may hold a secret, and the reason is written down."""
+    return str(error).partition(":")[0]
+
+
+def _connect(text: str, request: h11.Request) -> ConnectHead | BadHead:
     target = parse_authority(text, default_port=None)
     if isinstance(target, BadTarget):
         return BadHead(why=target.why)
-    if body not in {NO_BODY, Body("length", 0)}:
+    headers = dict(request.headers)
+    if b"transfer-encoding" in headers or int(headers.get(b"content-length", b"0")):
         return BadHead(why="CONNECT has no body")
-    mismatch = _host_mismatch(headers, target, default_port=target.port, is_needed=False)
-    return mismatch or ConnectHead(target=target)
+    return _host_mismatch(request, target, default_port=target.port) or ConnectHead(target=target)
 
 
-def _host_mismatch(headers: Headers, target: Target, *, default_port: int, is_needed: bool) -> BadHead | None:
-    hosts = [value for name, value in headers if name.lower() == "host"]
-    if len(hosts) > 1 or (is_needed and not hosts):
-        return BadHead(why="there must be one Host header")
-    if hosts and parse_authority(hosts[0], default_port=default_port) != target:
-        return BadHead(why="the Host header names another host than the request")
-    return None
+def _host_mismatch(request: h11.Request, target: Target, *, default_port: int) -> BadHead | None:
+    host = dict(request.headers).get(b"host")
+    if host is None or parse_authority(host.decode("latin-1"), default_port=default_port) == target:
+        return None
+    return BadHead(why="the Host header names another host than the request")
 
 
-def _framing(headers: Headers) -> Body | BadHead | None:
-    """How the body ends as the headers say, None where they say nothing."""
-    lengths = [value for name, value in headers if name.lower() == "content-length"]
-    codings = [value for name, value in headers if name.lower() == "transfer-encoding"]
-    if lengths and codings:
-        return BadHead(why="Content-Length and Transfer-Encoding exclude each other")
-    if len(lengths) > 1 or len(codings) > 1:
-        return BadHead(why="the length of the body is given twice")
-    if codings:
-        is_known = codings[0].lower() == "chunked"
-        return Body("chunked") if is_known else BadHead(why="the transfer coding is unknown")
-    if lengths:
-        is_number = _LENGTH.fullmatch(lengths[0]) is not None
-        return Body("length", int(lengths[0])) if is_number else BadHead(why="the Content-Length is no number")
-    return None
-
-
-def _request_body(headers: Headers, *, is_old: bool) -> Body | BadHead:
-    body = _framing(headers)
-    if is_old and isinstance(body, Body) and body.ends == "chunked":
-        return BadHead(why="HTTP/1.0 knows no chunks")
-    return NO_BODY if body is None else body
-
-
-def _words(headers: Headers, name: str) -> set[str]:
-    values = [value for header, value in headers if header.lower() == name]
-    return {word.strip().lower() for value in values for word in value.split(",")}
-
-
-def _end_to_end(headers: Headers) -> Headers:
-    dropped = _HOP_BY_HOP | _words(headers, "connection")
-    return tuple((name, value) for name, value in headers if name.lower() not in dropped)
-
-
-def _head(line: str, headers: Headers, body: Body, *, close: bool) -> bytes:
-    framing = {
-        "none": (),
-        "length": (("Content-Length", str(body.length)),),
-        "chunked": (("Transfer-Encoding", "chunked"),),
-        "close": (),
-    }[body.ends]
-    connection = ("Connection", "close" if close else "keep-alive")
-    lines = [line, *(f"{name}: {value}" for name, value in (*headers, *framing, connection))]
-    return "\r\n".join([*lines, "", ""]).encode("latin-1")
+def _end_to_end(message: h11.Request | h11.Response) -> Headers:
+    named = [value for name, value in message.headers if name == b"connection"]
+    dropped = _HOP_BY_HOP | {word.strip().lower() for value in named for word in value.split(b",")}
+    # A length that the Connection header names is a trick, and would part what belongs together.
+    return [
+        (name, value)
+        for name, value in message.headers.raw_items()
+        if name.lower() not in dropped - {b"content-length"}
+    ]

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import socket
 from types import TracebackType
 
 import anyio
 import anyio.lowlevel
 
-from cellwright.sandbox.egress.heads import Body
 from cellwright.sandbox.egress.targets import Address
 
 _PIECE = 64 << 10
-_CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,12})(?:[ \t]*;[\t\x20-\x7e]*)?")
-_MOST_CHUNK_LINE = 1024
-_MOST_TRAILER = 8 << 10
 
 
 class Spoilt(Exception):
@@ -118,70 +113,3 @@ class Line:
         data = bytes(self._early[:end])
         del self._early[: end + len(mark)]
         return data
-
-
-class BodyReader:
-    """The body of one message, piece by piece."""
-
-    def __init__(self, line: Line, body: Body) -> None:
-        self._line = line
-        self._body = body
-        self._left = body.length
-        self.is_over = body.ends == "none" or (body.ends == "length" and not body.length)
-
-    async def next(self) -> bytes:
-        """The next piece; empty at the end. `Spoilt` when it does not end as announced."""
-        if self.is_over:
-            return b""
-        match self._body.ends:
-            case "chunked" if not self._left:
-                await self._begin_chunk()
-                return await self.next()
-            case "close":
-                data = await self._line.receive()
-                self.is_over = not data
-                return data
-            case _:
-                data = await self._line.receive(min(self._left, _PIECE))
-        if not data:
-            raise Spoilt("the body is shorter than announced")
-        self._left -= len(data)
-        if not self._left:
-            await self._finish_piece()
-        return data
-
-    async def _finish_piece(self) -> None:
-        if self._body.ends == "length":
-            self.is_over = True
-        elif await self._exactly(2) != b"\r\n":
-            raise Spoilt("a chunk is longer than announced")
-
-    async def _begin_chunk(self) -> None:
-        match = _CHUNK_SIZE.fullmatch(await self._line.read_until(b"\r\n", most=_MOST_CHUNK_LINE))
-        if match is None:
-            raise Spoilt("the length of a chunk is malformed")
-        self._left = int(match[1], 16)
-        if not self._left:
-            await self._skip_trailer()
-            self.is_over = True
-
-    async def _skip_trailer(self) -> None:
-        left = _MOST_TRAILER
-        while line := await self._line.read_until(b"\r\n", most=_MOST_CHUNK_LINE):
-            left -= len(line)
-            if left < 0:
-                raise Spoilt("the trailer is too long")
-
-    async def _exactly(self, count: int) -> bytes:
-        data = b""
-        while len(data) < count:
-            piece = await self._line.receive(count - len(data))
-            if not piece:
-                raise Spoilt("the body is shorter than announced")
-            data += piece
-        return data
-
-
-def as_chunk(data: bytes) -> bytes:
-    """A piece of a body in chunked form; the empty one is the last."""
-    return b"%x\r\n%b\r\n" % (len(data), data)

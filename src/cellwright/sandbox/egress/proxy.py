@@ -17,8 +17,9 @@ from cellwright.sandbox import inlet
 from cellwright.sandbox.egress.addresses import why_not_public
 from cellwright.sandbox.egress.certificates import trusting
 from cellwright.sandbox.egress.exchange import exchange
-from cellwright.sandbox.egress.heads import BadHead, ConnectHead, RequestHead, parse_request
+from cellwright.sandbox.egress.heads import BadHead, ConnectHead, RequestHead
 from cellwright.sandbox.egress.lines import Line, Spoilt
+from cellwright.sandbox.egress.messages import HttpSide
 from cellwright.sandbox.egress.passages import Ledger, Passage, Turned, refusal
 from cellwright.sandbox.egress.targets import Address, Target, address_in
 from cellwright.sandbox.egress.tunnel import tunnel
@@ -152,7 +153,8 @@ class Egress:
 
     async def _one_request(self, client: Line) -> bool:
         """Attend to one request; whether there may be another on this connection."""
-        request = await self._read_head(client)
+        side = HttpSide(client, "client", most=self._caps.header_bytes)
+        request = await self._read_head(side)
         if request is None:
             return False
         self._requests += 1
@@ -161,7 +163,7 @@ class Egress:
             try:
                 if is_bad:
                     raise Turned(400, f"the request is malformed: {request.why}")
-                return await self._let_through(passage, request)
+                return await self._let_through(passage, request, side)
             except Turned as error:
                 turned = error
             except OSError as error:
@@ -171,17 +173,17 @@ class Egress:
             await _turn_away(client, turned)
         return False
 
-    async def _read_head(self, client: Line) -> ConnectHead | RequestHead | BadHead | None:
+    async def _read_head(self, client: HttpSide) -> ConnectHead | RequestHead | BadHead | None:
         """The next request; None when there is none any more."""
         try:
             first = b""
             with anyio.move_on_after(self._caps.idle_seconds):
-                first = await client.receive(1)
+                first = await client.line.receive(1)
             if not first:
                 return None
-            client.give_back(first)
+            client.line.give_back(first)
             with anyio.fail_after(self._caps.head_seconds):
-                return parse_request(await client.read_until(b"\r\n\r\n", most=self._caps.header_bytes))
+                return await client.request()
         except TimeoutError:
             return BadHead(why="its head did not arrive in time")
         except Spoilt as error:
@@ -204,7 +206,7 @@ class Egress:
         if self._on_visit is not None and self._requests <= self._caps.requests + 1:
             self._on_visit(visit)
 
-    async def _let_through(self, passage: Passage, request: ConnectHead | RequestHead) -> bool:
+    async def _let_through(self, passage: Passage, request: ConnectHead | RequestHead, client: HttpSide) -> bool:
         if self._requests > self._caps.requests:
             raise Turned(403, "this notebook has made as many requests as it may")
         verdict = judge(request.target, self._hosts.get(request.target.host), self._decide)
@@ -215,7 +217,7 @@ class Egress:
         reaching = self._reach(passage, request, verdict, through)
         with self._revocable(passage.host) as scope, await reaching as server:
             if isinstance(request, RequestHead):
-                return await exchange(passage, request, server, self._caps, through)
+                return await exchange(passage, request, client, server, self._caps, through)
             await tunnel(passage, server, self._caps)
         if scope.cancelled_caught:
             raise Turned(403, f"host {passage.host!r} is not approved for this notebook any more")

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
+import h11
+
 from cellwright.connection import Proxy
-from cellwright.sandbox.egress.heads import BadHead, parse_response
+from cellwright.sandbox.egress.heads import credentials
 from cellwright.sandbox.egress.lines import Line, Spoilt
+from cellwright.sandbox.egress.messages import HttpSide
 from cellwright.sandbox.egress.passages import Turned
 from cellwright.sandbox.egress.targets import Address, Target
 
@@ -31,19 +34,18 @@ async def open_tunnel(proxy: Proxy, target: Target, line: Line, *, most: int) ->
     """Have the proxy connect to the target by its name. Raises `Turned`."""
     # A CONNECT always names its port, so no default is left out.
     authority = target.authority(default_port=0)
-    lines = [f"CONNECT {authority} HTTP/1.1", f"Host: {authority}", *_credentials(proxy)]
-    await line.send("\r\n".join([*lines, "", ""]).encode("latin-1"))
+    request = h11.Request(
+        method="CONNECT", target=authority, headers=[(b"Host", authority.encode()), *credentials(proxy)]
+    )
+    side = HttpSide(line, "server", most=most)
+    await line.send(side.written(request))
     try:
-        answer = parse_response(await line.read_until(b"\r\n\r\n", most=most), method="CONNECT")
+        answer = await side.response()
     except Spoilt as error:
         raise Turned(502, f"the proxy of this machine gave no proper answer: {error}") from error
-    if isinstance(answer, BadHead):
-        raise Turned(502, f"the proxy of this machine gave no proper answer: {answer.why}")
-    if answer.status == _ASKS_WHO:
+    if answer.status_code == _ASKS_WHO:
         raise Turned(502, "the proxy of this machine wants another user or password")
-    if answer.status != _OK:
-        raise Turned(502, f"the proxy of this machine does not lead to host {target.host!r}: it says {answer.status}")
-
-
-def _credentials(proxy: Proxy) -> list[str]:
-    return [f"Proxy-Authorization: {proxy.authorization}"] if proxy.authorization else []
+    if answer.status_code != _OK:
+        raise Turned(
+            502, f"the proxy of this machine does not lead to host {target.host!r}: it says {answer.status_code}"
+        )

@@ -11,8 +11,9 @@ from typing import Any, Final, Literal, cast, get_args
 from cellwright.errors import Unavailable, UserError
 from cellwright.sandbox.git.objects import Format, ObjectKind, Unsound, as_kind
 
-Want = Literal["status", "diff", "tree"]
+Want = Literal["status", "diff", "tree", "commit"]
 WorkKind = Literal["new", "changed", "deleted"]
+Objects = Mapping[str, tuple[ObjectKind, bytes]]
 
 MOST_FILE_BYTES: Final = 20 << 20
 """A longer file is left out of a commit, and said so."""
@@ -20,6 +21,8 @@ MOST_DELIVERED_BYTES: Final = 128 << 20
 MOST_OBJECTS: Final = 50_000
 MOST_CHANGES: Final = 20_000
 MOST_PATCH_BYTES: Final = 4 << 20
+MOST_SHOWN_FILE_BYTES: Final = 1 << 20
+"""A longer file is not shown line by line to whoever approves a commit."""
 _LENGTH: Final = struct.Struct(">I")
 _MOST_HEADER_BYTES: Final = 32 << 20
 MOST_ANSWER_BYTES: Final = MOST_DELIVERED_BYTES + _MOST_HEADER_BYTES + _LENGTH.size
@@ -30,14 +33,21 @@ class Question:
     """One errand of git's."""
 
     want: Want
-    """`status`: what changed; `diff`: also as a patch; `tree`: also as objects."""
+    """`status`: what changed; `diff`: also as a patch; `tree`: with what a person must see; `commit`: only that one."""
+    commit: str = ""
     paths: tuple[str, ...] = ()
     """Files and directories below the working tree's root that it is about; empty for all of the project."""
 
     def to_json(self, **facts: object) -> bytes:
         """The question with what else git must know."""
-        limits = {"file": MOST_FILE_BYTES, "bytes": MOST_DELIVERED_BYTES, "changes": MOST_CHANGES}
-        asked = {"want": self.want, "paths": self.paths, "limits": limits, "patch": MOST_PATCH_BYTES}
+        limits = {
+            "file": MOST_FILE_BYTES,
+            "bytes": MOST_DELIVERED_BYTES,
+            "changes": MOST_CHANGES,
+            "patch": MOST_PATCH_BYTES,
+            "shown": MOST_SHOWN_FILE_BYTES,
+        }
+        asked = {"want": self.want, "paths": self.paths, "commit": self.commit, "limits": limits}
         return json.dumps(asked | facts).encode()
 
 
@@ -59,10 +69,13 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
-    """A tree and the objects it needs that the repository perhaps has not."""
+    """A tree and the objects on both sides of what it changes, each under the name its bytes give it."""
 
     tree: str
-    objects: Mapping[str, tuple[ObjectKind, bytes]] = field(repr=False)
+    objects: Objects = field(repr=False)
+    """What the tree has and the last commit has not in its place."""
+    known: Objects = field(repr=False)
+    """What the last commit has there, and the commit itself: read, never written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,27 +115,31 @@ def _failure(said: dict[str, Any]) -> UserError | Unavailable:
 
 
 def _delivery(said: dict[str, Any], body: memoryview, form: Format) -> Delivery:
-    raw: object = said.get("objects")
+    tree = said["tree"]
+    if not isinstance(tree, str) or not form.is_name(tree):
+        raise Unsound("the answer names no tree")
+    objects, body = _objects(said.get("objects"), body, form)
+    known, body = _objects(said.get("known"), body, form)
+    if body:
+        raise Unsound("more data than announced")
+    return Delivery(tree=tree, objects=objects, known=known)
+
+
+def _objects(raw: object, body: memoryview, form: Format) -> tuple[Objects, memoryview]:
+    """The objects a list announces, and the bytes after them."""
     listed = cast("list[object]", raw) if isinstance(raw, list) else []
     if len(listed) > MOST_OBJECTS:
         raise Unsound("more objects than one commit may have")
     objects: dict[str, tuple[ObjectKind, bytes]] = {}
-    at = 0
     for line in listed:
         match line:
-            case [str(kind), int(size)] if 0 <= size <= len(body) - at and not isinstance(size, bool):
-                data = bytes(body[at : at + size])
-                at += size
+            case [str(kind), int(size)] if 0 <= size <= len(body) and not isinstance(size, bool):
+                data, body = bytes(body[:size]), body[size:]
                 # Whatever name it came under, it gets the one that is its own.
                 objects[form.name_of(as_kind(kind), data)] = (as_kind(kind), data)
             case _:
                 raise Unsound("an object is not as long as announced")
-    if at != len(body):
-        raise Unsound("more data than announced")
-    tree = said["tree"]
-    if not isinstance(tree, str) or not form.is_name(tree):
-        raise Unsound("the answer names no tree")
-    return Delivery(tree=tree, objects=objects)
+    return objects, body
 
 
 def _pairs(value: object) -> list[tuple[object, object]]:

@@ -9,17 +9,16 @@ import os
 import re
 import secrets
 import zlib
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
 from cellwright.errors import UserError
 from cellwright.sandbox.git import opening
-from cellwright.sandbox.git.objects import Format, ObjectKind, Unsound, header_of, tree_of_commit
+from cellwright.sandbox.git.delivery import Objects
+from cellwright.sandbox.git.objects import Format, Unsound, header_of, tree_of_commit
 from cellwright.sandbox.git.repository import Repository
-from cellwright.sandbox.git.store import ObjectStore
-from cellwright.sandbox.git.verify import Checked
+from cellwright.sandbox.git.verify import Checked, commit_in
 
 _PART: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _LONGEST_BRANCH: Final = 200
@@ -103,20 +102,14 @@ class FoundCommit:
     message: str
 
 
-def found_commit(repository: Repository, store: ObjectStore, branch: str) -> FoundCommit | None:
-    """The commit a branch points to; None if there is no such branch."""
-    check_branch(branch)
-    name = repository.resolve(f"refs/heads/{branch}")
-    if name is None:
-        return None
-    kind, data = store.read(name)
-    if kind != "commit":
-        raise Unsound(f"the branch {branch!r} points to no commit")
+def read_commit(name: str, known: Objects, form: Format) -> FoundCommit:
+    """A commit that was delivered. `Unsound` if it was not."""
+    data = commit_in(known, name)
     head, _, message = data.decode("utf-8", "replace").partition("\n\n")
     parents = [line.removeprefix("parent ") for line in head.split("\n") if line.startswith("parent ")]
     return FoundCommit(
         name=name,
-        tree=tree_of_commit(data, repository.format),
+        tree=tree_of_commit(data, form),
         parent=parents[0] if parents else None,
         message=message.strip(),
     )
@@ -140,7 +133,7 @@ def _check_is_new(repository: Repository, branch: str) -> None:
 # ── objects ──
 
 
-def _write_objects(repository: Repository, objects: Mapping[str, tuple[ObjectKind, bytes]], form: Format) -> None:
+def _write_objects(repository: Repository, objects: Objects, form: Format) -> None:
     touched: set[str] = set()
     for name, (kind, data) in objects.items():
         if form.name_of(kind, data) != name:

@@ -23,6 +23,9 @@ from typing import Any
 _HOST = 3
 _PATIENCE_SECONDS = 80
 _LONGEST_COMPLAINT = 1_000
+_MOST_SHOWN_BYTES = 32 << 20
+_NO_OBJECT = {"000000", "160000"}
+"""Modes without an object here: nothing, and another repository's commit."""
 _SETTINGS = {
     "bare": "false", "hooksPath": "/dev/null", "fsmonitor": "false", "untrackedCache": "false", "sshCommand": "false",
     "pager": "cat", "editor": "false", "askPass": "false", "attributesFile": "/dev/null", "excludesFile": "/dev/null",
@@ -236,32 +239,65 @@ def stage(git: Git, changes: list[list[str]]) -> str:
 
 def patch(git: Git, asked: dict[str, Any]) -> str:
     """What is staged, as a patch."""
-    against = asked["head"] or git.run("hash-object", "-t", "tree", "/dev/null").decode().strip()
+    against = asked["head"] or empty_tree(git)
     text = git.run(
         "diff", "--cached", "--no-ext-diff", "--no-textconv", "--no-renames", "--no-color", "--stat", "--patch", against
     )
-    most = asked["patch"]
+    most = asked["limits"]["patch"]
     return text[:most].decode("utf-8", "replace") + ("\n… cut here\n" if len(text) > most else "")
 
 
-def new_objects(git: Git, most_bytes: int) -> tuple[list[list[Any]], list[bytes]]:
-    """Every object of the private store: kind and length, and the content."""
-    store = os.path.join(git.directory, "objects")
-    names = [
-        folder + rest for folder in os.listdir(store) if len(folder) == 2 for rest in os.listdir(f"{store}/{folder}")
-    ]
+def empty_tree(git: Git) -> str:
+    """The name of the tree without entries."""
+    return git.run("hash-object", "-t", "tree", "/dev/null").decode().strip()
+
+
+def both_sides(git: Git, asked: dict[str, Any], tree: str) -> tuple[list[str], list[str]]:
+    """The objects behind what changed: those of the tree, and those of the last commit with the commit itself."""
+    head = asked["head"]
+    before = git.run("rev-parse", f"{head}^{{tree}}").decode().strip() if head else empty_tree(git)
+    if before == tree:
+        return [], [head] if head else []
+    new, known, shown = [tree], [head, before] if head else [], []
+    said = git.names("diff-tree", "-r", "-t", "-z", "--raw", "--no-renames", "--no-abbrev", before, tree)
+    for line in said[0::2]:
+        old_mode, mode, old, name, _ = line.lstrip(":").split(" ")
+        if mode not in _NO_OBJECT:
+            new.append(name)
+        if old_mode not in _NO_OBJECT:
+            (known if old_mode == "040000" else shown).append(old)
+    if asked["want"] == "tree":
+        known += short_enough(git, shown, asked["limits"]["shown"])
+    return list(dict.fromkeys(new)), list(dict.fromkeys(known))
+
+
+def short_enough(git: Git, names: list[str], most_bytes: int) -> list[str]:
+    """Those a person can be shown: not too long each, and not too many. The rest, and what is missing, is left out."""
+    left = _MOST_SHOWN_BYTES
+    kept: list[str] = []
+    said = git.run("cat-file", "--batch-check=%(objectname) %(objectsize)", given="\n".join(names).encode()).decode()
+    for line in said.splitlines():
+        name, _, size = line.partition(" ")
+        if size.isdigit() and int(size) <= min(most_bytes, left):
+            kept.append(name)
+            left -= int(size)
+    return kept
+
+
+def contents(git: Git, names: list[str]) -> tuple[list[list[Any]], list[bytes]]:
+    """Kind and length of each object, and the content."""
     data = git.run("cat-file", "--batch", given="".join(f"{name}\n" for name in names).encode()) if names else b""
     listed: list[list[Any]] = []
     bodies: list[bytes] = []
     at = 0
     while at < len(data):
         end = data.index(b"\n", at)
-        _, kind, size = data[at:end].decode().split(" ")
-        listed.append([kind, int(size)])
-        bodies.append(data[end + 1 : end + 1 + int(size)])
-        at = end + 2 + int(size)
-    if sum(map(len, bodies)) > most_bytes:
-        raise Failed("The changes are too much for one commit. Name fewer paths.")
+        name, kind, *size = data[at:end].decode().split(" ")
+        if not size:
+            raise Failed(f"The object {name} is {kind}.")
+        listed.append([kind, int(size[0])])
+        bodies.append(data[end + 1 : end + 1 + int(size[0])])
+        at = end + 2 + int(size[0])
     return listed, bodies
 
 
@@ -269,12 +305,20 @@ def answer(asked: dict[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
     """Do what was asked."""
     git = Git(asked)
     make_repository(git, asked)
+    if asked["want"] == "commit":
+        listed, bodies = contents(git, [asked["commit"]])
+        return {"changes": [], "skipped": [], "tree": asked["commit"], "known": listed}, bodies
     changes, skipped = look(git, asked)
     said: dict[str, Any] = {"changes": changes, "skipped": skipped}
     bodies: list[bytes] = []
     if asked["want"] != "status":
         said["tree"] = stage(git, changes)
-        said["objects"], bodies = new_objects(git, asked["limits"]["bytes"])
+        new, known = both_sides(git, asked, said["tree"])
+        said["objects"], bodies = contents(git, new)
+        said["known"], old_bodies = contents(git, known)
+        bodies += old_bodies
+        if sum(map(len, bodies)) > asked["limits"]["bytes"]:
+            raise Failed("The changes are too much for one commit. Name fewer paths.")
     if asked["want"] == "diff":
         said["patch"] = patch(git, asked)
     return said, bodies

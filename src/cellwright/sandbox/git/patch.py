@@ -6,22 +6,21 @@ import difflib
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from cellwright.sandbox.git.objects import Entry, Unsound
-from cellwright.sandbox.git.store import ObjectStore
+from cellwright.sandbox.git.delivery import MOST_SHOWN_FILE_BYTES, Objects
+from cellwright.sandbox.git.objects import Entry
 from cellwright.sandbox.git.verify import Checked, TreeChange, mode_name
 
 _MOST_LINES: Final = 1_000
 """Of each side; comparing more line by line could take for ever, so longer ones are shown as replaced."""
-_MOST_TEXT_BYTES: Final = 1 << 20
 _MOST_PATCH_CHARACTERS: Final = 200_000
 
 
-def patch_of(checked: Checked, store: ObjectStore) -> str:
+def patch_of(checked: Checked) -> str:
     """A unified diff of every change, cut where it gets longer than anybody reads."""
     parts: list[str] = []
     left = _MOST_PATCH_CHARACTERS
     for number, change in enumerate(checked.changes):
-        text = "\n".join(_lines_of(change, checked, store)) + "\n"
+        text = "\n".join(_lines_of(change, checked)) + "\n"
         if len(text) > left:
             rest = len(checked.changes) - number
             names = "\n".join(f"  {other.path}" for other in checked.changes[number : number + 200])
@@ -32,7 +31,7 @@ def patch_of(checked: Checked, store: ObjectStore) -> str:
     return "".join(parts)
 
 
-def _lines_of(change: TreeChange, checked: Checked, store: ObjectStore) -> Iterator[str]:
+def _lines_of(change: TreeChange, checked: Checked) -> Iterator[str]:
     before, after = change.before, change.after
     yield f"diff --git a/{change.path} b/{change.path}"
     if before is None and after is not None:
@@ -42,38 +41,37 @@ def _lines_of(change: TreeChange, checked: Checked, store: ObjectStore) -> Itera
     elif before is not None and after is not None and before.mode != after.mode:
         yield f"old mode {mode_name(before)}"
         yield f"new mode {mode_name(after)}"
-    old, new = _content(before, checked, store), _content(after, checked, store)
+    old, new = _content(before, checked.known), _content(after, checked.objects)
     if old == new:
         return
     old_lines, new_lines = _text_lines(old), _text_lines(new)
-    if old_lines is None or new_lines is None:
+    if new_lines is None or (old_lines is None and after is None):
         yield f"binary or long: {_size(old)} → {_size(new)}"
         return
+    if old_lines is None:
+        # A cage that withholds what was there must not thereby hide what comes.
+        yield f"binary or long before: {_size(old)}"
+        old_lines = []
     yield "--- " + ("/dev/null" if before is None else f"a/{change.path}")
     yield "+++ " + ("/dev/null" if after is None else f"b/{change.path}")
     yield from _hunks(old_lines, new_lines)
 
 
-def _content(entry: Entry | None, checked: Checked, store: ObjectStore) -> bytes | None:
-    """The file's bytes; None if it is too long to be read."""
+def _content(entry: Entry | None, objects: Objects) -> bytes | None:
+    """The file's bytes; None if it is too long to be shown."""
     if entry is None:
         return b""
-    if entry.object in checked.objects:
-        return checked.objects[entry.object][1]
-    try:
-        return store.read(entry.object)[1]
-    except Unsound:
-        return None
+    return objects[entry.object][1] if entry.object in objects else None
 
 
 def _text_lines(data: bytes | None) -> list[str] | None:
-    if data is None or len(data) > _MOST_TEXT_BYTES or b"\0" in data[:8_000]:
+    if data is None or len(data) > MOST_SHOWN_FILE_BYTES or b"\0" in data[:8_000]:
         return None
     return data.decode("utf-8", "replace").split("\n")
 
 
 def _size(data: bytes | None) -> str:
-    return "very long" if data is None else f"{len(data):,} bytes"
+    return "not shown" if data is None else f"{len(data):,} bytes"
 
 
 def _hunks(old: Sequence[str], new: Sequence[str]) -> Iterator[str]:

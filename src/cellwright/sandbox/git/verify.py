@@ -6,20 +6,18 @@ from collections.abc import Iterator, Set
 from dataclasses import dataclass, field
 from typing import Final
 
-from cellwright.sandbox.git.delivery import MOST_CHANGES, Delivery
+from cellwright.sandbox.git.delivery import MOST_CHANGES, Delivery, Objects
 from cellwright.sandbox.git.objects import (
     DIRECTORY,
     LINK,
     SUBMODULE,
     Entry,
     Format,
-    ObjectKind,
     Unsound,
     check_new_name,
     read_tree,
     tree_of_commit,
 )
-from cellwright.sandbox.git.store import ObjectStore
 
 _LONGEST_PATH: Final = 4_096
 _LONGEST_LINK: Final = 4_096
@@ -44,28 +42,30 @@ class Checked:
     tree: str
     changes: tuple[TreeChange, ...]
     """Found by us, not told by the cage."""
-    objects: dict[str, tuple[ObjectKind, bytes]] = field(repr=False)
-    """Those the repository does not have yet."""
+    objects: Objects = field(repr=False)
+    """All that the changes need."""
+    known: Objects = field(repr=False)
+    """What the last commit has in their place."""
 
 
-def check_delivery(
-    delivery: Delivery, store: ObjectStore, parent: str | None, *, prefix: str, hidden: Set[str]
-) -> Checked:
+def check_delivery(delivery: Delivery, form: Format, parent: str | None, *, prefix: str, hidden: Set[str]) -> Checked:
     """The delivery, if it is sound: whole, below the project, and nothing hidden in it. `Unsound` otherwise."""
-    form = store.format
-    kind, data = ("commit", b"") if parent is None else store.read(parent)
-    if kind != "commit":
-        raise Unsound("what is checked out is no commit")
-    before = form.empty_tree if parent is None else tree_of_commit(data, form)
-    comparison = _Comparison(delivery, store, form)
+    before = form.empty_tree if parent is None else tree_of_commit(commit_in(delivery.known, parent), form)
+    comparison = _Comparison(delivery, form)
     changes = tuple(comparison.compare(before, delivery.tree))
     for change in changes:
         _check_path(change.path, prefix, hidden)
-    # Git writes some objects again because it cannot touch the old ones' times: those are there already.
-    new = {name: one for name, one in delivery.objects.items() if store.kind_of(name) is None}
-    if not new.keys() <= comparison.used:
+    if not delivery.objects.keys() <= comparison.used:
         raise Unsound("it holds objects that belong to nothing")
-    return Checked(parent=parent, tree=delivery.tree, changes=changes, objects=new)
+    return Checked(parent=parent, tree=delivery.tree, changes=changes, objects=delivery.objects, known=delivery.known)
+
+
+def commit_in(objects: Objects, name: str) -> bytes:
+    """The content of a commit that was delivered."""
+    kind, data = objects.get(name, ("", b""))
+    if kind != "commit":
+        raise Unsound(f"the commit {name} was not delivered")
+    return data
 
 
 def _check_path(path: str, prefix: str, hidden: Set[str]) -> None:
@@ -79,9 +79,9 @@ def _check_path(path: str, prefix: str, hidden: Set[str]) -> None:
 
 
 class _Comparison:
-    def __init__(self, delivery: Delivery, store: ObjectStore, form: Format) -> None:
-        self._objects = delivery.objects
-        self._store = store
+    def __init__(self, delivery: Delivery, form: Format) -> None:
+        self._new = delivery.objects
+        self._old = delivery.known
         self._form = form
         self._count = 0
         self.used: set[str] = set()
@@ -92,7 +92,9 @@ class _Comparison:
             return
         if depth > _DEEPEST:
             raise Unsound("directories lie deeper than any project's")
-        old, new = self._entries(before, is_new=False), self._entries(after, is_new=True)
+        old, new = self._entries(before, self._old), self._entries(after, self._new)
+        if depth and after is not None and not new:
+            raise Unsound("a directory is empty, which git does not know")
         for name in sorted(old.keys() | new.keys()):
             yield from self._compare_entry(old.get(name), new.get(name), f"{path}{name}", depth)
 
@@ -121,29 +123,21 @@ class _Comparison:
         return TreeChange(path=path, before=before, after=after)
 
     def _check_file(self, path: str, entry: Entry) -> None:
-        delivered = self._objects.get(entry.object)
-        if delivered is None:
-            if self._store.kind_of(entry.object) != "blob":
-                raise Unsound(f"the content of {path[:200]!r} is missing")
-            return
-        kind, data = delivered
+        kind, data = self._new.get(entry.object, ("", b""))
         if kind != "blob" or (entry.mode == LINK and (len(data) > _LONGEST_LINK or b"\0" in data or not data)):
             raise Unsound(f"{path[:200]!r} is not what it says")
         self.used.add(entry.object)
 
-    def _entries(self, name: str | None, *, is_new: bool) -> dict[str, Entry]:
+    def _entries(self, name: str | None, objects: Objects) -> dict[str, Entry]:
         if name is None:
             return {}
-        delivered = self._objects.get(name) if is_new else None
-        kind, data = delivered or self._store.read(name)
+        # The tree without entries exists in every repository, written or not.
+        kind, data = objects.get(name, ("tree", b"") if name == self._form.empty_tree else ("", b""))
         if kind != "tree":
-            raise Unsound(f"the object {name} is no directory")
-        if delivered is not None:
+            raise Unsound(f"the directory {name} was not delivered")
+        if objects is self._new:
             self.used.add(name)
-        entries = read_tree(data, self._form, is_ours=delivered is not None)
-        if is_new and name != self._form.empty_tree and not entries:
-            raise Unsound("a directory is empty, which git does not know")
-        return {entry.name: entry for entry in entries}
+        return {entry.name: entry for entry in read_tree(data, self._form, is_ours=objects is self._new)}
 
 
 def mode_name(entry: Entry) -> str:
