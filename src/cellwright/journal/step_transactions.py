@@ -21,7 +21,6 @@ from cellwright.journal.effects import record_effect
 from cellwright.journal.events import Event, StepErred, StepFinished, StepStarted
 from cellwright.journal.log import EventLog
 from cellwright.journal.names import stream_of
-from cellwright.journal.prepared_steps import PreparedSteps
 from cellwright.journal.values import Json
 
 
@@ -71,10 +70,10 @@ class StepTransactions:
 
     def _attach(self, system: Any) -> None:
         """Wrap the two places where it has a step's transaction open."""
-        steps = PreparedSteps.of(system)
+        look_up, record = system._check_operation_execution_txn, system._record_operation_result_txn
 
         def looked_up(workflow_id: str, function_id: int, function_name: str, conn: Any) -> Any:
-            found = steps.look_up(workflow_id, function_id, function_name, conn)
+            found = look_up(workflow_id, function_id, function_name, conn)
             ticket = TICKET.get()
             if found is None and ticket is not None and ticket.workflow == workflow_id:
                 ticket.step, ticket.began = function_id, time.perf_counter()
@@ -84,7 +83,7 @@ class StepTransactions:
 
         def recorded(result: Mapping[str, Any], at_ms: int, conn: Any, *, owner_xid: str | None = None) -> None:
             # It checks first that this execution still owns the workflow, and locks that until the commit.
-            steps.record(result, at_ms, conn, owner_xid=owner_xid)
+            record(result, at_ms, conn, owner_xid=owner_xid)
             ticket = TICKET.get()
             if ticket is not None and (ticket.workflow, ticket.step) == (
                 result["workflow_uuid"],
