@@ -30,17 +30,13 @@ ANSWERS = (
 )
 POINTS = [
     (CrashPoint.RUN_BEGUN, 1),
-    (CrashPoint.RUN_BEGUN, 3),
     (CrashPoint.STEP_CHECKED, 9),
     (CrashPoint.STEP_WORKED, 12),
     (CrashPoint.STEP_COMMITTING, 15),
-    (CrashPoint.STEP_COMMITTED, 8),
     (CrashPoint.STEP_COMMITTED, 30),
     (CrashPoint.EFFECT_INTENDED, 2),
     (CrashPoint.EFFECT_HAPPENED, 1),
-    (CrashPoint.EFFECT_HAPPENED, 3),
     (CrashPoint.CHILD_STARTING, 2),
-    (CrashPoint.CHILD_ENDED, 1),
     (CrashPoint.CHILD_ENDED, 3),
     (CrashPoint.RUN_ENDING, 1),
     (CrashPoint.RUN_TOLD, 4),

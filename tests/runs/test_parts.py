@@ -192,16 +192,11 @@ def test_a_plan_is_taken_at_its_word_only_if_it_says_what_needs_what() -> None:
 # ── killed ──
 
 POINTS = [
-    (CrashPoint.CHILD_STARTING, 3),
     (CrashPoint.CHILD_STARTING, 4),
-    (CrashPoint.EFFECT_HAPPENED, 3),
     (CrashPoint.EFFECT_HAPPENED, 4),
-    (CrashPoint.CHILD_ENDED, 3),
     (CrashPoint.CHILD_ENDED, 4),
-    (CrashPoint.STEP_WORKED, 30),
     (CrashPoint.STEP_WORKED, 36),
     (CrashPoint.STEP_COMMITTED, 34),
-    (CrashPoint.STEP_COMMITTED, 40),
     (CrashPoint.STEP_COMMITTED, 46),
 ]
 SAMPLE = {(CrashPoint.STEP_WORKED, 36)}
