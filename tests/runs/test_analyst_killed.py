@@ -25,7 +25,7 @@ POINTS = [
     (CrashPoint.EFFECT_INTENDED, 4),
     (CrashPoint.EFFECT_HAPPENED, 3),
 ]
-"""Two whole runs each. Every kind of point is killed at where that takes less: `test_killed_runs`, the journal's tests."""
+"""Two whole runs each; every kind of point is killed at in `test_killed_runs` and in the tests of the journal."""
 ROWS = "".join(
     f"{number},{('North', 'South')[number % 2]},{(150, 90)[number % 2] + number * 37 % 41}\n" for number in range(80)
 )
