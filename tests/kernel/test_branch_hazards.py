@@ -29,7 +29,7 @@ HOST = "echo.example"
 PATIENCE_SECONDS = 120
 CELL_SECONDS = 60
 BRANCHES = 2
-REPEATS = 20
+REPEATS = 5
 # Of each kind of thing one; all of them, twenty times over, are among the slow ones.
 QUICK = (
     "numpy",
@@ -227,6 +227,6 @@ async def test_two_branches_at_once_say_what_a_plain_run_says_and_leave_the_pare
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ground", CASES | HEAVY, indirect=True)
-async def test_the_same_holds_twenty_times_over(ground: Ground) -> None:
+async def test_the_same_holds_again_and_again(ground: Ground) -> None:
     branches, plain = await said(ground, repeats=REPEATS)
     assert branches == [plain] * BRANCHES * REPEATS
