@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -71,8 +71,10 @@ class Factory:
         given: dict[str, Any] = {"models": (MODEL,), "person": "ada", "project": str(self.project)}
         return Goal(words=words, notebook=str(self.project / notebook), **(given | more))
 
-    async def start(self, goal: Goal | None = None, *, run: str = "r") -> str:
-        return await self.runs.start(goal or self.goal(), run=run)
+    async def start(
+        self, goal: Goal | None = None, *, run: str = "r", connection: Mapping[str, str] | None = None
+    ) -> str:
+        return await self.runs.start(goal or self.goal(), run=run, connection=connection)
 
     async def delivery(self, run: str = "r") -> Delivery:
         with anyio.fail_after(180):

@@ -1,6 +1,7 @@
 """A worker for tests that kill: one run, from its goal to its delivery, which then stands in `delivery.json`.
 
-`HOME CACHE PROJECT CRASH-POINT VISIT`: dies at the visit to that point (`-`: never).
+`HOME CACHE PROJECT CRASH-POINT VISIT [CONNECTION]`: dies at the visit to that point (`-`: never). The last is what the
+command that starts the run connects with.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ from tests.models.houses import House, Warm
 from tests.runs.factory import open_factory
 
 
-async def main(home: str, cache: str, project: str, point: str, visit: str) -> None:
+async def main(home: str, cache: str, project: str, point: str, visit: str, connection: str = "null") -> None:
     at = carry_on if point == "-" else crash_at(CrashPoint(point), int(visit))
     # The provider and the gateway live elsewhere, and outlive this process.
     elsewhere: Any = None
     house = House(home=Path(home), provider=elsewhere, warm=Warm(socket="/nowhere"))
     async with open_factory(house, Path(project), Path(cache), at_crash_point=at) as factory:
-        await factory.start()
+        await factory.start(connection=json.loads(connection))
         delivery = await factory.delivery()
         await anyio.Path(home, "delivery.json").write_text(json.dumps(delivery_json(delivery)))
 

@@ -21,6 +21,8 @@ from tests.agents.forked import Forker, forking
 from tests.conftest import notebook_source
 from tests.models.houses import House
 from tests.runs.factory import Kernels, apply, at_once, create, finish, open_factory, plan, task
+from tests.runs.verify.verifying import source
+from tests.walled_network import PASSWORD, cut_off
 
 ANSWERS = (
     plan(task(checks=[{"test": "test_total", "says": "The total is 45."}])),
@@ -83,6 +85,20 @@ async def test_a_run_killed_at_any_point_delivers_the_same_and_does_everything_o
     second = await anyio.to_thread.run_sync(forker.run, *arguments, "-", "1")
     assert (first, second) == (-9, 0)
     expect_all_done_once(house, project)
+
+
+@pytest.mark.slow
+async def test_a_run_taken_up_by_another_process_connects_as_the_command_that_started_it(
+    house: House, project: Path, cache: Path, forker: Forker, gateway: Models
+) -> None:
+    (project / "sums.py").write_text(source("import marimo as mo", requires=("no-such-tool==1.0",)))
+    arguments = (str(house.home), str(cache), str(project))
+    started = (*arguments, CrashPoint.RUN_BEGUN, "1", json.dumps(cut_off()))
+    assert await anyio.to_thread.run_sync(forker.run, *started) == -9
+    assert await anyio.to_thread.run_sync(forker.run, *arguments, "-", "1") == 0
+    # An index that answers would have said that there is no such package.
+    assert "The package index cannot be reached" in delivered(house)["why"]
+    assert PASSWORD not in (house.home / "delivery.json").read_text()
 
 
 @pytest.mark.slow
