@@ -160,7 +160,12 @@ class Program:
         except MontyRuntimeError as error:
             outcome = _raised(error)
         except MontyCrashedError as error:
-            outcome = self._crashed(error)
+            limit = "seconds" if error.timed_out else None
+            outcome = _failed("limit" if limit else "crash", "InterpreterLost", str(error), limit=limit)
+        if self._room < 0:
+            # However it ended: it may have been done before it could be stopped.
+            message = f"more than {self._limits['output_bytes']:,} bytes of output"
+            outcome = _failed("limit", "LimitReached", message, limit="output_bytes")
         if outcome["type"] != "paused":
             outcome["output"] = self._output
         return outcome
@@ -174,13 +179,6 @@ class Program:
         if self._room < 0 and self._process is not None:
             # Whatever a callback raises is told only when the program's time is over, and it prints on until then.
             os.kill(self._process, signal.SIGKILL)
-
-    def _crashed(self, error: MontyCrashedError) -> Outcome:
-        if self._room < 0:
-            message = f"more than {self._limits['output_bytes']:,} bytes of output"
-            return _failed("limit", "LimitReached", message, limit="output_bytes")
-        limit = "seconds" if error.timed_out else None
-        return _failed("limit" if limit else "crash", "InterpreterLost", str(error), limit=limit)
 
     def _outcome(self, snapshot: Snapshot) -> Outcome:
         while True:
