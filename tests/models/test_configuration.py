@@ -162,6 +162,12 @@ def test_a_mistake_is_told_with_its_place_and_what_to_do(text: str, told: str) -
     assert hint
 
 
+def test_a_slip_of_the_pen_is_told_with_what_was_meant() -> None:
+    assert mistake('[endpoints.openai]\nbase_ulr = "https://h"\n')[1] == "Did you mean 'base_url'?"
+    assert mistake("[endpionts.openai]\n")[1] == "Did you mean 'endpoints'?"
+    assert mistake('[endpoints.x]\nkind = "openai-caht"\n')[1] == "Did you mean 'openai-chat'?"
+
+
 def test_a_key_in_the_file_is_refused_and_not_repeated() -> None:
     message, hint = mistake('[endpoints.openai]\nkey = "sk-live-0123456789abcdef"\n')
 

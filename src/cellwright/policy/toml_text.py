@@ -48,7 +48,7 @@ class TomlText:
             return table.model_validate(self.data)
         except ValidationError as error:
             # Not chained: what stands in a file may be a secret, and pydantic's error holds it.
-            mistakes = [_mistake(one) for one in error.errors(include_url=False)]
+            mistakes = [_mistake(one, table) for one in error.errors(include_url=False)]
         first = min(mistakes, key=lambda one: self.places.place(one.path, at_key=one.is_key))
         self.refuse(first.path, first.message, first.hint, at_key=first.is_key)
 
@@ -86,22 +86,20 @@ class _Mistake:
     is_key: bool = False
 
 
-def _mistake(error: ErrorDetails) -> _Mistake:
+def _mistake(error: ErrorDetails, table: type[StrictTable]) -> _Mistake:
     """What pydantic found, in the words of these files. Values are shown only where a word was expected."""
     path = error["loc"]
     names = [part for part in path if isinstance(part, str)]
     key = names[-1] if names else "file"
     match error["type"]:
         case "extra_forbidden":
-            return _Mistake(
-                path=path, message=f"unknown key {key!r}.", hint="Correct it, or leave it out.", is_key=True
-            )
+            hint = _hint(key, _keys(table), otherwise="Correct it, or leave it out.")
+            return _Mistake(path=path, message=f"unknown key {key!r}.", hint=hint, is_key=True)
         case "missing":
             return _Mistake(path=path[:-1], message=f"{key!r} is missing.", hint="It is always needed.")
         case "literal_error" if isinstance(error["input"], str):
             said, known = error["input"], _WORD.findall(error["ctx"]["expected"] if "ctx" in error else "")
-            near = difflib.get_close_matches(said, known, n=1)
-            hint = f"Did you mean {near[0]!r}?" if near else f"Known: {', '.join(known)}."
+            hint = _hint(said, known, otherwise=f"Known: {', '.join(known)}.")
             return _Mistake(path=path, message=f"unknown {key} {said!r}.", hint=hint)
         case "string_type" if isinstance(path[-1], int):
             return _Mistake(path=path, message=f"{key!r} holds what is no string.", hint=f'Write {key} = ["…"].')
@@ -118,3 +116,14 @@ def _mistake(error: ErrorDetails) -> _Mistake:
             return _Mistake(path=path, message=f"{key!r} must be a table.", hint=f"Write [{'.'.join(names)}].")
         case _:
             return _Mistake(path=path, message=f"{key!r}: {error['msg']}.", hint="Give it a value of that kind.")
+
+
+def _keys(table: type[StrictTable]) -> list[str]:
+    """Every key of a file, of whichever of its tables."""
+    schema = table.model_json_schema()
+    return [key for part in (schema, *schema.get("$defs", {}).values()) for key in part.get("properties", {})]
+
+
+def _hint(said: str, known: list[str], *, otherwise: str) -> str:
+    near = difflib.get_close_matches(said, known, n=1)
+    return f"Did you mean {near[0]!r}?" if near else otherwise

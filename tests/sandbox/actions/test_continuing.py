@@ -104,6 +104,19 @@ async def test_an_interpreter_that_crashes_is_a_value_and_the_worker_stays(pool:
         assert worker.pid == pid
 
 
+async def test_a_program_can_be_dropped_whose_interpreter_has_crashed(pool: KernelPool, tier: Tier) -> None:
+    async with ActionWorker.open(await pool.zygote(), tier=tier) as worker:
+        run = await worker.start("await look('a')", tools=TOOLS)
+        pid = worker.pid
+        assert pid is not None
+        for child in psutil.Process(pid).children(recursive=True):
+            if child.name() == "monty":
+                child.kill()
+        await run.drop()
+        assert await Studio(worker).run("1 + 1") == Finished(value=2, output="")
+        assert worker.pid == pid
+
+
 async def test_a_cancelled_program_is_ended_and_the_next_one_runs(pool: KernelPool, tier: Tier) -> None:
     async with ActionWorker.open(await pool.zygote(), tier=tier) as worker:
         studio = Studio(worker)

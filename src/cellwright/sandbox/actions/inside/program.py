@@ -8,6 +8,7 @@ import os
 import signal
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Literal, TypedDict, assert_never
 
 from pydantic_monty._monty import (
@@ -16,6 +17,7 @@ from pydantic_monty._monty import (
     Monty,
     MontyComplete,
     MontyCrashedError,
+    MontyError,
     MontyRuntimeError,
     MontySession,
     MontySyntaxError,
@@ -124,7 +126,9 @@ class Program:
         """Give the interpreter back; what it held is gone."""
         session, self._session = self._session, None
         if session is not None:
-            session.__exit__(None, None, None)
+            # One that ended meanwhile has nothing to give back.
+            with suppress(MontyError):
+                session.__exit__(None, None, None)
 
     def _begin(self, stubs: str) -> MontySession:
         limits = self._limits
@@ -179,6 +183,7 @@ class Program:
         if self._room < 0 and self._process is not None:
             # Whatever a callback raises is told only when the program's time is over, and it prints on until then.
             os.kill(self._process, signal.SIGKILL)
+            self._process = None
 
     def _outcome(self, snapshot: Snapshot) -> Outcome:
         while True:
