@@ -1,28 +1,33 @@
 """Models through the gateway, against the bare `openai` SDK and against litellm, at one server on loopback.
 
+What the gateway adds has a bar, for a person waits for it; how it compares with clients that record nothing is told.
+
 Ours is a caller (the bench itself) and a real gateway: every call is routed, recorded before it is sent and after it is
 answered, counted and priced. The peers do none of that. CPU is that of all processes of a side, the server's never.
 """
 
 from __future__ import annotations
 
+import statistics
 import sys
 import tempfile
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
 import anyio
+from openai import AsyncOpenAI
 from pydantic_ai.messages import ModelRequest, PartDeltaEvent, PartStartEvent, UserPromptPart
 
 from bench.failure import BenchFailed
 from bench.interleave import interleave
 from bench.memory import proportional_mb
 from bench.peer import Peer
-from bench.rows import Finding, Samples, compare, faster, no_more_than
+from bench.rows import Finding, Samples, compare, no_more_than, told
 from bench.stage import Stage
 from cellwright.models.calls import Answered, Call, Choice, Outcome, Piece, Request, Update
 from cellwright.models.client import Models
@@ -35,6 +40,8 @@ _QUESTION: Final = "How many rows has the table?"
 _SHORT: Final = "The table has forty-two rows."
 _TOKENS: Final = 256
 _PACE_SECONDS: Final = 0.002
+_SPOKEN_SECONDS: Final = 0.01
+"""Between two tokens of a brisk model."""
 _STREAMS: Final = 200
 _TOKENS_EACH: Final = 20
 _WAIT_SECONDS: Final = 120
@@ -81,8 +88,8 @@ async def call(stage: Stage) -> list[Finding]:
         )
     name = "one call to a model"
     return [
-        compare(name, ours=own, peer=sdk, peer_name=_SDK, unit="ms", bar=no_more_than(2)),
-        compare(name, ours=own, peer=litellm, peer_name=_LITELLM, unit="ms", bar=no_more_than(1)),
+        compare(name, ours=own, peer=sdk, peer_name=_SDK, unit="ms", bar=told("at most")),
+        compare(name, ours=own, peer=litellm, peer_name=_LITELLM, unit="ms", bar=told("at most")),
     ]
 
 
@@ -110,8 +117,8 @@ async def _token(stage: Stage, name: str, chunk_seconds: float) -> list[Finding]
             warm_ups=3,
         )
     return [
-        compare(name, ours=own, peer=sdk, peer_name=_SDK, unit="µs", bar=no_more_than(2.5)),
-        compare(name, ours=own, peer=litellm, peer_name=_LITELLM, unit="µs", bar=no_more_than(1)),
+        compare(name, ours=own, peer=sdk, peer_name=_SDK, unit="µs", bar=told("at most")),
+        compare(name, ours=own, peer=litellm, peer_name=_LITELLM, unit="µs", bar=told("at most")),
     ]
 
 
@@ -135,9 +142,46 @@ async def streams(stage: Stage) -> list[Finding]:
         )
     name = f"{_STREAMS} streams of {_TOKENS_EACH} tokens at once, none lost"
     return [
-        compare(name, ours=own, peer=sdk, peer_name=_SDK, unit="s", bar=no_more_than(2.5)),
-        compare(name, ours=own, peer=litellm, peer_name=_LITELLM, unit="s", bar=no_more_than(1)),
+        compare(name, ours=own, peer=sdk, peer_name=_SDK, unit="s", bar=told("at most")),
+        compare(name, ours=own, peer=litellm, peer_name=_LITELLM, unit="s", bar=told("at most")),
     ]
+
+
+async def gateway(stage: Stage) -> list[Finding]:
+    """What the way through the gateway adds for whoever waits: to a short answer, and between the tokens of a long one.
+
+    The same process asks the same server, by the SDK that the gateway uses too, through it and past it in turn.
+    """
+    async with AsyncExitStack() as stack:
+        base_url, ours = await _our_gateway(stack, stage, Say(_SHORT))
+        straight = _Straight(
+            await stack.enter_async_context(AsyncOpenAI(base_url=base_url, api_key=_KEY, max_retries=0))
+        )
+
+        async def call() -> float:
+            return _checked(await ours.call(), pieces=len(_SHORT.split()), tokens=15).ms
+
+        through, past = await interleave([call, straight.call], rounds=stage.rounds(20, quick=4), burst=10, warm_ups=20)
+    words = " ".join(f"w{number}" for number in range(_TOKENS))
+    async with AsyncExitStack() as stack:
+        base_url, ours = await _our_gateway(stack, stage, Say(words, chunk_seconds=_SPOKEN_SECONDS))
+        straight = _Straight(
+            await stack.enter_async_context(AsyncOpenAI(base_url=base_url, api_key=_KEY, max_retries=0))
+        )
+        between, between_past = await interleave(
+            [ours.longest_usual_pause, straight.longest_usual_pause], rounds=stage.rounds(10, quick=3)
+        )
+    return [
+        _added("what the gateway adds to an answer, p50", through, past, most_ms=15),
+        _added("what it adds between two tokens, p95", between, between_past, most_ms=2),
+    ]
+
+
+def _added(name: str, through: Samples, past: Samples, *, most_ms: float) -> Finding:
+    more = Samples(tuple(one - other for one, other in zip(through.values, past.values, strict=True)))
+    allowed = Samples((most_ms,))
+    bar = no_more_than(1)
+    return compare(name, ours=more, peer=allowed, peer_name=f"{most_ms:g} ms, ours to keep", unit="ms", bar=bar)
 
 
 async def imports(stage: Stage) -> list[Finding]:
@@ -150,7 +194,7 @@ async def imports(stage: Stage) -> list[Finding]:
         rounds=stage.rounds(10, quick=3),
     )
     name = "CPU of the import"
-    return [compare(name, ours=own, peer=litellm, peer_name=_LITELLM, unit="s", bar=faster(2))]
+    return [compare(name, ours=own, peer=litellm, peer_name=_LITELLM, unit="s", bar=told("at least"))]
 
 
 async def memory(stage: Stage) -> list[Finding]:
@@ -173,7 +217,7 @@ async def memory(stage: Stage) -> list[Finding]:
             peer=Samples(tuple(theirs)),
             peer_name="a process with litellm",
             unit="MB",
-            bar=no_more_than(1),
+            bar=told("at most"),
         )
     ]
 
@@ -202,15 +246,15 @@ class _Ours:
         """So many at once."""
 
         async def ask() -> tuple[int, int]:
-            told: list[tuple[int, int]] = []
+            counts: list[tuple[int, int]] = []
 
             async def one() -> None:
-                told.append(await self._pieces())
+                counts.append(await self._pieces())
 
             async with anyio.create_task_group() as tasks:
                 for _ in range(_STREAMS):
                     tasks.start_soon(one)
-            return sum(pieces for pieces, _ in told), sum(tokens for _, tokens in told)
+            return sum(pieces for pieces, _ in counts), sum(tokens for _, tokens in counts)
 
         return await self._timed(ask)
 
@@ -221,11 +265,21 @@ class _Ours:
         ms = (time.perf_counter() - began) * 1e3
         return _Took(ms=ms, cpu_ms=(self._cpu_seconds() - cpu) * 1e3, pieces=pieces, tokens=tokens)
 
-    async def _pieces(self) -> tuple[int, int]:
+    async def longest_usual_pause(self) -> float:
+        """Milliseconds between two tokens of an answer, p95."""
+        came = list[float]()
+        with anyio.fail_after(_WAIT_SECONDS):
+            await self._pieces(came)
+        return _p95_ms(came)
+
+    async def _pieces(self, came: list[float] | None = None) -> tuple[int, int]:
         pieces, last = 0, None
-        async with self._models.stream(self._call(stream=True)) as told:
-            async for item in told:
-                pieces += _is_piece(item)
+        async with self._models.stream(self._call(stream=True)) as stream:
+            async for item in stream:
+                if _is_piece(item):
+                    pieces += 1
+                    if came is not None:
+                        came.append(time.perf_counter())
                 last = item
         if not isinstance(last, Answered):
             raise BenchFailed(f"no answer but {last!r}")
@@ -240,6 +294,43 @@ class _Ours:
     def _cpu_seconds(self) -> float:
         """Of this process and of the gateway, all threads, to the nanosecond."""
         return time.process_time() + time.clock_gettime(_cpu_clock(self.gateway))
+
+
+class _Straight:
+    """The same questions, past the gateway."""
+
+    def __init__(self, client: AsyncOpenAI) -> None:
+        self._client = client
+
+    async def call(self) -> float:
+        """Milliseconds until one whole answer is there."""
+        began = time.perf_counter()
+        with anyio.fail_after(_WAIT_SECONDS):
+            answer = await self._client.chat.completions.create(
+                model="one", messages=[{"role": "user", "content": _QUESTION}]
+            )
+        ms = (time.perf_counter() - began) * 1e3
+        if answer.choices[0].message.content != _SHORT:
+            raise BenchFailed(f"no answer but {answer!r}")
+        return ms
+
+    async def longest_usual_pause(self) -> float:
+        """Milliseconds between two tokens of an answer, p95."""
+        came = list[float]()
+        with anyio.fail_after(_WAIT_SECONDS):
+            async with await self._client.chat.completions.create(
+                model="one", messages=[{"role": "user", "content": _QUESTION}], stream=True
+            ) as stream:
+                async for chunk in stream:
+                    if chunk.choices and chunk.choices[0].delta.content:
+                        came.append(time.perf_counter())
+        return _p95_ms(came)
+
+
+def _p95_ms(came: list[float]) -> float:
+    if len(came) != _TOKENS:
+        raise BenchFailed(f"{len(came)} tokens of {_TOKENS}")
+    return statistics.quantiles([(after - before) * 1e3 for before, after in pairwise(came)], n=20)[-1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -269,18 +360,23 @@ class _Sides:
 async def _sides(stage: Stage, answer: Say) -> AsyncGenerator[_Sides]:
     """One server that always answers so, in a process of its own; our gateway; both peers."""
     async with AsyncExitStack() as stack:
-        provider = stack.enter_context(ProviderProcess.running())
-        provider.always(answer)
-        base_url = provider.base_url("openai-chat")
-        home = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=stage.folder)))
-        (home / "models.toml").write_text(_CONFIGURATION.format(base_url=base_url))
-        launch = Launch(home=home, keys={"near": _KEY})
-        models = await stack.enter_async_context(Models.open(home, launch=launch))
-        stack.push_async_callback(models.stop_gateway, at_once=True)
+        base_url, ours = await _our_gateway(stack, stage, answer)
         peers = {name: await stack.enter_async_context(stage.peer(name)) for name in ("openai_sdk", "litellm_calls")}
-        told = {name: await peer.ask("connect", base_url=base_url, key=_KEY) for name, peer in peers.items()}
-        ours = _Ours(models, (await models.status()).pid)
-        yield _Sides(ours=ours, peers=peers, litellm_pid=int(told["litellm_calls"]["pid"]))
+        connected = {name: await peer.ask("connect", base_url=base_url, key=_KEY) for name, peer in peers.items()}
+        yield _Sides(ours=ours, peers=peers, litellm_pid=int(connected["litellm_calls"]["pid"]))
+
+
+async def _our_gateway(stack: AsyncExitStack, stage: Stage, answer: Say) -> tuple[str, _Ours]:
+    """Where the server is, and our way to it."""
+    provider = stack.enter_context(ProviderProcess.running())
+    provider.always(answer)
+    base_url = provider.base_url("openai-chat")
+    home = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=stage.folder)))
+    (home / "models.toml").write_text(_CONFIGURATION.format(base_url=base_url))
+    launch = Launch(home=home, keys={"near": _KEY})
+    models = await stack.enter_async_context(Models.open(home, launch=launch))
+    stack.push_async_callback(models.stop_gateway, at_once=True)
+    return base_url, _Ours(models, (await models.status()).pid)
 
 
 async def _import_seconds(python: Path, module: str) -> float:

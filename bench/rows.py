@@ -5,7 +5,10 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Literal
+from typing import Final, Literal
+
+TOLD: Final = "told"
+"""In the place of a bar, where there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,17 +17,20 @@ class Bar:
 
     direction: Literal["at least", "at most"]
     """at least: the ratio is peer / ours (speed). at most: ours / peer (size)."""
-    factor: float
+    factor: float | None
+    """None: the ratio is told, and held against nothing."""
 
     def __str__(self) -> str:
-        return f"{'≥' if self.direction == 'at least' else '≤'} {self.factor:g}×"
+        return TOLD if self.factor is None else f"{'≥' if self.direction == 'at least' else '≤'} {self.factor:g}×"
 
     def ratio(self, ours: float, peer: float) -> float:
         """The figure that is held against the bar."""
         return peer / ours if self.direction == "at least" else ours / peer
 
     def holds(self, ratio: float) -> bool:
-        """Whether a ratio meets it."""
+        """Whether a ratio meets it; one that is only told does."""
+        if self.factor is None:
+            return True
         return ratio >= self.factor if self.direction == "at least" else ratio <= self.factor
 
 
@@ -36,6 +42,11 @@ def faster(factor: float) -> Bar:
 def no_more_than(factor: float) -> Bar:
     """We may take this many times as much."""
     return Bar(direction="at most", factor=factor)
+
+
+def told(direction: Literal["at least", "at most"]) -> Bar:
+    """No bar: worth knowing, and nothing is given for it."""
+    return Bar(direction=direction, factor=None)
 
 
 @dataclass(frozen=True, slots=True)

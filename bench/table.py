@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from bench.rows import Finding, Samples
+from bench.rows import TOLD, Finding, Samples
 
 _HEAD = ("what", "against", "ours (min)", "peer (min)", "ratio", "bar", "")
 
@@ -34,7 +34,7 @@ def _line(finding: Finding) -> tuple[str, ...]:
         _side(finding.peer, row.unit),
         f"{row.ratio:.3g}×",
         row.bar,
-        "holds" if row.holds else "DOES NOT HOLD",
+        "" if row.bar == TOLD else "holds" if row.holds else "DOES NOT HOLD",
     )
 
 

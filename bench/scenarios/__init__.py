@@ -45,6 +45,7 @@ SCENARIOS: dict[str, Scenario] = {
     "models-call": models.call,
     "models-token": models.token,
     "models-streams": models.streams,
+    "models-gateway": models.gateway,
     "models-import": models.imports,
     "models-memory": models.memory,
     "agents-step": agents.step,

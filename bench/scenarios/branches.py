@@ -90,7 +90,7 @@ async def reruns(stage: Stage) -> list[Finding]:
     rerun = "rerun, 1 GB of Parquet"
     return [
         _faster("branch of a prepared 1 GB, ready", own, again, rerun, 50),
-        _faster("branch of a prepared 1 GB, ready", own, by_pickle, "full pickle", 100),
+        _faster("branch of a prepared 1 GB, ready", own, by_pickle, "full pickle", 50),
         _faster("three hypotheses on it", three, three_again, f"three times: {rerun}", 5),
         _faster("undo of one turn on it", undo, restart, "restart and rerun", 50),
     ]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import pytest
 from inline_snapshot import snapshot
 
-from bench.rows import Samples, compare, faster, no_more_than, slope
+from bench.rows import Samples, compare, faster, no_more_than, slope, told
 
 
 def test_a_speed_row_says_how_many_times_faster_we_are() -> None:
@@ -54,6 +56,13 @@ def test_a_bar_is_judged_on_the_exact_ratio_not_on_the_rounded_one() -> None:
         "close", ours=Samples((1.0,)), peer=Samples((29.99999,)), peer_name="a peer", unit="ms", bar=faster(30)
     )
     assert (finding.row.ratio, finding.row.holds) == (30.0, False)
+
+
+@pytest.mark.parametrize(("direction", "ratio"), [("at least", 0.5), ("at most", 2.0)])
+def test_a_figure_that_is_told_is_held_against_nothing(direction: Literal["at least", "at most"], ratio: float) -> None:
+    slow = Samples((2.0,))
+    row = compare("call", ours=slow, peer=Samples((1.0,)), peer_name="a peer", unit="ms", bar=told(direction)).row
+    assert (row.ratio, row.bar, row.holds) == (ratio, "told", True)
 
 
 def test_samples_give_their_median_and_minimum_and_can_be_counted_per_cell() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from decimal import Decimal
 
 import pytest
@@ -124,32 +125,32 @@ def test_headers_and_proxy_are_in_no_text_of_an_endpoint() -> None:
     ("text", "told"),
     [
         ("[tiers\n", "1:7 this is not TOML: Expected ']' at the end of a table declaration."),
-        ("[tier]\n", "1:1 unknown table 'tier'."),
-        ('[tiers]\nclever = ["openai:x"]\n', "2:1 unknown tier 'clever'."),
-        ('[tiers]\nfast = ["gpt-5"]\n', "2:1 'gpt-5' does not name a model."),
-        ('[tiers]\nfast = ["nowhere:x"]\n', "2:1 'nowhere:x' names no known endpoint."),
-        ("[tiers]\nfast = []\n", "2:1 the tier 'fast' names no model."),
-        ('[endpoints.x]\nkind = "soap"\n', "2:1 'kind' cannot be 'soap'."),
+        ("[tier]\n", "1:1 unknown key 'tier'."),
+        ('[tiers]\nclever = ["openai:x"]\n', "2:1 unknown key 'clever'."),
+        ('[tiers]\nfast = ["gpt-5"]\n', "2:9 'gpt-5' does not name a model."),
+        ('[tiers]\nfast = ["nowhere:x"]\n', "2:9 'nowhere:x' names no known endpoint."),
+        ("[tiers]\nfast = []\n", "2:8 'fast' is empty."),
+        ('[endpoints.x]\nkind = "soap"\n', "2:8 unknown kind 'soap'."),
         ('[endpoints.x]\nbase_url = "http://h/v1"\n', "1:1 the endpoint 'x' has no kind."),
         ('[endpoints.x]\nkind = "openai-chat"\n', "1:1 the endpoint 'x' has no base_url."),
         ('[endpoints.X]\nkind = "openai-chat"\n', "1:1 'X' cannot name an endpoint."),
-        ('[endpoints.openai]\nbase_url = "ftp://h"\n', "2:1 'base_url' is not a URL of http or https."),
+        ('[endpoints.openai]\nbase_url = "ftp://h"\n', "2:12 'base_url' is not a URL of http or https."),
         ('[endpoints.openai]\nbase_url = "https://u:p@h/v1"\n',
-         "2:1 a base_url has no user, password, query or fragment."),
+         "2:12 a base_url has no user, password, query or fragment."),
         ('[endpoints.openai]\nbase_ulr = "https://h"\n', "2:1 unknown key 'base_ulr'."),
-        ('[endpoints.openai]\nca_file = "ca.pem"\n', "2:1 ca_file must be a whole path."),
-        ("[endpoints.openai]\nlocal = true\n", "2:1 this endpoint is on another machine."),
-        ("[endpoints.groq]\nbackground = true\n", "2:1 'groq' has no background answers."),
-        ('[endpoints.ollama]\nproxy = "http://p:1"\n', "2:1 a local endpoint needs no proxy."),
-        ('[endpoints.openai]\nheaders = { Host = "x" }\n', "2:1 'Host' is not a header to set here."),
-        ('[endpoints.openai]\nheaders = { X = "a\\nb" }\n', "2:1 the header 'X' must be a text of ASCII characters."),
-        ('[endpoints.openai]\nmodels = "gpt-5"\n', "2:1 'models' must be a list of texts."),
-        ('[models."openai:x"]\ncontext = "many"\n', "2:1 'context' must be a number of tokens."),
-        ('[models."openai:x"]\ninput_price_per_million = "cheap"\n', "2:1 'cheap' is no price."),
+        ('[endpoints.openai]\nca_file = "ca.pem"\n', "2:11 ca_file must be a whole path."),
+        ("[endpoints.openai]\nlocal = true\n", "2:9 this endpoint is on another machine."),
+        ("[endpoints.groq]\nbackground = true\n", "2:14 'groq' has no background answers."),
+        ('[endpoints.ollama]\nproxy = "http://p:1"\n', "2:9 a local endpoint needs no proxy."),
+        ('[endpoints.openai]\nheaders = { Host = "x" }\n', "2:11 'Host' is not a header to set here."),
+        ('[endpoints.openai]\nheaders = { X = "a\\nb" }\n', "2:11 the header 'X' must be a text of ASCII characters."),
+        ('[endpoints.openai]\nmodels = "gpt-5"\n', "2:10 'models' must be a list."),
+        ('[models."openai:x"]\ncontext = "many"\n', "2:11 'context': Input should be a valid integer."),
+        ('[models."openai:x"]\ninput_price_per_million = "cheap"\n', "2:27 'cheap' is no price."),
         ('[models."openai:x"]\ninput_price_per_million = "1 USD"\n', "1:1 both prices are needed, in one currency."),
-        ('[models."openai:x"]\ntools = "yes"\n', "2:1 'tools' must be true or false."),
-        ("[cache]\nenabled = 1\n", "2:1 'enabled' must be true or false."),
-        ("[limits]\nmoney = 5\n", "1:1 unknown table 'limits'."),
+        ('[models."openai:x"]\ntools = "yes"\n', "2:9 'tools' must be true or false."),
+        ("[cache]\nenabled = 1\n", "2:11 'enabled' must be true or false."),
+        ("[limits]\nmoney = 5\n", "1:1 unknown key 'limits'."),
     ],
 )  # fmt: skip
 def test_a_mistake_is_told_with_its_place_and_what_to_do(text: str, told: str) -> None:
@@ -161,11 +162,32 @@ def test_a_mistake_is_told_with_its_place_and_what_to_do(text: str, told: str) -
     assert hint
 
 
+def test_a_slip_of_the_pen_is_told_with_what_was_meant() -> None:
+    assert mistake('[endpoints.openai]\nbase_ulr = "https://h"\n')[1] == "Did you mean 'base_url'?"
+    assert mistake("[endpionts.openai]\n")[1] == "Did you mean 'endpoints'?"
+    assert mistake('[endpoints.x]\nkind = "openai-caht"\n')[1] == "Did you mean 'openai-chat'?"
+
+
 def test_a_key_in_the_file_is_refused_and_not_repeated() -> None:
     message, hint = mistake('[endpoints.openai]\nkey = "sk-live-0123456789abcdef"\n')
 
-    assert message == snapshot('models.toml, line 2, column 1: key must be "required" or "none".')
+    assert message == snapshot('models.toml, line 2, column 7: key must be "required" or "none".')
     assert hint == snapshot("A key is never in this file: give it with `cellwright models set-key openai`.")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "key = {a = 'sesame-open-now'}", "proxy = ['sesame-open-now']", "headers = ['sesame-open-now']",
+        "headers = {X = ['sesame-open-now']}", "base_url = ['sesame-open-now']", "ca_file = {x = 'sesame-open-now'}",
+        "token = 'sesame-open-now'", "proxy = 'sesame-open-now'", "models = {x = 'sesame-open-now'}",
+    ],
+)  # fmt: skip
+def test_a_mistake_tells_no_value_that_may_be_a_secret(line: str) -> None:
+    with pytest.raises(UserError) as caught:
+        read(f"[endpoints.openai]\n{line}\n")
+    assert "line 2" in caught.value.message
+    assert "sesame" not in "".join(traceback.format_exception(caught.value))
 
 
 @pytest.mark.parametrize(

@@ -67,21 +67,31 @@ OK = {"op": "create", "code": ""}
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ({}, "Edits must be a list: Input should be a valid list."),
-        ([OK, 3], "Edit 2: Input should be a valid dictionary or object to extract fields from."),
-        ([OK, {}], "Edit 2: Unable to extract tag using discriminator 'op'."),
+        ({}, "Edits must be a list."),
+        ([OK, 3], "Edit 2: its 'op' is one of create, edit, delete, move, rename, configure."),
+        ([OK, {}], "Edit 2: its 'op' is one of create, edit, delete, move, rename, configure."),
         ([{"op": "create"}], "Edit 1, field 'code': Field required."),
         ([{"op": "create", "code": 3}], "Edit 1, field 'code': Input should be a valid string."),
-        ([{**OK, "colour": "red"}], "Edit 1, field 'colour': Extra inputs are not permitted."),
+        ([{**OK, "colour": "red"}], "Edit 1, field 'colour': Unexpected keyword argument."),
         ([{**OK, "config": {"column": "a"}}], "Edit 1, field 'config.column': Input should be a valid integer."),
         ([{"op": "edit", "cell": "load", "code": ""}], "Edit 1, field 'base_version': Field required."),
+        ([{"op": "delete", "cell": "load", "base_version": "1"}],
+         "Edit 1, field 'base_version': Input should be a valid integer."),
+        ([{**OK, "config": {"disabled": 1}}], "Edit 1, field 'config.disabled': Input should be a valid boolean."),
+        ([{**OK, "place": {"cell": "load"}}], "Edit 1, field 'place': no such field."),
+        ([{"op": "rename", "cell": "load", "base_version": 1, "name": "n", "at": "end"}],
+         "Edit 1, field 'at': Unexpected keyword argument."),
+        ([{**OK, "id": "../x"}], "Edit 1, field 'id': no id."),
+        ([{**OK, "after": 3}], "Edit 1, field 'after': no place."),
+        ([{**OK, "at": "middle"}], "Edit 1, field 'at': no place."),
+        ([{**OK, "code": object()}], "Edit 1: cannot be written as JSON."),
         ([{**OK, "after": "nope"}], "Edit 1, field 'after': no cell 'nope'."),
         ([{**OK, "before": "_"}], "Edit 1, field 'before': no cell '_'."),
         ([{**OK, "after": "load", "at": "end"}], "Edit 1: has both 'after' and 'at'."),
         ([OK, {"op": "delete", "cell": "twin", "base_version": 1}], "Edit 2, field 'cell': 2 cells are named 'twin'."),
         ([{"op": "move", "cell": "load", "base_version": 1}], "Edit 1: says not where to move."),
     ],
-)
+)  # fmt: skip
 def test_a_wrong_edit_is_named_by_position_and_field(data: object, message: str) -> None:
     with pytest.raises(UserError) as refused:
         parse_edits(data, DOCUMENT)

@@ -279,6 +279,10 @@ def test_every_envelope_survives_being_kept(plan: list[Action]) -> None:
         assert again.question.fingerprint == state.question.fingerprint
 
 
+def without(data: dict[str, Any], key: str) -> dict[str, Any]:
+    return {name: value for name, value in data.items() if name != key}
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -286,11 +290,27 @@ def test_every_envelope_survives_being_kept(plan: list[Action]) -> None:
         {"extra": 1},
         {"question": {}},
         {"question": question_json(STATES[0])["question"] | {"action": None}},
+        {"question": question_json(STATES[0])["question"] | {"about": {}}},
+        {"question": question_json(STATES[0])["question"] | {"urgent": True}},
+        {"question": without(question_json(STATES[0])["question"], "expires_at")},
+        {"question": None},
+        {"reply": {"says": "yes", "reach": "always"}},
+        {"reply": {"says": "perhaps"}},
+        {"reply": {"reach": "once", "lasts": "PT1H"}},
+        {"by": {"name": "ada", "door": "cli", "role": "root"}},
+        {"by": {"name": "ada", "door": "kernel"}},
     ],
 )
 def test_an_altered_question_is_not_read(change: dict[str, Any]) -> None:
+    answered_yes = question_json(STATES[2])
+    assert parse_question(answered_yes) == STATES[2]
     with pytest.raises(UserError):
-        parse_question(question_json(STATES[0]) | change)
+        parse_question(answered_yes | change)
+
+
+def test_what_is_no_object_is_no_question() -> None:
+    with pytest.raises(UserError):
+        parse_question(["pending"])
 
 
 def test_origins_are_a_closed_set() -> None:

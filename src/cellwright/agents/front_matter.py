@@ -1,75 +1,67 @@
-"""The head of a role or skill file: `---`, a few plain fields, `---`, then the text.
+"""The head of a role or skill file: `---`, YAML, `---`, then the text. Every value is text, and stands on a line.
 
-A small, strict part of YAML: `key: value`, quoted texts, `[a, b]`, lists with `- `, folded (`>`) and kept (`|`) blocks,
-and one level of `key: value` below a key. Everything else is refused with its line, never guessed at.
+Of YAML there is what a head needs: texts, lists of texts and texts by name. Anchors, aliases and tags are refused, so
+a small head stays small and makes nothing but texts.
 """
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final, TypeVar
+
+import yaml
+from pydantic import TypeAdapter, ValidationError
 
 from cellwright.errors import UserError
 
+T = TypeVar("T")
 Value = str | tuple[str, ...] | Mapping[str, str]
 """A text, a list of texts, or texts by name. What is a number is for the reader of the field to say."""
 
 _MARK: Final = "---"
-_KEY: Final = re.compile(r"([A-Za-z][A-Za-z0-9_-]*):(?:[ \t]+(.*))?")
-_BLOCK: Final = re.compile(r"([>|])-?")
-_NOT_PLAIN: Final = tuple("&*!%@`{}[]>|\"'#,?")
-"""A plain text that begins so means something else in YAML."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Field:
-    """One field, and the line it stands on."""
-
-    value: Value
-    line: int
+_LARGEST_HEAD: Final = 65_536
+_DEEPEST: Final = 2
+"""The head itself, and a list or names below a key."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """A file's fields and its text."""
+    """A file's fields, the lines they stand on, and its text."""
 
     where: str
-    fields: Mapping[str, Field]
+    fields: Mapping[str, Value]
+    lines: Mapping[str, int]
     body: str
 
     def complain(self, name: str, problem: str) -> UserError:
         """That this field is wrong, with its place."""
-        line = self.fields[name].line if name in self.fields else 1
-        return UserError(f"{self.where}:{line}: {problem}", hint=f"Correct `{name}` in the head of the file.")
+        place = f"{self.where}:{self.lines.get(name, 1)}"
+        return UserError(f"{place}: {problem}", hint=f"Correct `{name}` in the head of the file.")
 
-    def text(self, name: str, default: str | None = None) -> str:
-        """A field that is one text. Raises `UserError` if it is missing and has no default."""
-        field = self.fields.get(name)
-        if field is None:
-            if default is None:
-                raise self.complain(name, f"there is no `{name}`.")
-            return default
-        if not isinstance(field.value, str):
-            raise self.complain(name, f"`{name}` is one text, not several.")
-        return field.value
+    def read(self, adapter: TypeAdapter[T], **more: object) -> T:
+        """The fields, and what else is known, as something checked. Raises `UserError` with the field and its line."""
+        for name in self.fields.keys() & more.keys():
+            raise self.complain(name, f"nobody reads `{name}`.")
+        try:
+            return adapter.validate_python({**self.fields, **more})
+        except ValidationError as error:
+            first = min(error.errors(), key=lambda one: self.lines.get(str(one["loc"][0]), 1))
+            name = str(first["loc"][0])
+            match first["type"]:
+                case "missing":
+                    problem = f"there is no `{name}`."
+                case "unexpected_keyword_argument":
+                    problem = f"nobody reads `{name}`."
+                case _:
+                    problem = f"`{name}`: {first['msg'].removeprefix('Value error, ')}."
+            raise self.complain(name, problem) from None
 
-    def texts(self, name: str) -> tuple[str, ...]:
-        """A field that is a list; one text is a list of its words."""
-        field = self.fields.get(name)
-        if field is None:
-            return ()
-        if isinstance(field.value, Mapping):
-            raise self.complain(name, f"`{name}` is a list.")
-        return tuple(field.value.split()) if isinstance(field.value, str) else field.value
 
-    def only(self, known: Sequence[str]) -> None:
-        """Raises `UserError` for a field nobody reads: most often a slip of the pen."""
-        for name in self.fields:
-            if name not in known:
-                raise self.complain(name, f"nobody reads `{name}`; known are {', '.join(known)}.")
+def words(value: object) -> object:
+    """A list of words, for fields in which one text stands for the list of its words."""
+    texts = (value,) if isinstance(value, str) else value
+    return [word for text in texts for word in text.split()] if isinstance(texts, tuple) else texts
 
 
 def read_page(text: str, where: str) -> Page:
@@ -80,110 +72,81 @@ def read_page(text: str, where: str) -> Page:
     end = next((number for number, line in enumerate(lines[1:], 1) if line.rstrip() == _MARK), None)
     if end is None:
         raise UserError(f"{where}:1: the head has no end.", hint="Close it with a line of `---`.")
-    fields = _Reader(lines[1:end], where).fields()
-    return Page(where=where, fields=fields, body="\n".join(lines[end + 1 :]).strip())
+    fields, places = _Head(lines[1:end], where).read()
+    return Page(where=where, fields=fields, lines=places, body="\n".join(lines[end + 1 :]).strip())
 
 
-class _Reader:
-    """Reads the lines between the marks, one after the other."""
+class _Head:
+    """The lines between the marks."""
 
     def __init__(self, lines: Sequence[str], where: str) -> None:
-        self._lines = lines
+        self._text = "\n".join(lines)
+        self._last = len(lines)
         self._where = where
-        self._next = 0
 
-    def fields(self) -> dict[str, Field]:
-        found = dict[str, Field]()
-        while (line := self._take()) is not None:
-            match = _KEY.fullmatch(line.rstrip())
-            if match is None:
-                raise self._wrong("this is no `key: value`")
-            name, number = match[1], self._line
+    def read(self) -> tuple[dict[str, Value], dict[str, int]]:
+        if len(self._text) > _LARGEST_HEAD:
+            raise self._wrong(0, f"the head has more than {_LARGEST_HEAD:,} characters")
+        try:
+            self._refuse_what_heads_do_not_need()
+            # BaseLoader makes texts only: no number, date or `no` is guessed at.
+            root = yaml.compose(self._text, Loader=yaml.BaseLoader)
+        except yaml.MarkedYAMLError as error:
+            mark = error.problem_mark or error.context_mark
+            raise self._wrong(mark.line if mark else 0, f"this is not YAML: {error.problem or error.context}") from None
+        except yaml.YAMLError as error:
+            raise self._wrong(0, f"this is not YAML: {str(error).splitlines()[0]}") from None
+        if root is None:
+            return {}, {}
+        if not isinstance(root, yaml.MappingNode):
+            raise self._wrong(root.start_mark.line, "this is no `key: value`")
+        pairs = self._pairs(root)
+        fields = {name: self._value(value) for name, _, value in pairs}
+        return fields, {name: self._line(line) for name, line, _ in pairs}
+
+    def _refuse_what_heads_do_not_need(self) -> None:
+        """Before anything is made of it: parsing alone neither nests nor repeats."""
+        depth = 0
+        for event in yaml.parse(self._text, Loader=yaml.BaseLoader):
+            if isinstance(event, yaml.CollectionEndEvent):
+                depth -= 1
+            elif isinstance(event, yaml.NodeEvent):
+                line = event.start_mark.line
+                if event.anchor is not None:
+                    raise self._wrong(line, "anchors (&) and aliases (*) are not read here")
+                if isinstance(event, yaml.ScalarEvent | yaml.CollectionStartEvent) and event.tag is not None:
+                    raise self._wrong(line, "tags (!) are not read here")
+                if isinstance(event, yaml.CollectionStartEvent):
+                    depth += 1
+                    if depth > _DEEPEST:
+                        raise self._wrong(line, "below a key stand texts or a list of texts, nothing deeper")
+
+    def _pairs(self, node: Any) -> list[tuple[str, int, Any]]:
+        found = dict[str, tuple[str, int, Any]]()
+        for key, value in node.value:
+            name, line = key.value, key.start_mark.line
+            if not isinstance(name, str):
+                raise self._wrong(line, "a key is one text")
             if name in found:
-                raise self._wrong(f"`{name}` stands here twice")
-            found[name] = Field(value=self._value((match[2] or "").strip()), line=number)
-        return found
+                raise self._wrong(line, f"`{name}` stands here twice")
+            found[name] = (name, line, value)
+        return list(found.values())
 
-    @property
-    def _line(self) -> int:
-        """The line taken last, counted from the beginning of the file."""
-        return self._next + 1
+    def _value(self, node: Any) -> Value:
+        match node:
+            case yaml.SequenceNode():
+                return tuple(item.value.strip() for item in node.value)
+            case yaml.MappingNode():
+                return {name: value.value.strip() for name, _, value in self._pairs(node)}
+            case _:
+                return str(node.value).strip()
 
-    def _take(self) -> str | None:
-        while self._next < len(self._lines):
-            line = self._lines[self._next]
-            self._next += 1
-            if line.strip() and not line.lstrip().startswith("#"):
-                return line
-        return None
+    def _line(self, line: int) -> int:
+        """Of the file, of a line of the head; what YAML misses at the head's end is missing on its last line."""
+        return min(line, self._last - 1) + 2
 
-    def _value(self, rest: str) -> Value:
-        if _BLOCK.fullmatch(rest):
-            return self._block(is_folded=rest[0] == ">")
-        if rest.startswith("["):
-            return self._inline_list(rest)
-        if rest:
-            return self._scalar(rest)
-        below = self._below()
-        if not below:
-            return ""
-        return self._list(below) if below[0].lstrip().startswith("- ") else self._mapping(below)
-
-    def _below(self, *, keeps_blanks: bool = False) -> list[str]:
-        """The indented lines that follow; list items need no indentation."""
-        below = list[str]()
-        while self._next < len(self._lines):
-            line = self._lines[self._next]
-            is_inside = line.startswith((" ", "\t")) or (not keeps_blanks and line.startswith("- "))
-            if line.strip() and not is_inside:
-                break
-            self._next += 1
-            if line.strip() or keeps_blanks:
-                below.append(line)
-        return below
-
-    def _block(self, *, is_folded: bool) -> str:
-        below = [line.strip() if is_folded else line for line in self._below(keeps_blanks=True)]
-        if is_folded:
-            return " ".join(line for line in below if line)
-        indent = min((len(line) - len(line.lstrip()) for line in below if line.strip()), default=0)
-        return "\n".join(line[indent:] for line in below).strip()
-
-    def _list(self, below: Sequence[str]) -> tuple[str, ...]:
-        if not all(line.lstrip().startswith("- ") for line in below):
-            raise self._wrong("every line of a list begins with `- `")
-        return tuple(self._scalar(line.lstrip()[2:].strip()) for line in below)
-
-    def _mapping(self, below: Sequence[str]) -> dict[str, str]:
-        found = dict[str, str]()
-        for line in below:
-            match = _KEY.fullmatch(line.strip())
-            if match is None or not match[2]:
-                raise self._wrong("below a key stand `key: value` lines or a list, nothing deeper")
-            found[match[1]] = self._scalar(match[2].strip())
-        return found
-
-    def _inline_list(self, rest: str) -> tuple[str, ...]:
-        if not rest.endswith("]"):
-            raise self._wrong("a list in brackets ends on its own line")
-        inside = rest[1:-1].strip()
-        return tuple(self._scalar(item.strip()) for item in inside.split(",")) if inside else ()
-
-    def _scalar(self, text: str) -> str:
-        if len(text) >= 2 and text[0] == text[-1] == "'":
-            return text[1:-1].replace("''", "'")
-        if len(text) >= 2 and text[0] == text[-1] == '"':
-            try:
-                return str(json.loads(text))
-            except ValueError:
-                raise self._wrong("this quoted text does not end, or escapes something unknown") from None
-        plain = text.partition(" #")[0].rstrip()
-        if plain.startswith(_NOT_PLAIN) or ": " in plain or plain.endswith(":"):
-            raise self._wrong("put this text in quotes")
-        return plain
-
-    def _wrong(self, problem: str) -> UserError:
+    def _wrong(self, line: int, problem: str) -> UserError:
         return UserError(
-            f"{self._where}:{self._line}: {problem}.",
+            f"{self._where}:{self._line(line)}: {problem}.",
             hint="Understood are `key: value`, quoted texts, [a, b], `- ` lists and > or | blocks.",
         )

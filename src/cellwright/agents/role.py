@@ -10,68 +10,58 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal, cast, get_args
+from typing import Annotated, Final, Literal
 
-from cellwright.agents.front_matter import Page, read_page
+from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter, with_config
+
+from cellwright.agents.front_matter import read_page, words
 from cellwright.errors import UserError
-from cellwright.models import TIERS, Tier
+from cellwright.models import Tier
 
 StyleName = Literal["auto", "tools", "one-call", "code"]
-STYLES: Final[tuple[StyleName, ...]] = get_args(StyleName)
 
 FOLDER: Final = Path(".cellwright/roles")
 LONGEST_PROMPT: Final = 2_500
 """Characters of our own prompts: they are sent with every request."""
 
-_STEPS: Final = 30
-_TOKENS: Final = 600_000
-_CONTEXT_TOKENS: Final = 24_000
 _NAME: Final = re.compile(r"[a-z][a-z0-9-]{0,39}", flags=re.ASCII)
-_FIELDS: Final = ("name", "description", "tools", "tier", "style", "steps", "tokens", "context-tokens", "temperature")
 
 
+@with_config(ConfigDict(extra="forbid"))
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Role:
-    """One kind of agent."""
+    """One kind of agent, as its file says it."""
 
     name: str
     description: str
     """For the person or planner who chooses."""
     prompt: str
-    tools: tuple[str, ...] = ()
+    tools: Annotated[tuple[str, ...], BeforeValidator(words)] = ()
     """By name; those a project does not have are left out. `*` is all there are."""
     tier: Tier = "smart"
     style: StyleName = "auto"
-    steps: int = _STEPS
+    steps: Annotated[int, Field(ge=1, le=1_000)] = 30
     """How many times it may ask its model; then it stops with what it has."""
-    tokens: int = _TOKENS
+    tokens: Annotated[int, Field(ge=1, le=1_000_000_000)] = 600_000
     """Read and written, in all its steps together."""
-    context_tokens: int = _CONTEXT_TOKENS
+    context_tokens: Annotated[int, Field(ge=1, le=10_000_000, alias="context-tokens")] = 24_000
     """What one request may hold; more is left out or shortened, least important first."""
-    temperature: float | None = None
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = None
+
+
+_ROLE: Final = TypeAdapter(Role)
 
 
 def read_role(text: str, where: str) -> Role:
     """A role of its file's text. Raises `UserError` with the file and line."""
     page = read_page(text, where)
-    page.only(_FIELDS)
-    name = page.text("name")
-    if _NAME.fullmatch(name) is None:
-        raise page.complain("name", f"{name!r} is no name for a role: small letters, digits and dashes, at most 40.")
-    if not page.body:
-        raise UserError(f"{where}: the role {name!r} says nothing.", hint="Write its prompt below the head.")
-    return Role(
-        name=name,
-        description=page.text("description"),
-        prompt=page.body,
-        tools=page.texts("tools"),
-        tier=cast("Tier", _one_of(page, "tier", TIERS, "smart")),
-        style=cast("StyleName", _one_of(page, "style", STYLES, "auto")),
-        steps=_whole(page, "steps", _STEPS, at_most=1_000),
-        tokens=_whole(page, "tokens", _TOKENS, at_most=1_000_000_000),
-        context_tokens=_whole(page, "context-tokens", _CONTEXT_TOKENS, at_most=10_000_000),
-        temperature=_temperature(page),
-    )
+    role = page.read(_ROLE, prompt=page.body)
+    if _NAME.fullmatch(role.name) is None:
+        words_ = "small letters, digits and dashes, at most 40"
+        raise page.complain("name", f"{role.name!r} is no name for a role: {words_}.")
+    if not role.prompt:
+        raise UserError(f"{where}: the role {role.name!r} says nothing.", hint="Write its prompt below the head.")
+    return role
 
 
 def built_in_roles() -> dict[str, Role]:
@@ -105,30 +95,3 @@ def _text(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"Cannot read {path.name}: {error}.", hint="It is to be a text in UTF-8.") from error
-
-
-def _one_of(page: Page, name: str, known: tuple[str, ...], default: str) -> str:
-    said = page.text(name, default)
-    if said not in known:
-        raise page.complain(name, f"`{name}` is one of {', '.join(known)}, not {said!r}.")
-    return said
-
-
-def _whole(page: Page, name: str, default: int, *, at_most: int) -> int:
-    said = page.text(name, str(default)).replace("_", "")
-    if not said.isascii() or not said.isdigit() or not 1 <= int(said) <= at_most:
-        raise page.complain(name, f"`{name}` is a whole number from 1 to {at_most:,}, not {said!r}.")
-    return int(said)
-
-
-def _temperature(page: Page) -> float | None:
-    said = page.text("temperature", "")
-    if not said:
-        return None
-    try:
-        value = float(said)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value <= 2:
-        raise page.complain("temperature", f"`temperature` is a number from 0 to 2, not {said!r}.")
-    return value

@@ -9,9 +9,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
 
 import anyio.to_thread
+from pydantic import ConfigDict, Field, TypeAdapter, with_config
 
 from cellwright.agents.front_matter import read_page
 from cellwright.errors import UserError
@@ -19,11 +20,26 @@ from cellwright.tools.tool import Done, Tool, ToolError, ToolResult, tool
 
 FOLDER: Final = Path(".cellwright/skills")
 FILE: Final = "SKILL.md"
-_FIELDS: Final = ("name", "description", "license", "compatibility", "metadata", "allowed-tools")
 _NAME: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*", flags=re.ASCII)
 _LONGEST_NAME: Final = 64
 _LONGEST_DESCRIPTION: Final = 1_024
 _LARGEST_FILE: Final = 200_000
+
+
+@with_config(ConfigDict(extra="forbid"))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Head:
+    """What the format knows. Only the first two are used here."""
+
+    name: str
+    description: Annotated[str, Field(min_length=1, max_length=_LONGEST_DESCRIPTION)]
+    license: str = ""
+    compatibility: str = ""
+    metadata: dict[str, str] | None = None
+    allowed_tools: Annotated[str | tuple[str, ...], Field(alias="allowed-tools")] = ""
+
+
+_HEAD: Final = TypeAdapter(_Head)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,15 +61,13 @@ class Skill:
 def read_skill(text: str, folder: Path, where: str) -> Skill:
     """A skill of its `SKILL.md`. Raises `UserError` with the file and line."""
     page = read_page(text, where)
-    page.only(_FIELDS)
-    name, description = page.text("name"), page.text("description")
+    head = page.read(_HEAD)
+    name = head.name
     if _NAME.fullmatch(name) is None or len(name) > _LONGEST_NAME:
         raise page.complain("name", f"{name!r} is no name for a skill: small letters, digits and single dashes.")
     if name != folder.name:
         raise page.complain("name", f"the skill {name!r} lies in a folder called {folder.name!r}.")
-    if not 1 <= len(description) <= _LONGEST_DESCRIPTION:
-        raise page.complain("description", f"a description has 1 to {_LONGEST_DESCRIPTION} characters.")
-    return Skill(name=name, description=description, body=page.body, folder=folder)
+    return Skill(name=name, description=head.description, body=page.body, folder=folder)
 
 
 def read_skills(project: Path) -> tuple[Skill, ...]:

@@ -8,15 +8,18 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Final, Literal, get_args
+from typing import Annotated, Final, Literal, NoReturn, get_args
 from urllib.parse import SplitResult, urlsplit
+
+from pydantic import Field
 
 from cellwright.errors import UserError
 from cellwright.models.names import TIERS, ModelName, Tier
-from cellwright.models.toml_tables import Fault, Table, read_tables
 from cellwright.policy import Money, parse_money
+from cellwright.policy.toml_places import Path
+from cellwright.policy.toml_text import StrictTable, TomlText, read_toml
 
 Kind = Literal["openai-chat", "openai-responses", "anthropic", "google", "groq", "mistral", "ollama"]
 """How an endpoint is spoken to."""
@@ -164,16 +167,52 @@ _HEADER_VALUE: Final = re.compile(r"[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?", flag
 _SET_BY_US: Final = frozenset(
     {"host", "content-length", "content-type", "transfer-encoding", "connection", "accept-encoding", "upgrade"}
 )
-_KEY_WORDS: Final = ("required", "none")
 _PROXY_SCHEMES: Final = ("http", "https", "socks5", "socks5h")
 
-_TABLES: Final = ("tiers", "endpoints", "models", "cache")
-_ENDPOINT_KEYS: Final = (
-    "kind", "base_url", "key", "headers", "ca_file", "proxy", "local", "models", "background",
-)  # fmt: skip
-_MODEL_KEYS: Final = (
-    "tools", "schema", "images", "reasoning", "context", "input_price_per_million", "output_price_per_million",
-)  # fmt: skip
+# Not strict: TOML has lists only, and a tuple can be a default.
+_Texts = Annotated[tuple[str, ...], Field(strict=False)]
+_SomeTexts = Annotated[tuple[str, ...], Field(strict=False, min_length=1)]
+
+
+class _TiersTable(StrictTable):
+    fast: _SomeTexts = ()
+    smart: _SomeTexts = ()
+    code: _SomeTexts = ()
+    embed: _SomeTexts = ()
+
+
+class _EndpointTable(StrictTable):
+    kind: Kind | None = None
+    base_url: str | None = None
+    key: object = None
+    """Checked apart: what stands here by mistake is most likely a key, and is never shown."""
+    headers: dict[str, str] = Field(default_factory=dict[str, str])
+    ca_file: str | None = None
+    proxy: str | None = None
+    local: bool | None = None
+    models: _Texts = ()
+    background: bool = False
+
+
+class _ModelTable(StrictTable):
+    tools: bool | None = None
+    schema_: Annotated[bool | None, Field(alias="schema")] = None
+    images: bool | None = None
+    reasoning: bool | None = None
+    context: Annotated[int, Field(ge=1)] | None = None
+    input_price_per_million: str | None = None
+    output_price_per_million: str | None = None
+
+
+class _CacheTable(StrictTable):
+    enabled: bool = False
+
+
+class _ModelsFile(StrictTable):
+    tiers: _TiersTable = _TiersTable()
+    endpoints: dict[str, _EndpointTable] = Field(default_factory=dict[str, _EndpointTable])
+    models: dict[str, _ModelTable] = Field(default_factory=dict[str, _ModelTable])
+    cache: _CacheTable = _CacheTable()
 
 
 def read_configuration(text: str, origin: str) -> Configuration:
@@ -181,194 +220,161 @@ def read_configuration(text: str, origin: str) -> Configuration:
 
     Nothing is skipped: an unknown table, key or word is an error. A value that could be a key is never shown.
     """
-    try:
-        return _configuration(read_tables(text))
-    except Fault as fault:
-        at = f", line {fault.place.line}, column {fault.place.column}" if fault.place else ""
-        raise UserError(f"{origin}{at}: {fault.message}", hint=fault.hint) from None
-
-
-def _configuration(root: Table) -> Configuration:
-    root.check_keys(_TABLES, what="table")
-    cache = root.table("cache")
-    cache.check_keys(("enabled",), what="key")
-    endpoints = _endpoints(root.table("endpoints"))
-    return Configuration(
-        tiers=MappingProxyType(_tiers(root.table("tiers"), endpoints)),
-        endpoints=MappingProxyType(endpoints),
-        models=MappingProxyType(_models(root.table("models"), endpoints)),
-        cache=cache.flag("enabled") or False,
-    )
-
-
-def _tiers(table: Table, endpoints: Mapping[str, Endpoint]) -> dict[Tier, tuple[ModelName, ...]]:
-    table.check_keys(TIERS, what="tier")
-    tiers = dict[Tier, tuple[ModelName, ...]]()
-    for tier in TIERS:
-        if tier in table.data:
-            names = tuple(_model_name(table, tier, text, endpoints) for text in table.texts(tier))
-            if not names:
-                table.refuse(tier, f"the tier {tier!r} names no model.", "Name one, or leave the line out.")
-            tiers[tier] = tuple(dict.fromkeys(names))
-    return tiers
-
-
-def _model_name(table: Table, key: str, text: str, endpoints: Mapping[str, Endpoint]) -> ModelName:
-    try:
-        name = ModelName.parse(text)
-    except UserError as error:
-        table.refuse(key, error.message, error.hint)
-    if name.provider not in endpoints:
-        known = ", ".join(sorted(endpoints))
-        table.refuse(key, f"{text!r} names no known endpoint.", f"Known: {known}. Or add [endpoints.{name.provider}].")
-    return name
-
-
-def _endpoints(table: Table) -> dict[str, Endpoint]:
+    toml = read_toml(text, origin, see="docs/models.md")
+    file = toml.into(_ModelsFile)
     endpoints = dict(BUILT_IN_ENDPOINTS)
-    for name in table.data:
+    for name, table in file.endpoints.items():
         if _ENDPOINT_NAME.fullmatch(name) is None:
-            table.refuse(name, f"{name!r} cannot name an endpoint.", "Small letters, digits and hyphens.")
-        endpoints[name] = _endpoint(name, table.table(name))
-    return endpoints
-
-
-def _endpoint(name: str, table: Table) -> Endpoint:
-    table.check_keys(_ENDPOINT_KEYS, what="key")
-    known = BUILT_IN_ENDPOINTS.get(name)
-    kind = table.word("kind", KINDS) or (known.kind if known else None)
-    if kind is None:
-        table.refuse(None, f"the endpoint {name!r} has no kind.", f"Write kind = one of {', '.join(KINDS)}.")
-    base_url = _base_url(table)
-    if base_url is None and known is not None and kind == known.kind:
-        base_url = known.base_url
-    if base_url is None and (known is None or kind == "ollama"):
-        table.refuse(None, f"the endpoint {name!r} has no base_url.", 'Write base_url = "http://…".')
-    is_here = is_loopback(urlsplit(base_url).hostname or "") if base_url else False
-    endpoint = Endpoint(
-        name=name,
-        kind=kind,
-        base_url=base_url,
-        headers=_headers(table),
-        ca_file=_ca_file(table),
-        proxy=_proxy(table),
-        local=_local(table, is_here=is_here),
-        key="none" if is_here else "required",
-        models=table.texts("models"),
-        background=table.flag("background") or False,
+            hint = "Small letters, digits and hyphens."
+            toml.refuse(("endpoints", name), f"{name!r} cannot name an endpoint.", hint, at_key=True)
+        endpoints[name] = _EndpointReader(toml=toml, name=name, table=table).read()
+    names = _Names(toml=toml, endpoints=endpoints)
+    return Configuration(
+        tiers=MappingProxyType(
+            {
+                tier: tuple(dict.fromkeys(names.parse(said, ("tiers", tier, at)) for at, said in enumerate(chain)))
+                for tier in TIERS
+                if (chain := getattr(file.tiers, tier))
+            }
+        ),
+        endpoints=MappingProxyType(endpoints),
+        models=MappingProxyType(
+            {
+                names.parse(name, ("models", name)): _beliefs(toml, ("models", name), table)
+                for name, table in file.models.items()
+            }
+        ),
+        cache=file.cache.enabled,
     )
-    if endpoint.background and kind != "openai-responses":
-        table.refuse("background", f"{kind!r} has no background answers.", 'Only kind = "openai-responses" has them.')
-    return _with_key(table, endpoint)
 
 
-def _with_key(table: Table, endpoint: Endpoint) -> Endpoint:
-    if "key" not in table.data:
-        return endpoint
-    for word in _KEY_WORDS:
-        if table.data["key"] == word:
-            return replace(endpoint, key=word)
-    # Not shown: it may well be one.
-    return table.refuse(
-        "key", 'key must be "required" or "none".',
-        f"A key is never in this file: give it with `cellwright models set-key {endpoint.name}`.",
-    )  # fmt: skip
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Names:
+    toml: TomlText
+    endpoints: Mapping[str, Endpoint]
+
+    def parse(self, text: str, path: Path) -> ModelName:
+        try:
+            name = ModelName.parse(text)
+        except UserError as error:
+            self.toml.refuse(path, error.message, error.hint, at_key=True)
+        if name.provider not in self.endpoints:
+            hint = f"Known: {', '.join(sorted(self.endpoints))}. Or add [endpoints.{name.provider}]."
+            self.toml.refuse(path, f"{text!r} names no known endpoint.", hint, at_key=True)
+        return name
 
 
-def _local(table: Table, *, is_here: bool) -> bool:
-    wanted = table.flag("local")
-    if wanted and not is_here:
-        table.refuse(
-            "local", "this endpoint is on another machine.", "Only a base_url on localhost keeps what is asked here."
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _EndpointReader:
+    """Makes an endpoint of its table: what types alone do not say."""
+
+    toml: TomlText
+    name: str
+    table: _EndpointTable
+
+    def read(self) -> Endpoint:
+        table, known = self.table, BUILT_IN_ENDPOINTS.get(self.name)
+        kind = table.kind or (known.kind if known else None)
+        if kind is None:
+            self._refuse(None, f"the endpoint {self.name!r} has no kind.", f"Write kind = one of {', '.join(KINDS)}.")
+        base_url = self._base_url()
+        if base_url is None and known is not None and kind == known.kind:
+            base_url = known.base_url
+        if base_url is None and (known is None or kind == "ollama"):
+            self._refuse(None, f"the endpoint {self.name!r} has no base_url.", 'Write base_url = "http://…".')
+        if table.background and kind != "openai-responses":
+            hint = 'Only kind = "openai-responses" has them.'
+            self._refuse("background", f"{kind!r} has no background answers.", hint)
+        if table.ca_file is not None and not table.ca_file.startswith("/"):
+            self._refuse("ca_file", "ca_file must be a whole path.", "It starts with a slash.")
+        if table.proxy is not None:
+            self._url("proxy", table.proxy, _PROXY_SCHEMES)
+        is_here = is_loopback(urlsplit(base_url).hostname or "") if base_url else False
+        return Endpoint(
+            name=self.name,
+            kind=kind,
+            base_url=base_url,
+            headers=self._headers(),
+            ca_file=table.ca_file,
+            proxy=table.proxy,
+            local=self._local(is_here=is_here),
+            key=self._key("none" if is_here else "required"),
+            models=table.models,
+            background=table.background,
         )
-    if "proxy" in table.data and is_here and wanted is not False:
-        table.refuse("proxy", "a local endpoint needs no proxy.", "Leave it out, or write local = false.")
-    return is_here if wanted is None else wanted
+
+    def _refuse(self, key: str | None, message: str, hint: str) -> NoReturn:
+        self.toml.refuse(("endpoints", self.name, *([key] if key else [])), message, hint)
+
+    def _key(self, usual: Literal["required", "none"]) -> Literal["required", "none"]:
+        match self.table.key:
+            case None:
+                return usual
+            case "required" | "none" as word:
+                return word
+            case _:
+                # Not shown: it may well be one.
+                hint = f"A key is never in this file: give it with `cellwright models set-key {self.name}`."
+                self._refuse("key", 'key must be "required" or "none".', hint)
+
+    def _local(self, *, is_here: bool) -> bool:
+        wanted = self.table.local
+        if wanted and not is_here:
+            hint = "Only a base_url on localhost keeps what is asked here."
+            self._refuse("local", "this endpoint is on another machine.", hint)
+        if self.table.proxy is not None and is_here and wanted is not False:
+            self._refuse("proxy", "a local endpoint needs no proxy.", "Leave it out, or write local = false.")
+        return is_here if wanted is None else wanted
+
+    def _base_url(self) -> str | None:
+        text = self.table.base_url
+        if text is not None:
+            parts = self._url("base_url", text, ("http", "https"))
+            if parts.username or parts.password or parts.query or parts.fragment:
+                message = "a base_url has no user, password, query or fragment."
+                self._refuse("base_url", message, "Secrets go to `models set-key`.")
+        return text
+
+    def _url(self, key: str, text: str, schemes: Collection[str]) -> SplitResult:
+        hint = f'Write {key} = "{next(iter(schemes))}://host:port…".'
+        try:
+            parts = urlsplit(text)
+            host, _ = parts.hostname, parts.port
+        except ValueError:
+            self._refuse(key, f"{key!r} is not a URL.", hint)
+        if parts.scheme not in schemes or not host or not text.isprintable() or " " in text:
+            self._refuse(key, f"{key!r} is not a URL of {' or '.join(schemes)}.", hint)
+        return parts
+
+    def _headers(self) -> Mapping[str, str]:
+        for name, value in self.table.headers.items():
+            if _HEADER_NAME.fullmatch(name) is None or name.lower() in _SET_BY_US:
+                self._refuse("headers", f"{name!r} is not a header to set here.", "Leave it out.")
+            if _HEADER_VALUE.fullmatch(value) is None:
+                message = f"the header {name!r} must be a text of ASCII characters."
+                self._refuse("headers", message, "Without line breaks.")
+        return MappingProxyType(dict(self.table.headers))
 
 
-def _base_url(table: Table) -> str | None:
-    text = table.text("base_url")
-    if text is None:
-        return None
-    parts = _url(table, "base_url", text, ("http", "https"))
-    if parts.username or parts.password or parts.query or parts.fragment:
-        table.refuse(
-            "base_url", "a base_url has no user, password, query or fragment.", "Secrets go to `models set-key`."
-        )
-    return text
-
-
-def _proxy(table: Table) -> str | None:
-    text = table.text("proxy")
-    if text is not None:
-        _url(table, "proxy", text, _PROXY_SCHEMES)
-    return text
-
-
-def _url(table: Table, key: str, text: str, schemes: Collection[str]) -> SplitResult:
-    hint = f'Write {key} = "{next(iter(schemes))}://host:port…".'
-    try:
-        parts = urlsplit(text)
-        host, _ = parts.hostname, parts.port
-    except ValueError:
-        table.refuse(key, f"{key!r} is not a URL.", hint)
-    if parts.scheme not in schemes or not host or not text.isprintable() or " " in text:
-        table.refuse(key, f"{key!r} is not a URL of {' or '.join(schemes)}.", hint)
-    return parts
-
-
-def _ca_file(table: Table) -> str | None:
-    text = table.text("ca_file")
-    if text is not None and not text.startswith("/"):
-        table.refuse("ca_file", "ca_file must be a whole path.", "It starts with a slash.")
-    return text
-
-
-def _headers(table: Table) -> Mapping[str, str]:
-    found = table.table("headers")
-    for name, value in found.data.items():
-        if _HEADER_NAME.fullmatch(name) is None or name.lower() in _SET_BY_US:
-            table.refuse("headers", f"{name!r} is not a header to set here.", "Leave it out.")
-        if not isinstance(value, str) or _HEADER_VALUE.fullmatch(value) is None:
-            table.refuse("headers", f"the header {name!r} must be a text of ASCII characters.", "Without line breaks.")
-    return MappingProxyType(dict(found.data))
-
-
-def _models(table: Table, endpoints: Mapping[str, Endpoint]) -> dict[ModelName, Beliefs]:
-    models = dict[ModelName, Beliefs]()
-    for text in table.data:
-        name = _model_name(table, text, text, endpoints)
-        models[name] = _beliefs(table.table(text))
-    return models
-
-
-def _beliefs(table: Table) -> Beliefs:
-    table.check_keys(_MODEL_KEYS, what="key")
-    context = table.data.get("context")
-    if context is not None and (not isinstance(context, int) or isinstance(context, bool) or context < 1):
-        table.refuse("context", "'context' must be a number of tokens.", "Such as context = 8192.")
-    prices = [_price(table, key) for key in ("input_price_per_million", "output_price_per_million")]
-    known = [price for price in prices if price is not None]
-    if len(known) == 1 or len({price.currency for price in known}) > 1:
-        table.refuse(
-            None, "both prices are needed, in one currency.", "input_price_per_million and output_price_per_million."
-        )
+def _beliefs(toml: TomlText, path: Path, table: _ModelTable) -> Beliefs:
+    input_price = _price(toml, (*path, "input_price_per_million"), table.input_price_per_million)
+    output_price = _price(toml, (*path, "output_price_per_million"), table.output_price_per_million)
+    if (input_price and input_price.currency) != (output_price and output_price.currency):
+        hint = "input_price_per_million and output_price_per_million."
+        toml.refuse(path, "both prices are needed, in one currency.", hint)
     return Beliefs(
-        tools=table.flag("tools"),
-        schema=table.flag("schema"),
-        images=table.flag("images"),
-        reasoning=table.flag("reasoning"),
-        context_tokens=context,
-        input_price_per_million=prices[0],
-        output_price_per_million=prices[1],
+        tools=table.tools,
+        schema=table.schema_,
+        images=table.images,
+        reasoning=table.reasoning,
+        context_tokens=table.context,
+        input_price_per_million=input_price,
+        output_price_per_million=output_price,
     )
 
 
-def _price(table: Table, key: str) -> Money | None:
-    text = table.text(key)
-    if text is None:
-        return None
-    money = parse_money(text)
-    if money is None:
-        table.refuse(key, f"{text!r} is no price.", f'Write {key} = "0.10 USD".')
+def _price(toml: TomlText, path: Path, text: str | None) -> Money | None:
+    money = None if text is None else parse_money(text)
+    if text is not None and money is None:
+        toml.refuse(path, f"{text!r} is no price.", f'Write {path[-1]} = "0.10 USD".')
     return money

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, assert_never
+import json
+import re
+from dataclasses import replace
+from typing import Any, Final, cast
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from cellwright.errors import UserError
 from cellwright.ids import CellId
-from cellwright.notebook.document import DEFAULT_NAME, CellConfig, Document
+from cellwright.notebook.document import DEFAULT_NAME, Document
 from cellwright.notebook.edits import (
     After,
     AtEnd,
@@ -24,62 +27,21 @@ from cellwright.notebook.edits import (
     RenameCell,
 )
 
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-
-class _Config(_Strict):
-    column: int | None = None
-    disabled: bool = False
-    hide_code: bool = False
-    expand_output: bool = False
-
-
-class _Placed(_Strict):
-    after: str | None = None
-    before: str | None = None
-    at: Literal["start", "end"] | None = None
-
-
-class _Create(_Placed):
-    op: Literal["create"]
-    code: str
-    name: str = DEFAULT_NAME
-    config: _Config = _Config()
-    id: str | None = Field(default=None, pattern=r"^[A-Za-z0-9_-]{1,64}$")
-
-
-class _Based(_Strict):
-    cell: str
-    base_version: int
-
-
-class _Edit(_Based):
-    op: Literal["edit"]
-    code: str
-
-
-class _Delete(_Based):
-    op: Literal["delete"]
-
-
-class _Move(_Based, _Placed):
-    op: Literal["move"]
-
-
-class _Rename(_Based):
-    op: Literal["rename"]
-    name: str
-
-
-class _Configure(_Based):
-    op: Literal["configure"]
-    config: _Config
-
-
-_AnyEdit = Annotated[_Create | _Edit | _Delete | _Move | _Rename | _Configure, Field(discriminator="op")]
-_EDITS: TypeAdapter[list[_AnyEdit]] = TypeAdapter(list[_AnyEdit])
+_KINDS: Final[dict[str, type[Edit]]] = {
+    "create": CreateCell,
+    "edit": EditCell,
+    "delete": DeleteCell,
+    "move": MoveCell,
+    "rename": RenameCell,
+    "configure": ConfigureCell,
+}
+# Of lists, because a dataclass alone takes no configuration from here.
+_ADAPTERS: Final[dict[str, TypeAdapter[list[Edit]]]] = {
+    op: TypeAdapter(list[kind], config=ConfigDict(extra="forbid", strict=True)) for op, kind in _KINDS.items()
+}
+_PLACES: Final = ("after", "before", "at")
+_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_HINT: Final = 'For example [{"op": "create", "code": "x = 1"}].'
 
 
 def parse_edits(data: object, document: Document) -> list[Edit]:
@@ -97,22 +59,10 @@ def parse_edits(data: object, document: Document) -> list[Edit]:
     A place is one of `"after": cell`, `"before": cell`, `"at": "start"`, `"at": "end"`; a new cell without one goes
     to the end. `"id"` of a new cell is optional. Raises `UserError` naming the edit and the field.
     """
-    try:
-        parsed = _EDITS.validate_python(data)
-    except ValidationError as error:
-        raise UserError(_describe(error), hint='For example [{"op": "create", "code": "x = 1"}].') from error
+    if not isinstance(data, list):
+        raise UserError("Edits must be a list.", hint=_HINT)
     names = _Names(document)
-    return [_to_edit(edit, index, names) for index, edit in enumerate(parsed)]
-
-
-def _describe(error: ValidationError) -> str:
-    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    index, *rest = first["loc"] or ("",)
-    if not isinstance(index, int):
-        return f"Edits must be a list: {first['msg']}."
-    # Behind the index stands the tag of the union, which is no field of the person's.
-    fields = ".".join(str(part) for part in rest[1:])
-    return f"Edit {index + 1}{f', field {fields!r}' if fields else ''}: {first['msg']}."
+    return [_edit(item, f"Edit {number}", names) for number, item in enumerate(cast("list[object]", data), 1)]
 
 
 class _Names:
@@ -122,9 +72,8 @@ class _Names:
         self._document = document
         self._created: set[CellId] = set()
 
-    def add(self, cell: CellId | None) -> None:
-        if cell is not None:
-            self._created.add(cell)
+    def add(self, cell: CellId) -> None:
+        self._created.add(cell)
 
     def find(self, given: str, where: str) -> CellId:
         if self._document.find(CellId(given)) is not None or given in self._created:
@@ -139,49 +88,61 @@ class _Names:
         raise UserError(f"{where}: no cell {given!r}.", hint=f"Cells: {known or 'none yet'}.")
 
 
-def _to_edit(edit: _AnyEdit, index: int, names: _Names) -> Edit:
-    where = f"Edit {index + 1}"
-    if isinstance(edit, _Create):
-        place = _to_place(edit, f"{where}", names) or AtEnd()
-        identity = CellId(edit.id) if edit.id is not None else None
-        names.add(identity)
-        return CreateCell(code=edit.code, name=edit.name, config=_to_config(edit.config), place=place, id=identity)
-    cell, version = names.find(edit.cell, f"{where}, field 'cell'"), edit.base_version
-    match edit:
-        case _Edit():
-            return EditCell(cell=cell, base_version=version, code=edit.code)
-        case _Delete():
-            return DeleteCell(cell=cell, base_version=version)
-        case _Move():
-            place = _to_place(edit, where, names)
-            if place is None:
-                raise UserError(f"{where}: says not where to move.", hint="Give one of `after`, `before`, `at`.")
-            return MoveCell(cell=cell, base_version=version, place=place)
-        case _Rename():
-            return RenameCell(cell=cell, base_version=version, name=edit.name)
-        case _Configure():
-            return ConfigureCell(cell=cell, base_version=version, config=_to_config(edit.config))
-        case _:
-            assert_never(edit)
+def _edit(data: object, where: str, names: _Names) -> Edit:
+    fields = dict(cast("dict[str, Any]", data)) if isinstance(data, dict) else {}
+    op = fields.pop("op", None)
+    if op not in _KINDS:
+        raise UserError(f"{where}: its 'op' is one of {', '.join(_KINDS)}.", hint=_HINT)
+    if "place" in fields:
+        raise UserError(f"{where}, field 'place': no such field.", hint=f"Give one of {', '.join(_PLACES)}.")
+    given = dict[str, Any]()
+    if op in ("create", "move"):
+        given = {key: place for key in _PLACES if (place := fields.pop(key, None)) is not None}
+        # Any place will do while the rest is checked: JSON says in other words which one it is.
+        fields["place"] = {}
+    edit = _checked(op, fields, where)
+    if not isinstance(edit, CreateCell):
+        edit = replace(edit, cell=names.find(edit.cell, f"{where}, field 'cell'"))
+    if isinstance(edit, CreateCell | MoveCell):
+        place = _place(given, where, names)
+        if place is None and isinstance(edit, MoveCell):
+            raise UserError(f"{where}: says not where to move.", hint=f"Give one of {', '.join(_PLACES)}.")
+        edit = replace(edit, place=place or AtEnd())
+    if isinstance(edit, CreateCell) and edit.id is not None:
+        if _ID.fullmatch(edit.id) is None:
+            raise UserError(f"{where}, field 'id': no id.", hint="Up to 64 letters, digits, `_` and `-`.")
+        names.add(edit.id)
+    return edit
 
 
-def _to_place(edit: _Create | _Move, where: str, names: _Names) -> Place | None:
-    given = [field for field in ("after", "before", "at") if getattr(edit, field) is not None]
+def _checked(op: str, fields: dict[str, Any], where: str) -> Edit:
+    try:
+        # As JSON: a strict reading takes no dict for a dataclass otherwise.
+        return _ADAPTERS[op].validate_json(json.dumps([fields]))[0]
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        field = ".".join(str(part) for part in first["loc"][1:])
+        raise UserError(f"{where}{f', field {field!r}' if field else ''}: {first['msg']}.", hint=_HINT) from error
+    except (TypeError, ValueError) as error:
+        raise UserError(f"{where}: cannot be written as JSON.", hint=_HINT) from error
+
+
+def _place(given: dict[str, Any], where: str, names: _Names) -> Place | None:
     if len(given) > 1:
-        raise UserError(f"{where}: has both {given[0]!r} and {given[1]!r}.", hint="Give one place.")
-    if edit.after is not None:
-        return After(cell=names.find(edit.after, f"{where}, field 'after'"))
-    if edit.before is not None:
-        return Before(cell=names.find(edit.before, f"{where}, field 'before'"))
-    if edit.at is not None:
-        return AtStart() if edit.at == "start" else AtEnd()
-    return None
-
-
-def _to_config(config: _Config) -> CellConfig:
-    return CellConfig(
-        column=config.column,
-        disabled=config.disabled,
-        hide_code=config.hide_code,
-        expand_output=config.expand_output,
-    )
+        first, second, *_ = given
+        raise UserError(f"{where}: has both {first!r} and {second!r}.", hint="Give one place.")
+    match given:
+        case {"after": str(cell)}:
+            return After(cell=names.find(cell, f"{where}, field 'after'"))
+        case {"before": str(cell)}:
+            return Before(cell=names.find(cell, f"{where}, field 'before'"))
+        case {"at": "start"}:
+            return AtStart()
+        case {"at": "end"}:
+            return AtEnd()
+        case _ if not given:
+            return None
+        case _:
+            key = next(iter(given))
+            hint = "A cell's name or id." if key != "at" else '"start" or "end".'
+            raise UserError(f"{where}, field {key!r}: no place.", hint=hint)

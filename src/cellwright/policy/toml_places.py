@@ -1,7 +1,7 @@
 """Where things stand in a TOML text that the standard reader has already accepted.
 
 `tomllib` gives values without positions. This walk over the same text gives positions without values: of tables, keys,
-values and the items of arrays. It reads only what rule files need; whatever else it meets is some table's unknown key.
+values and the items of arrays. It decides nothing: what it does not find is said to stand where its table does.
 """
 
 from __future__ import annotations
@@ -16,6 +16,9 @@ _TOKEN: Final = re.compile(
     |(?P<space>[ \t\r]+)|(?P<mark>[\[\]{}=,.])|(?P<bare>[^\s\#"'\[\]{}=,.]+)""",
     flags=re.VERBOSE,
 )
+
+Path = tuple[str | int, ...]
+"""The keys that lead to a value, and the indexes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -35,13 +38,12 @@ class Entry:
     items: tuple[Place, ...] = ()
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
     """Where a table and its keys stand. The first of a text has no name and holds what stands before any header."""
 
-    name: str
+    path: Path
     place: Place
-    is_array: bool = False
     entries: dict[str, Entry] = field(default_factory=dict[str, Entry])
 
 
@@ -51,6 +53,21 @@ class Outline:
 
     tables: tuple[Table, ...]
     multiline_string: Place | None = None
+
+    def place(self, path: Path, *, at_key: bool = False) -> Place:
+        """Where the value of this path stands, or its key; the nearest thing around it that was found."""
+        for table in self.tables:
+            # A table without a header of its own stands where the first one inside it does.
+            if path and table.path[: len(path)] == path:
+                return table.place
+        around = max(self.tables, key=lambda table: len(table.path) if path[: len(table.path)] == table.path else -1)
+        name, *rest = path[len(around.path) :] or ("",)
+        entry = around.entries.get(str(name))
+        if entry is None:
+            return around.place
+        if rest and isinstance(rest[0], int) and rest[0] < len(entry.items):
+            return entry.items[rest[0]]
+        return entry.key if at_key else entry.value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,13 +79,14 @@ class _Token:
 
 def outline(text: str) -> Outline:
     """The outline of a valid TOML text."""
-    tables = [Table(name="", place=Place(line=1, column=1))]
+    tables = [Table(path=(), place=Place(line=1, column=1))]
+    arrays = dict[Path, int]()
     for statement in _statements(text):
         for token in statement:
             if token.kind == "multi":
                 return Outline(tables=tuple(tables), multiline_string=token.place)
         if statement[0].text == "[":
-            tables.append(_header(statement))
+            tables.append(Table(path=_header(statement, arrays), place=statement[0].place))
         else:
             name, entry = _entry(statement)
             tables[-1].entries.setdefault(name, entry)
@@ -100,10 +118,19 @@ def _statements(text: str) -> list[list[_Token]]:
     return [statement for statement in statements if statement]
 
 
-def _header(statement: list[_Token]) -> Table:
-    is_array = len(statement) > 1 and statement[1].text == "["
+def _header(statement: list[_Token], arrays: dict[Path, int]) -> Path:
+    """The table's path; below an array of tables it goes through the last of them."""
     names = [_unquoted(token.text) for token in statement if token.kind in ("bare", "string")]
-    return Table(name=".".join(names), place=statement[0].place, is_array=is_array)
+    path: Path = ()
+    for name in names[:-1]:
+        path = (*path, name)
+        if path in arrays:
+            path = (*path, arrays[path])
+    path = (*path, names[-1])
+    if len(statement) > 1 and statement[1].text == "[":
+        arrays[path] = arrays.get(path, -1) + 1
+        path = (*path, arrays[path])
+    return path
 
 
 def _entry(statement: list[_Token]) -> tuple[str, Entry]:

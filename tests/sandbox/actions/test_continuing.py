@@ -8,10 +8,12 @@ import signal
 
 import anyio
 import psutil
+import pydantic_monty
 
 from cellwright.kernel import KernelPool
 from cellwright.sandbox import Tier
 from cellwright.sandbox.actions import ActionWorker, Failed, Finished, Lost, ProgramLimits, Step
+from cellwright.sandbox.actions.inside.state import Progress, pack
 
 from .conftest import LOOK, TOOLS, Studio, arguments, paused
 
@@ -102,6 +104,19 @@ async def test_an_interpreter_that_crashes_is_a_value_and_the_worker_stays(pool:
         assert worker.pid == pid
 
 
+async def test_a_program_can_be_dropped_whose_interpreter_has_crashed(pool: KernelPool, tier: Tier) -> None:
+    async with ActionWorker.open(await pool.zygote(), tier=tier) as worker:
+        run = await worker.start("await look('a')", tools=TOOLS)
+        pid = worker.pid
+        assert pid is not None
+        for child in psutil.Process(pid).children(recursive=True):
+            if child.name() == "monty":
+                child.kill()
+        await run.drop()
+        assert await Studio(worker).run("1 + 1") == Finished(value=2, output="")
+        assert worker.pid == pid
+
+
 async def test_a_cancelled_program_is_ended_and_the_next_one_runs(pool: KernelPool, tier: Tier) -> None:
     async with ActionWorker.open(await pool.zygote(), tier=tier) as worker:
         studio = Studio(worker)
@@ -174,6 +189,17 @@ async def test_a_state_of_another_version_of_the_interpreter_is_refused(worker: 
     assert again.step.kind == "state"
     assert "written by monty 1.3.0" in again.step.message
     assert "Start the program again" in again.step.hint
+
+
+async def test_a_state_that_was_taken_at_the_call_itself_goes_on(worker: ActionWorker) -> None:
+    with pydantic_monty.Monty(max_processes=1) as monty, monty.checkout() as session:
+        at_the_call = session.feed_start("1 + await look('a')")
+        assert isinstance(at_the_call, pydantic_monty.FunctionSnapshot)
+        dump = at_the_call.dump()
+    progress = Progress(calls=1, open={0: {"name": "look", "arguments": {"cell": "a"}}})
+    run = await worker.load(pack(progress, "", dump, pydantic_monty.__version__), tools=TOOLS)
+    assert arguments(paused(run.step).calls) == {0: {"cell": "a"}}
+    assert await run.resume({0: 2}) == Finished(value=3, output="")
 
 
 async def test_bytes_that_are_no_state_are_refused_and_harm_nothing(worker: ActionWorker) -> None:

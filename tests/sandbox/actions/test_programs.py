@@ -7,12 +7,25 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
 from cellwright.errors import Defect
 from cellwright.sandbox.actions import ActionWorker, Failed, Failure, Finished, Lost, Paused, ToolCall
 
 from .conftest import TOOLS, Studio, arguments, paused
+
+TEXTS = st.text(st.characters(codec="utf-8"))
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | TEXTS,
+    lambda inner: st.lists(inner) | st.dictionaries(TEXTS, inner),
+    max_leaves=40,
+)
 
 
 async def test_the_last_expression_is_the_value_and_prints_are_the_output(studio: Studio) -> None:
@@ -225,3 +238,16 @@ async def test_a_call_made_while_another_is_open_is_asked_together_with_it(worke
         await run.resume(calls)
     assert run.step == Finished(value=["a", "b"], output="")
     assert answered == {0: "a", 1: "b"}
+
+
+@given(value=JSON)
+async def test_an_answer_arrives_in_the_program_as_it_was_given(worker: ActionWorker, value: Any) -> None:
+    step = await Studio(worker).run("answer = await look('a')\nanswer", lambda _: value)
+    assert step == Finished(value=value, output="")
+
+
+@pytest.mark.parametrize("type_", ["ConnectionError", "sqlalchemy.exc.DBAPIError", "", "__import__"])
+async def test_a_failure_of_a_kind_programs_do_not_know_is_a_runtime_error(studio: Studio, type_: str) -> None:
+    program = "try:\n    await look('a')\nexcept RuntimeError as error:\n    told = str(error)\ntold"
+    step = await studio.run(program, lambda _: Failure(message="gone", type=type_))
+    assert step == Finished(value=f"{type_}: gone", output="")

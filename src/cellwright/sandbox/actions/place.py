@@ -83,19 +83,23 @@ def cage_spec(nowhere: Path, tier: Tier, limits: Limits) -> CageSpec:
 def command() -> list[str]:
     """What is executed in it: the interpreter Cellwright was made for, without its packages."""
     python = str(getattr(sys, "_base_executable", sys.executable))
-    monty, version = _monty()
-    return [python, "-I", "-S", "-B", str(_INSIDE / "__main__.py"), str(monty), version]
+    version = importlib.metadata.version("pydantic-monty-runtime")
+    return [python, "-I", "-S", "-B", str(_INSIDE / "__main__.py"), *_monty(), version]
 
 
 def _software() -> tuple[str, ...]:
-    return (sys.base_prefix, str(_INSIDE), str(_monty()[0]))
+    return (sys.base_prefix, str(_INSIDE), *_monty())
 
 
 @cache
-def _monty() -> tuple[Path, str]:
-    """Monty's binary and its version. Nothing of it is imported: it runs in the cage."""
-    files = importlib.metadata.files("pydantic-monty-runtime") or []
-    binary = next((Path(str(file.locate())).resolve() for file in files if file.name == "monty"), None)
-    if binary is None:
-        raise Unavailable("Monty is not installed.", hint="Install Cellwright again: it is one of its packages.")
-    return binary, importlib.metadata.version("pydantic-monty-runtime")
+def _monty() -> tuple[str, str]:
+    """Monty's binary and the folder of its client. Neither is loaded here: they run in the cage."""
+    binary = _installed("pydantic-monty-runtime", "monty")
+    return str(binary), str(_installed("pydantic-monty-client", "_monty.pyi").parent)
+
+
+def _installed(package: str, file_name: str) -> Path:
+    for file in importlib.metadata.files(package) or []:
+        if file.name == file_name:
+            return Path(str(file.locate())).resolve()
+    raise Unavailable("Monty is not installed.", hint="Install Cellwright again: it is one of its packages.")

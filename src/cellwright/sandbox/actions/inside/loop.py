@@ -8,12 +8,14 @@ import signal
 import socket
 from typing import Any
 
+from pydantic_monty._monty import Monty
+
 from . import frames
-from .interpreter import Interpreters
-from .program import Outcome, Program, configuration
+from .program import Outcome, Program
 
 _MOST_LIVE = 16
 """Programs that wait here with their interpreter; the host has the state of all others."""
+_CHECKOUT_SECONDS = 30.0
 
 
 def serve(descriptor: int, monty: str, version: str) -> None:
@@ -22,23 +24,22 @@ def serve(descriptor: int, monty: str, version: str) -> None:
     connection = socket.socket(fileno=descriptor)
     connection.setblocking(True)
     line = frames.Line(connection)
-    interpreters = Interpreters(monty)
-    first = configuration(version)
-    interpreters.give_back(interpreters.take(first), first)
-    line.write({"type": "ready", "request": 0, "version": version})
-    programs = Programs(interpreters, version)
-    while (request := line.read()) is not None:
-        outcome = programs.answer(request)
-        line.write({**outcome, "request": request["request"]})
-        programs.clear_up()
-    # The interpreters are children of this process and end with the cage.
-    os._exit(0)
+    # One more than can wait: an ended program gives its interpreter back only after its answer is sent.
+    with Monty(binary_path=monty, max_processes=_MOST_LIVE + 1, checkout_timeout=_CHECKOUT_SECONDS) as interpreters:
+        line.write({"type": "ready", "request": 0, "version": version})
+        programs = Programs(interpreters, version)
+        while (request := line.read()) is not None:
+            outcome = programs.answer(request)
+            line.write({**outcome, "request": request["request"]})
+            programs.clear_up()
+        # The interpreters are children of this process and end with the cage.
+        os._exit(0)
 
 
 class Programs:
     """The programs that are running or paused here."""
 
-    def __init__(self, interpreters: Interpreters, version: str) -> None:
+    def __init__(self, interpreters: Monty, version: str) -> None:
         self._interpreters = interpreters
         self._version = version
         self._live: dict[int, Program] = {}
@@ -51,8 +52,6 @@ class Programs:
             outcome = self._carry_out(request, number)
         except Exception as error:  # noqa: BLE001 (the guest loop: a defect of ours must not end other programs)
             outcome = _broken(error)
-            if (program := self._live.pop(number, None)) is not None:
-                program.abandon()
         if outcome["type"] != "paused" and (program := self._live.pop(number, None)) is not None:
             self._ended.append(program)
         return outcome

@@ -9,7 +9,7 @@ import pathlib
 from collections.abc import Callable
 from typing import Any, cast
 
-from .values import Instance, Odd
+from pydantic_monty._monty import MontyClassProxy, MontyStdTypeProxy
 
 DEEPEST = 32
 MOST = 100_000
@@ -66,14 +66,16 @@ class _Plain:
                 return value.isoformat()
             case decimal.Decimal() | pathlib.PurePath():
                 return str(value)
-            case Instance():
+            case MontyClassProxy():
                 return self.of(value.attributes, depth)
+            case BaseException():
+                return f"{type(value).__name__}: {value}"[:1000]
             case _:
                 return self._otherwise(value, f"a {_kind(value)} is no JSON value")
 
 
 def _kind(value: object) -> str:
-    return value.kind if isinstance(value, Odd) else type(value).__name__
+    return value.kind if isinstance(value, MontyStdTypeProxy) else type(value).__name__
 
 
 def _key(key: Any, otherwise: Otherwise) -> str:
