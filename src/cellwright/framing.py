@@ -38,6 +38,11 @@ class Unpacker:
         self.limit = limit
         """Longer frames are refused by their length alone."""
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is left, not even a part of a frame."""
+        return not self._buffer
+
     def put(self, data: bytes) -> None:
         """Take what was read."""
         self._buffer += data

@@ -17,6 +17,7 @@ import anyio
 import anyio.lowlevel
 
 from cellwright.errors import Unavailable
+from cellwright.framing import BadFrame, Unpacker
 from cellwright.sandbox.actions import wire
 from cellwright.sandbox.actions.place import CagedWorker
 from cellwright.sandbox.control import CageControl
@@ -51,7 +52,8 @@ class Conversation:
         self._readable.register(self._socket, select.POLLIN)
         self._others_had_a_turn = 0.0
         self._request = 0
-        self._buffer = bytearray()
+        self._frames = Unpacker(wire.MAX_FRAME_BYTES)
+        self._answered: bytes | None = None
         self._ending: str | None = None
         self._is_closed = False
 
@@ -70,7 +72,7 @@ class Conversation:
         try:
             with anyio.fail_after(_READY_SECONDS):
                 answer = await self._answer()
-        except (WorkerLost, wire.BadFrame, TimeoutError) as error:
+        except (WorkerLost, BadFrame, TimeoutError) as error:
             reason = await self._why(str(error))
             raise Unavailable(f"The action worker did not start: {reason}", hint="See `cellwright doctor`.") from error
         if not isinstance(answer, wire.Ready):
@@ -87,7 +89,7 @@ class Conversation:
                 raise WorkerLost(self._ending)
             try:
                 return await self._ask(request, seconds, is_brief)
-            except wire.BadFrame as error:
+            except BadFrame as error:
                 raise self._end(f"it broke the protocol: {error}") from error
             except TimeoutError as error:
                 self._end(f"no answer within {seconds:.0f} s")
@@ -140,8 +142,8 @@ class Conversation:
         # Not to be guessed: an answer sent before its question is never taken for one.
         self._request = secrets.randbits(48)
         frame = wire.encode({**request, "request": self._request})
-        if self._buffer:
-            raise wire.BadFrame("it spoke without being asked")
+        if self._answered is not None or not self._frames.is_empty:
+            raise BadFrame("it spoke without being asked")
         rest = self._send_at_once(memoryview(frame))
         if is_brief and not rest and self._is_answered_in_place():
             answer = self._take_answer()
@@ -150,7 +152,7 @@ class Conversation:
                 await self._send(rest)
                 answer = await self._answer()
         if answer.request != self._request or isinstance(answer, wire.Ready):
-            raise wire.BadFrame("an answer to something else")
+            raise BadFrame("an answer to something else")
         return answer
 
     def _send_at_once(self, view: memoryview) -> memoryview:
@@ -184,21 +186,14 @@ class Conversation:
         return self._take_answer()
 
     def _has_answer(self) -> bool:
-        head = wire.LENGTH.size
-        if len(self._buffer) < head:
-            return False
-        (length,) = wire.LENGTH.unpack_from(self._buffer)
-        if length > wire.MAX_FRAME_BYTES:
-            raise wire.BadFrame(f"an answer of {length:,} bytes")
-        return len(self._buffer) >= head + length
+        if self._answered is None:
+            self._answered = self._frames.take()
+        return self._answered is not None
 
     def _take_answer(self) -> wire.Answer:
-        head = wire.LENGTH.size
-        (length,) = wire.LENGTH.unpack_from(self._buffer)
-        if len(self._buffer) > head + length:
-            raise wire.BadFrame("it said more than was asked")
-        body = bytes(self._buffer[head:])
-        self._buffer.clear()
+        body, self._answered = self._answered or b"", None
+        if not self._frames.is_empty:
+            raise BadFrame("it said more than was asked")
         return wire.decode(body)
 
     def _receive(self) -> bool:
@@ -211,7 +206,7 @@ class Conversation:
             raise WorkerLost("it is gone") from error
         if not chunk:
             raise WorkerLost("it ended")
-        self._buffer += chunk
+        self._frames.put(chunk)
         return True
 
     async def _until(self, is_possible: Callable[[socket.socket], Awaitable[None]]) -> None:

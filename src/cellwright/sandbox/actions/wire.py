@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import struct
 from typing import Any, Final, Literal
 
 import msgspec
 
+from cellwright.framing import BadFrame, pack
 from cellwright.sandbox.actions.steps import Json
 
 MAX_FRAME_BYTES: Final = 96 << 20
-LENGTH: Final = struct.Struct(">I")
 _DEEPEST = 40
-
-
-class BadFrame(Exception):
-    """The worker does not keep to the protocol; `str()` says in what way."""
 
 
 class Call(msgspec.Struct, kw_only=True, frozen=True):
@@ -81,8 +76,7 @@ _object = msgspec.json.Decoder(dict[str, Any])
 
 def encode(request: dict[str, Any]) -> bytes:
     """One request as a frame."""
-    body = msgspec.json.encode(request)
-    return LENGTH.pack(len(body)) + body
+    return pack(msgspec.json.encode(request), MAX_FRAME_BYTES)
 
 
 def decode(body: bytes) -> Answer:

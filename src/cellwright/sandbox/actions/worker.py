@@ -15,6 +15,7 @@ import anyio
 import msgspec
 
 from cellwright.errors import Defect
+from cellwright.framing import BadFrame
 from cellwright.sandbox.actions import wire
 from cellwright.sandbox.actions.advice import advise
 from cellwright.sandbox.actions.contracts import Contract, ToolSignature
@@ -193,7 +194,7 @@ class ProgramRun:
             is_brief = not request.get("stubs")
             answer = await self._conversation.ask({**request, "run": self._number}, seconds=seconds, is_brief=is_brief)
             self.step = self._read(answer)
-        except wire.BadFrame as error:
+        except BadFrame as error:
             self._conversation.condemn(f"it broke the protocol: {error}")
             self.step = Lost(reason=f"it broke the protocol: {error}", state=self._state)
         except TooSlow:
@@ -218,7 +219,7 @@ class ProgramRun:
             case wire.Dropped():
                 return Lost(reason="it was dropped", state=self._state)
             case wire.Ready():
-                raise wire.BadFrame("it began again")
+                raise BadFrame("it began again")
             case _:
                 assert_never(answer)
 
@@ -233,16 +234,16 @@ class ProgramRun:
             for call in answer.calls[: limits.tool_calls + 1]
         )
         if not 0 < len(calls) <= limits.tool_calls or len({call.id for call in calls}) < len(calls):
-            raise wire.BadFrame("more calls than it may make, or none")
+            raise BadFrame("more calls than it may make, or none")
         if unknown := [call.name for call in calls if call.name not in self._contract.names]:
-            raise wire.BadFrame(f"a call of {unknown[0][:100]!r}, which is no tool here")
+            raise BadFrame(f"a call of {unknown[0][:100]!r}, which is no tool here")
         if len(answer.state) > limits.state_bytes:
-            raise wire.BadFrame(f"a state of {len(answer.state):,} bytes")
+            raise BadFrame(f"a state of {len(answer.state):,} bytes")
         return Paused(calls=calls, state=answer.state)
 
     def _output(self, output: str) -> str:
         if len(output.encode("utf-8", "replace")) > self._limits.output_bytes + _OUTPUT_SLACK_BYTES:
-            raise wire.BadFrame("more output than it may print")
+            raise BadFrame("more output than it may print")
         return output
 
 
