@@ -50,6 +50,7 @@ async def test_where_readings_differ_the_person_is_asked_with_their_values(
         assert "The person answered: all orders" in shop.sent_text(3)
 
 
+@pytest.mark.slow
 async def test_with_nobody_to_ask_the_answer_must_name_every_reading(house: House, where: Path, opened: Opener) -> None:
     house.provider.script(RUN, COMPARE, CallTool("finish", {"summary": "s", "answer": "20"}))
     async with opened(DATA) as notebook, open_workshop(house, where, notebook=notebook) as shop:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -140,10 +140,13 @@ class Kernels:
 
 @asynccontextmanager
 async def open_factory(house: House, project: Path, kernels: Path | Kernels, **options: Any) -> AsyncGenerator[Factory]:
-    """Runs in this project, with the state directory of the house; given a cache alone, with zygotes of their own."""
-    cache, pools = (kernels.cache, kernels.pools) if isinstance(kernels, Kernels) else (kernels, None)
-    # The person's index and certificates: a check builds the environment a notebook asks for.
-    settings = replace(Settings.read(), home=house.home, cache=cache)
-    chosen = RunOptions(launch=house.launch(), pools=pools, **options)
-    async with open_runs(settings, options=chosen) as runs:
+    """Runs in this project, with the state directory of the house; given a cache alone, with a zygote of their own."""
+    async with AsyncExitStack() as stack:
+        if isinstance(kernels, Path):
+            pool = await stack.enter_async_context(KernelPool.open())
+            kernels = Kernels(cache=kernels, pools=(pool, pool))
+        # The person's index and certificates: a check builds the environment a notebook asks for.
+        settings = replace(Settings.read(), home=house.home, cache=kernels.cache)
+        chosen = RunOptions(launch=house.launch(), pools=kernels.pools, **options)
+        runs = await stack.enter_async_context(open_runs(settings, options=chosen))
         yield Factory(runs=runs, house=house, project=project)

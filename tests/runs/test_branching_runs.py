@@ -28,6 +28,7 @@ def alternatives(*ways: tuple[str, str], **more: Any) -> CallTool:
     return CallTool("try_alternatives", {"candidates": candidates, **more})
 
 
+@pytest.mark.slow
 async def test_alternatives_of_a_plan_are_built_in_branches_and_compared_in_one_table(
     house: House, project: Path, kernels: Kernels
 ) -> None:

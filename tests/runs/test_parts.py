@@ -67,6 +67,7 @@ def asked_in_order(factory: Factory) -> list[str]:
     return [name for each in requests for name, is_it in names.items() if is_it(each)]
 
 
+@pytest.mark.slow
 async def test_independent_tasks_are_built_at_the_same_time_and_a_name_of_both_is_the_firsts(
     house: House, project: Path, kernels: Kernels
 ) -> None:

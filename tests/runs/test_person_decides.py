@@ -35,6 +35,7 @@ ASKS = CallTool(
 PLANNED = plan(task("average", alternatives=[{"name": "mean"}, {"name": "median"}], person_decides=True))
 
 
+@pytest.mark.slow
 async def test_a_run_waits_for_the_person_and_builds_on_what_they_accept(
     house: House, project: Path, kernels: Kernels
 ) -> None:

@@ -80,6 +80,7 @@ async def test_a_recorded_run_comes_to_the_same_notebook_and_answer_without_a_pr
     assert [replay.unasked for replay in replays] == [0]
 
 
+@pytest.mark.slow
 async def test_what_was_not_recorded_is_not_made_up(tmp_path: Path, project: Path, cache: Path, warm: Warm) -> None:
     talk = tmp_path / "talk.jsonl"
     talk.write_text("".join(TALK.read_text().splitlines(keepends=True)[1:]))

@@ -99,6 +99,7 @@ def test_steps_of_time_leave_a_few_hundred_points(first: str, last: str, step: s
     assert step_for(dates(first, last, step)) == expected
 
 
+@pytest.mark.slow
 async def test_charts_show_what_the_table_holds(opened: Opener, project: Path) -> None:
     rows = "".join(
         f"2024-{at % 12 + 1:02}-{at % 28 + 1:02},{['north', 'south', 'east'][at % 3]},"

@@ -50,6 +50,7 @@ async def log_of(kitchen: Kitchen) -> dict[str, int]:
     return {name: touched for name, _, touched in rows}
 
 
+@pytest.mark.slow
 async def test_certain_repairs_are_on_and_those_of_judgement_off(opened: Opener, project: Path) -> None:
     (project / "sales.csv").write_text(messy(), encoding="utf-8")
     profile = profile_of(project, "sales.csv")

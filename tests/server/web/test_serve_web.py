@@ -58,6 +58,7 @@ async def test_a_daemon_in_the_background_opens_its_door_when_asked(house: House
             assert (await page.get("/api/v1/session")).status_code == 200
 
 
+@pytest.mark.slow
 async def test_doors_that_ask_at_once_open_one_web_door(house: House) -> None:
     origins = list[str]()
     launch = house.launch()
