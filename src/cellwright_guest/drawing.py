@@ -1,7 +1,7 @@
 """The program in the cage that draws charts: specifications on descriptor 3, pictures back, then it is gone.
 
-`python -I -S drawing.py PACKAGES…`. A painter draws them one by one and another process watches it: a chart that takes
-too long, or takes its painter down, costs itself only. The next painter goes on with the one after it.
+`python -I -S drawing.py PACKAGES FONTS`. A painter draws them one by one and another process watches it: a chart that
+takes too long, or takes its painter down, costs itself only. The next painter goes on with the one after it.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 
 if __name__ == "__main__":
-    sys.path[:0] = sys.argv[1:]
+    sys.path.insert(0, sys.argv[1])
 
 import json
 import os
@@ -31,11 +31,20 @@ _MEMORY_BYTES: Final = 768 << 20
 _MORE_ADDRESSES_BYTES: Final = 2 << 30
 _OWN: Final = ["data:"]
 """The only addresses that are followed: data that the specification holds itself."""
+_MEASURED: Final = "DejaVu Sans"
+_SHOWN: Final = "Arial, Helvetica, DejaVu Sans, sans-serif"
+"""Nobody knows which letters a reader has: room is left for the widest of the usual ones, which come with matplotlib.
+So a chart is the same picture wherever it is drawn."""
 _TASTE: Final = {
-    "axis": {"labelFontSize": 12, "titleFontSize": 12, "labelLimit": 240},
+    "aria": False,
+    "font": _MEASURED,
+    "padding": 14,
+    "axis": {"labelFontSize": 12, "titleFontSize": 12, "labelLimit": 240, "labelSeparation": 10},
+    "axisX": {"labelOverlap": "parity"},
+    "axisY": {"titlePadding": 8},
     "header": {"labelFontSize": 12, "titleFontSize": 12},
     "legend": {"labelFontSize": 12, "titleFontSize": 12, "labelLimit": 240},
-    "title": {"anchor": "start", "fontSize": 15, "subtitleFontSize": 13},
+    "title": {"anchor": "start", "fontSize": 15, "subtitleFontSize": 13, "offset": 12},
 }
 """Where a specification has none of its own."""
 _FIRST: Final = '{"mark": "point", "data": {"values": [{}]}}'
@@ -45,16 +54,18 @@ def main() -> None:
     """Answer, and end."""
     with socket.socket(fileno=_DESCRIPTOR) as host, host.makefile("rb") as reading:
         asked = json.loads(reading.read())
-        pictures = draw(asked["specs"], chart_seconds=asked["chart_seconds"], seconds=asked["seconds"])
+        pictures = draw(
+            asked["specs"], fonts=sys.argv[2], chart_seconds=asked["chart_seconds"], seconds=asked["seconds"]
+        )
         host.sendall(json.dumps(pictures).encode())
 
 
-def draw(specs: list[str], *, chart_seconds: float, seconds: float) -> list[str | None]:
+def draw(specs: list[str], *, fonts: str, chart_seconds: float, seconds: float) -> list[str | None]:
     """A picture for each, as SVG; None for what cannot be drawn, or not in time."""
     until, room = time.monotonic() + seconds, _MOST_BYTES_TOGETHER
     pictures: list[str | None] = []
     while len(pictures) < len(specs) and time.monotonic() < until:
-        painter = _Painter(specs[len(pictures) :])
+        painter = _Painter(specs[len(pictures) :], fonts)
         is_well = painter.next(_START_SECONDS) is not None
         if not is_well:
             break
@@ -70,11 +81,11 @@ def draw(specs: list[str], *, chart_seconds: float, seconds: float) -> list[str 
 class _Painter:
     """A process that draws one chart after another."""
 
-    def __init__(self, specs: list[str]) -> None:
+    def __init__(self, specs: list[str], fonts: str) -> None:
         self._pictures, easel = Pipe(duplex=False)
         self._pid = os.fork()
         if self._pid == 0:
-            _paint(specs, easel)
+            _paint(specs, fonts, easel)
         easel.close()
 
     def next(self, seconds: float) -> bytes | None:
@@ -93,9 +104,12 @@ class _Painter:
         self._pictures.close()
 
 
-def _paint(specs: list[str], easel: Connection) -> NoReturn:
+def _paint(specs: list[str], fonts: str, easel: Connection) -> NoReturn:
     """First something of our own: V8 reserves much more than it will use, and is then held to what it has."""
     try:
+        import vl_convert
+
+        vl_convert.register_font_directory(fonts)
         easel.send_bytes(_svg(_FIRST)[:1])
         _hold()
         for spec in specs:
@@ -115,7 +129,7 @@ def _svg(spec: str) -> bytes:
             svg = vl_convert.vegalite_to_svg(spec, vl_version=_VERSION, config=_TASTE, **kind)
     except ValueError:
         return b""
-    picture = svg.encode()
+    picture = svg.replace(f'font-family="{_MEASURED}"', f'font-family="{_SHOWN}"').encode()
     return picture if len(picture) <= _MOST_BYTES else b""
 
 

@@ -58,7 +58,7 @@ class ChartCage:
             data = await run_errand(
                 self.zygote,
                 self._spec(nowhere),
-                [_python(), "-I", "-S", "-B", str(_PROGRAM), str(_renderer().parent)],
+                [_python(), "-I", "-S", "-B", str(_PROGRAM), str(_renderer().parent), str(_fonts())],
                 asked.encode(),
                 most_bytes=_MOST_BYTES,
                 seconds=self.seconds + _GRACE_SECONDS,
@@ -66,13 +66,13 @@ class ChartCage:
         return _read(data, len(specs))
 
     def _spec(self, nowhere: Path) -> CageSpec:
-        """An interpreter, one package, and nothing else."""
+        """An interpreter, one package, the fonts of another, and nothing else."""
         return CageSpec(
             name=f"cellwright-charts-{os.getpid()}",
             tier=self.tier,
             project=str(nowhere),
             files="drop",
-            software=(sys.base_prefix, str(_PROGRAM), str(_renderer())),
+            software=(sys.base_prefix, str(_PROGRAM), str(_renderer()), str(_fonts())),
             limits=self.limits,
             address_space_mb=_ADDRESS_SPACE_MB,
             uid=CAGE_UID,
@@ -86,12 +86,20 @@ def _python() -> str:
     return str(getattr(sys, "_base_executable", sys.executable))
 
 
-@cache
 def _renderer() -> Path:
-    """Where vl-convert lies. Nothing of it is imported here."""
-    found = importlib.util.find_spec("vl_convert")
+    return _package("vl_convert")
+
+
+def _fonts() -> Path:
+    return _package("matplotlib") / "mpl-data" / "fonts" / "ttf"
+
+
+@cache
+def _package(name: str) -> Path:
+    """Where it lies. Nothing of it is imported here."""
+    found = importlib.util.find_spec(name)
     if found is None or found.origin is None:
-        raise Unavailable("vl-convert is not installed.", hint="Install Cellwright again: it is one of its packages.")
+        raise Unavailable(f"{name} is not installed.", hint="Install Cellwright again: it is one of its packages.")
     return Path(found.origin).resolve().parent
 
 

@@ -59,15 +59,15 @@ def _text(spec: dict[str, Any]) -> str | None:
 
 
 def _parts(spec: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Every object in it, but for the rows of its data."""
+    """Every object in it, in order, but for the rows of its data."""
     left: list[Any] = [spec]
     while left:
         match left.pop():
             case dict() as part:
                 yield part
-                left += [held for name, held in part.items() if name not in _HELD]
+                left += [held for name, held in reversed(part.items()) if name not in _HELD]
             case list() as parts:
-                left += parts
+                left += reversed(parts)
             case _:
                 pass
 
