@@ -78,7 +78,9 @@ async def test_charts_of_every_kind_are_drawn_and_the_same_one_as_the_same_pictu
         assert picture is not None
         assert ElementTree.fromstring(picture).tag == "{http://www.w3.org/2000/svg}svg"
     assert "Sales &lt;b&gt; &amp; more" in (pictures["bar"] or "")
-    assert await drawn(cage, KINDS["bar"]) == (pictures["bar"],)
+    # Without a control group V8 needs more addresses than a cage usually has.
+    without_groups: Tier = "B" if cage.tier == "A" else cage.tier
+    assert await drawn(await a_cage(pool, without_groups), KINDS["bar"]) == (pictures["bar"],)
 
 
 POINTS = spec("point", encoding={"x": SALES, "y": SALES})
