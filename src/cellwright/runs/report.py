@@ -36,7 +36,7 @@ async def draw_charts(outcomes: Mapping[CellId, CellOutcome], draw: DrawCharts) 
         if output is not None and ("vega" in output.mimetype or "vega" in output.data):
             output_html(outcome, charts)
     try:
-        pictures = await draw(list(charts.found))
+        pictures = await draw(list(charts.found)) if charts.found else ()
     except Unavailable as error:
         _logger.warning("The charts of a report are not drawn: %s", error)
         return {}
