@@ -18,7 +18,7 @@ import signal
 import socket
 import time
 from multiprocessing.connection import Connection, Pipe
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 _DESCRIPTOR: Final = 3
 _VERSION: Final = "6.4"
@@ -104,8 +104,8 @@ class _Painter:
         self._pictures.close()
 
 
-def _paint(specs: list[str], fonts: str, easel: Connection) -> NoReturn:
-    """First something of our own: V8 reserves much more than it will use, and is then held to what it has."""
+def _paint(specs: list[str], fonts: str, easel: Connection) -> None:
+    """Ends the process. First something of our own: V8 reserves much more than it uses, and is then held to that."""
     try:
         import vl_convert
 

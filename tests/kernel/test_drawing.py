@@ -62,8 +62,8 @@ KINDS: dict[str, dict[str, Any]] = {
 }
 
 
-async def a_cage(pool: KernelPool, tier: Tier | None = None, **changes: float) -> ChartCage:
-    return ChartCage(zygote=await pool.zygote(), tier=tier or probe().tier, **changes)
+async def a_cage(pool: KernelPool, tier: Tier | None = None, chart_seconds: float = 20.0) -> ChartCage:
+    return ChartCage(zygote=await pool.zygote(), tier=tier or probe().tier, chart_seconds=chart_seconds)
 
 
 async def drawn(cage: ChartCage, *specs: dict[str, Any]) -> tuple[str | None, ...]:
