@@ -47,6 +47,9 @@ BROKEN = {
     "pydantic-monty and h11 only in sandbox/": {
         "cellwright/tools/__init__.py": "import importlib\nmonty = importlib.import_module('pydantic_monty')\n",
     },
+    "vl-convert only in the guest's drawing program": {
+        "cellwright/kernel/drawing.py": "def later():\n    import vl_convert\n",
+    },
     "fastapi and starlette only in server/, models/gateway/ and testing/": {
         "cellwright/models/client.py": "from starlette.requests import Request\n",
     },
@@ -68,6 +71,7 @@ DOORS = {
     "cellwright/models/gateway/__init__.py": "import starlette.applications\n",
     "cellwright/journal/__init__.py": "import dbos, sqlite3\n",
     "cellwright_guest/driver.py": "from marimo._runtime import runtime\nfrom cellwright_guest import wire\n",
+    "cellwright_guest/drawing.py": "import vl_convert\n",
 }
 
 

@@ -16,13 +16,15 @@ from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
 from cellwright.ids import CellId
-from cellwright.kernel import CellFault, CellOutcome, CellOutput, OpenNotebook
+from cellwright.kernel import CellFault, CellOutcome, CellOutput, KernelPool, OpenNotebook
+from cellwright.kernel.drawing import ChartCage
 from cellwright.notebook import CellConfig, CreateCell, Document, apply_edits
 from cellwright.runs import DeliveredCheck, DeliveredTask, Delivery
-from cellwright.runs.report import MARK, duration, report_html, report_text
+from cellwright.runs.report import MARK, draw_charts, duration, report_html, report_text
 from cellwright.runs.report_page.cleaning import clean, picture
 from cellwright.runs.report_page.outputs import clean_output, output_html
 from cellwright.runs.report_page.prose import prose
+from cellwright.sandbox import probe
 
 Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]
 
@@ -329,7 +331,7 @@ def test_a_page_that_would_be_huge_leaves_outputs_out_and_says_so() -> None:
 
 
 @pytest.mark.slow
-async def test_what_a_real_notebook_shows_is_in_its_report(opened: Opener) -> None:
+async def test_what_a_real_notebook_shows_is_in_its_report(opened: Opener, pool: KernelPool) -> None:
     codes = [
         "import marimo as mo\nimport pandas as pd\nimport altair as alt\nimport matplotlib.pyplot as plt",
         'mo.md("# Penguins\\n\\nHow **heavy** are they? $x^2$")',
@@ -346,7 +348,8 @@ async def test_what_a_real_notebook_shows_is_in_its_report(opened: Opener) -> No
     ]
     async with opened(*codes) as notebook:
         await notebook.run("all")
-        page = report_html(DELIVERY, notebook.document, notebook.outcomes)
+        charts = await draw_charts(notebook.outcomes, ChartCage(zygote=await pool.zygote(), tier=probe().tier).draw)
+        page = report_html(DELIVERY, notebook.document, notebook.outcomes, charts=charts)
     assert complaints(page, is_page=True) == []
     body = page[page.index("The notebook") :]
     for words in (
@@ -368,7 +371,7 @@ async def test_what_a_real_notebook_shows_is_in_its_report(opened: Opener) -> No
         "<summary>code</summary>",
     ):
         assert words in body, words
-    assert body.count('<img src="data:image/png') == 2
+    assert body.count('<img src="data:image/png') == 2 and body.count('class="chart"') == 2
 
 
 def test_a_large_table_is_cut_and_says_so() -> None:

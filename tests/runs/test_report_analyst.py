@@ -14,8 +14,12 @@ from cellwright.analyst.writing import charts
 from cellwright.analyst.writing.explaining import _chart as explaining_chart
 from cellwright.analyst.writing.finding_charts import Pictured, finding_chart, picture_functions
 from cellwright.analyst.writing.sources import source_cells
-from cellwright.kernel import OpenNotebook
+from cellwright.kernel import KernelPool, OpenNotebook
+from cellwright.kernel.drawing import ChartCage
+from cellwright.runs.report import draw_charts
+from cellwright.runs.report_page.charts import Charts
 from cellwright.runs.report_page.outputs import output_html
+from cellwright.sandbox import probe
 
 Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]
 
@@ -61,7 +65,7 @@ FIRST_LOOKS = [
 
 
 @pytest.mark.slow
-async def test_every_chart_the_analyst_writes_is_drawn_in_the_report(opened: Opener) -> None:
+async def test_every_chart_the_analyst_writes_is_drawn_in_the_report(opened: Opener, pool: KernelPool) -> None:
     methods = "\n\n".join(inspect.getsource(held) for _, held in inspect.getmembers(columns, inspect.isfunction))
     needed = source_cells(dict.fromkeys(name for one in PICTURED for name in picture_functions(one)))
     cells = [
@@ -77,6 +81,8 @@ async def test_every_chart_the_analyst_writes_is_drawn_in_the_report(opened: Ope
         await notebook.run("all")
         outcomes = [notebook.outcomes[cell.id] for cell in notebook.document.cells]
     assert [outcome.error for outcome in outcomes if outcome.error] == []
+    cage = ChartCage(zygote=await pool.zygote(), tier=probe().tier)
+    charts = Charts(await draw_charts({outcome.id: outcome for outcome in outcomes}, cage.draw))
     for code, outcome in zip(drawing, outcomes[-len(drawing) :], strict=True):
-        html = output_html(outcome)
+        html = output_html(outcome, charts)
         assert html.startswith('<img src="data:image/svg+xml;base64,') and "open the notebook" not in html, code

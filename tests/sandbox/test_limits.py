@@ -57,6 +57,16 @@ async def test_memory_without_control_groups_is_limited_per_process(bench_for: B
     )
 
 
+async def test_addresses_without_control_groups_are_a_multiple_of_memory_unless_the_spec_says_more(
+    bench_for: BenchFor,
+) -> None:
+    bench = bench_for("plain")
+    program = "from resource import *\nprint([getrlimit(kind)[1] >> 20 for kind in (RLIMIT_AS, RLIMIT_DATA)])"
+    limits = Limits(memory_mb=200)
+    assert await bench.run(program, limits=limits) == f"[{4 * 200 + 8192}, 200]\n"
+    assert await bench.run(program, limits=limits, address_space_mb=80_000) == "[80000, 200]\n"
+
+
 async def test_processes(bench: Bench) -> None:
     program = """
 import os, time

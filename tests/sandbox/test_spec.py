@@ -98,6 +98,7 @@ def test_a_spec_survives_the_way_to_the_zygote() -> None:
         data=(DataMount(source="/d", target="d"),),
         software=("/s",),
         limits=Limits(memory_mb=1, cpu_seconds=2.5),
+        address_space_mb=9,
         uid=7,
         environment={"A": "b"},
         cwd="/project/x",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import shutil
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Generator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Generator, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,6 +24,7 @@ from cellwright.journal import Journal, Records, RunId, stream_of
 from cellwright.journal.crash import AtCrashPoint, carry_on
 from cellwright.journal.names import new_run_id, run_id
 from cellwright.kernel import CellFinished, KernelPool, OpenNotebook
+from cellwright.kernel.drawing import ChartCage
 from cellwright.kernel.lifetimes import plain_errors
 from cellwright.models.launching import Launch
 from cellwright.notebook.atomic import write_atomically
@@ -291,12 +292,17 @@ def _place(workplace: Workplace) -> Place:
     async def would_answer(goal: Goal) -> bool:
         return await has_model(workplace.models, workplace.studio.roles, is_private=goal.is_private)
 
+    async def draw(specs: Sequence[str]) -> tuple[str | None, ...]:
+        eyes = workplace.eyes
+        return await ChartCage(zygote=await eyes.pool.zygote(), tier=eyes.tier).draw(specs)
+
     return Place(
         desk=workplace.desk,
         studio=workplace.studio,
         rules=workplace.rules,
         eyes=workplace.eyes,
         has_model=would_answer,
+        draw=draw,
     )
 
 

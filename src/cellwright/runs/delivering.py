@@ -20,7 +20,7 @@ from cellwright.runs.header import local_modules, with_header
 from cellwright.runs.new_notebook import DataFile, create_if_missing, data_files, new_notebook_text
 from cellwright.runs.place import Place
 from cellwright.runs.plan import Plan
-from cellwright.runs.report import MARK, report_html
+from cellwright.runs.report import MARK, draw_charts, report_html
 from cellwright.runs.telling import ReadStream, read_view
 from cellwright.runs.tidying import tidy
 
@@ -102,9 +102,10 @@ async def deliver(
     whole = replace(delivery, caveats=(*delivery.caveats, *copies.caveats))
     report = _report_path(Path(goal.notebook))
     whole = replace(whole, report=str(report))
-    masker = place.studio.masker
+    masker, outcomes = place.studio.masker, desk.notebook.outcomes
+    charts = await draw_charts(outcomes, place.draw)
     page = report_html(
-        whole, desk.notebook.document, desk.notebook.outcomes, masked=lambda text: masker.mask(text).text
+        whole, desk.notebook.document, outcomes, charts=charts, masked=lambda text: masker.mask(text).text
     )
     await anyio.to_thread.run_sync(write_atomically, report, page.encode())
     return whole

@@ -19,6 +19,7 @@ from cellwright.analyst.profile import Profile
 from cellwright.errors import Unavailable
 from cellwright.policy import AgreedEnvelope, Rules
 from cellwright.runs.goal import Approve, Goal
+from cellwright.runs.report import DrawCharts
 from cellwright.tools.guard import Guard
 from cellwright.tools.lanes import Lane
 from cellwright.tools.notebook_desk import NotebookDesk
@@ -55,6 +56,10 @@ async def _models_answer(_: Goal) -> bool:
     return True
 
 
+async def _nobody_draws(specs: Sequence[str]) -> tuple[str | None, ...]:
+    return (None,) * len(specs)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Booth:
     """Where one agent builds a part beside others: a lane of the notebook, with its own studio."""
@@ -77,6 +82,8 @@ class Place:
     eyes: Eyes = field(default_factory=NoEyes)
     has_model: Callable[[Goal], Awaitable[bool]] = _models_answer
     """Whether a model would answer whoever works on this goal."""
+    draw: DrawCharts = _nobody_draws
+    """Draws the charts of the report."""
     open_booth: OpenBooth | None = None
     """None: parts are built one after another."""
 

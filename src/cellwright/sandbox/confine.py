@@ -11,7 +11,7 @@ import signal
 from collections.abc import Iterable
 
 from cellwright.sandbox import landlock, linux, root, seccomp
-from cellwright.sandbox.spec import CageSpec, Limits
+from cellwright.sandbox.spec import CageSpec
 
 KERNEL_FD = 3
 _MEGABYTE = 1024 * 1024
@@ -50,8 +50,9 @@ def reset_signals() -> None:
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
 
 
-def limit(limits: Limits, *, has_memory_group: bool) -> None:
+def limit(spec: CageSpec, *, has_memory_group: bool) -> None:
     """Per-process limits; the sums over all processes are kept by control groups and by init."""
+    limits = spec.limits
     caps = {
         resource.RLIMIT_NPROC: limits.processes,
         resource.RLIMIT_NOFILE: limits.open_files,
@@ -62,7 +63,8 @@ def limit(limits: Limits, *, has_memory_group: bool) -> None:
     }
     if not has_memory_group:
         caps[resource.RLIMIT_DATA] = limits.memory_mb * _MEGABYTE
-        caps[resource.RLIMIT_AS] = (4 * limits.memory_mb + _ADDRESS_SPACE_SLACK_MB) * _MEGABYTE
+        addresses_mb = spec.address_space_mb or 4 * limits.memory_mb + _ADDRESS_SPACE_SLACK_MB
+        caps[resource.RLIMIT_AS] = addresses_mb * _MEGABYTE
     for kind, value in caps.items():
         hard = resource.getrlimit(kind)[1]
         value = value if hard == resource.RLIM_INFINITY else min(value, hard)
@@ -104,7 +106,7 @@ def confine(
 ) -> None:
     """Give everything up for good. Afterwards this process is the notebook's."""
     prefer_out_of_memory_victim()
-    limit(spec.limits, has_memory_group=has_memory_group)
+    limit(spec, has_memory_group=has_memory_group)
     linux.set_process_name("cellwright-kern")
     linux.keep_only_capability(capability)
     linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)

@@ -153,6 +153,8 @@ class CageSpec:
     software: tuple[str, ...] = ()
     """Absolute paths that are readable and executable inside, at the same place."""
     limits: Limits = Limits()
+    address_space_mb: int | None = None
+    """What each process may reserve where no control group counts what it uses; None: a multiple of its memory."""
     uid: int | None = None
     """The host's user id for the kernel when started by root; 54321 if not given."""
     environment: dict[str, str]

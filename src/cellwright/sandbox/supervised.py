@@ -214,7 +214,7 @@ def _be_kernel(
         if spec.tier == "C":
             confine.confine(spec, _rules(spec, place), capability=None, is_private=False, has_memory_group=False)
         else:
-            confine.limit(spec.limits, has_memory_group=False)
+            confine.limit(spec, has_memory_group=False)
         init.run_body(body, kernel_fd, reporting)
         code = 0
     except SystemExit as error:

@@ -6,10 +6,11 @@ import base64
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from cellwright.kernel import CellOutcome, CellOutput
-from cellwright.runs.report_page.charts import drawn
+from cellwright.runs.report_page.charts import Charts
 from cellwright.runs.report_page.cleaning import clean, escaped, picture
 
 _LONGEST_TEXT: Final = 20_000
@@ -30,24 +31,37 @@ _OPEN: Final = frozenset({
 _CHART_NOTE: Final = "Interactive chart: open the notebook to see it."
 
 
-def output_html(outcome: CellOutcome | None) -> str:
+@dataclass(frozen=True, slots=True)
+class _Within:
+    """In what something is shown."""
+
+    charts: Charts
+    depth: int = 0
+    """So many outputs."""
+
+    def below(self) -> _Within:
+        return replace(self, depth=self.depth + 1)
+
+
+def output_html(outcome: CellOutcome | None, charts: Charts | None = None) -> str:
     """What the cell shows, made harmless; empty if it shows nothing."""
     if outcome is None:
         return ""
+    within = _Within(charts or Charts())
     parts = [_console(outcome.console)]
     if outcome.error is not None:
         parts.append(_fault(outcome))
     elif outcome.output is not None:
         pictures = [variable.picture for variable in outcome.variables if variable.picture]
-        parts.append(_shown(outcome.output, pictures[0] if len(pictures) == 1 else b""))
+        parts.append(_shown(outcome.output, pictures[0] if len(pictures) == 1 else b"", within))
     return "".join(parts)
 
 
-def _shown(output: CellOutput, kernels_picture: bytes) -> str:
+def _shown(output: CellOutput, kernels_picture: bytes, within: _Within) -> str:
     if not output.data:
         note = '<p class="note">Too large for this page; in short:</p>' if output.is_cut else ""
         return note + _preformatted(output.text) if output.text else ""
-    html = _of_type(output.mimetype, output.data, 0)
+    html = _of_type(output.mimetype, output.data, within)
     if html is None and kernels_picture:
         html = f'<img src="data:image/png;base64,{base64.b64encode(kernels_picture).decode()}" alt="chart">'
     if html is None:
@@ -58,18 +72,18 @@ def _shown(output: CellOutput, kernels_picture: bytes) -> str:
     return html
 
 
-def _of_type(mimetype: str, data: str, depth: int) -> str | None:
+def _of_type(mimetype: str, data: str, within: _Within) -> str | None:
     """Data of this type as HTML; None where it cannot stand still on a page."""
-    if depth > _DEEPEST:
+    if within.depth > _DEEPEST:
         return ""
     if mimetype == _BUNDLE:
-        return _bundle(data, depth)
+        return _bundle(data, within)
     if mimetype in {"text/html", "text/markdown"}:
-        return clean_output(data, depth)
+        return _cleaned(data, within)
     if mimetype.startswith("image/"):
         return _image(mimetype, data)
     if "vega" in mimetype:
-        return _chart(_parsed(data))
+        return within.charts.html(_parsed(data))
     if mimetype in {"application/json", "application/vnd.marimo+json"}:
         return _json(_parsed(data))
     if mimetype.startswith("text/"):
@@ -77,10 +91,14 @@ def _of_type(mimetype: str, data: str, depth: int) -> str | None:
     return None
 
 
-def clean_output(markup: str, depth: int = 0) -> str:
+def clean_output(markup: str) -> str:
     """A notebook's HTML made harmless; marimo's own elements become what they show."""
+    return _cleaned(markup, _Within(Charts()))
+
+
+def _cleaned(markup: str, within: _Within) -> str:
     text = _TEX.sub(lambda found: f"<code>{escaped(found[1])}</code>", markup) if "||" in markup else markup
-    return clean(text, replace=lambda tag, attributes: _element(tag, attributes, depth))
+    return clean(text, replace=lambda tag, attributes: _element(tag, attributes, within))
 
 
 def _console(text: str) -> str:
@@ -131,7 +149,7 @@ def _image(mimetype: str, data: str) -> str | None:
     return f'<img src="{source}" alt="">' if source else None
 
 
-def _bundle(data: str, depth: int) -> str | None:
+def _bundle(data: str, within: _Within) -> str | None:
     """One value in several forms: the one that stands still best."""
     forms = _parsed(data)
     if not isinstance(forms, dict):
@@ -139,26 +157,21 @@ def _bundle(data: str, depth: int) -> str | None:
     for wanted in _FORMS:
         held = forms.get(wanted)
         if isinstance(held, str):
-            html = _of_type(wanted, held, depth + 1)
+            html = _of_type(wanted, held, within.below())
             if html:
                 return html
     for form, held in forms.items():
         if "vega" in str(form):
-            return _chart(_parsed(held) if isinstance(held, str) else held)
+            return within.charts.html(_parsed(held) if isinstance(held, str) else held)
     return None
-
-
-def _chart(spec: Any) -> str | None:
-    chart = drawn(spec) if isinstance(spec, dict) else None
-    return f'<img src="{chart.source}" alt="{escaped(chart.words)}" class="chart">' if chart else None
 
 
 # ── marimo's elements ──
 
 
-def _element(tag: str, attributes: Mapping[str, str], depth: int) -> str | None:
+def _element(tag: str, attributes: Mapping[str, str], within: _Within) -> str | None:
     """What an element of marimo shows; it keeps that in attributes, as JSON. None: look inside."""
-    if tag in _LEFT_OUT or depth >= _DEEPEST:
+    if tag in _LEFT_OUT or within.depth >= _DEEPEST:
         return ""
     if tag in _OPEN or not tag.startswith("marimo-"):
         return None
@@ -166,47 +179,47 @@ def _element(tag: str, attributes: Mapping[str, str], depth: int) -> str | None:
         case "marimo-table":
             return _table(attributes)
         case "marimo-callout-output":
-            return f'<div class="callout">{_nested(attributes.get("data-html"), depth)}</div>'
+            return f'<div class="callout">{_nested(attributes.get("data-html"), within)}</div>'
         case "marimo-mime-renderer":
-            return _rendered(attributes, depth)
+            return _rendered(attributes, within)
         case "marimo-stat":
-            return _stat(attributes, depth)
+            return _stat(attributes, within)
         case "marimo-json-output":
             return _json(_parsed(attributes.get("data-json-data", "")))
         case "marimo-mermaid":
             return _preformatted(str(_parsed(attributes.get("data-diagram", "")) or ""))
         case "marimo-vega":
-            return _chart(_parsed(attributes.get("data-spec", ""))) or f'<p class="note">{_CHART_NOTE}</p>'
+            return within.charts.html(_parsed(attributes.get("data-spec", ""))) or f'<p class="note">{_CHART_NOTE}</p>'
         case "marimo-plotly":
             return f'<p class="note">{_CHART_NOTE}</p>'
         case _:
-            return _control(tag.removeprefix("marimo-"), attributes, depth)
+            return _control(tag.removeprefix("marimo-"), attributes, within)
 
 
-def _nested(held: str | None, depth: int) -> str:
+def _nested(held: str | None, within: _Within) -> str:
     value = _parsed(held or "")
-    return (
-        clean_output(value, depth + 1) if isinstance(value, str) else escaped(str(value)) if value is not None else ""
-    )
+    if isinstance(value, str):
+        return _cleaned(value, within.below())
+    return escaped(str(value)) if value is not None else ""
 
 
-def _rendered(attributes: Mapping[str, str], depth: int) -> str:
+def _rendered(attributes: Mapping[str, str], within: _Within) -> str:
     mimetype, data = _parsed(attributes.get("data-mime", "")), _parsed(attributes.get("data-data", ""))
     if not isinstance(mimetype, str):
         return ""
     text = data if isinstance(data, str) else json.dumps(data)
-    return _of_type(mimetype, text, depth + 1) or f'<p class="note">{_CHART_NOTE}</p>'
+    return _of_type(mimetype, text, within.below()) or f'<p class="note">{_CHART_NOTE}</p>'
 
 
-def _stat(attributes: Mapping[str, str], depth: int) -> str:
-    label, value, caption = (_nested(attributes.get(f"data-{name}"), depth) for name in ("label", "value", "caption"))
+def _stat(attributes: Mapping[str, str], within: _Within) -> str:
+    label, value, caption = (_nested(attributes.get(f"data-{name}"), within) for name in ("label", "value", "caption"))
     small = f"<small>{caption}</small>" if caption else ""
     return f'<div class="stat"><span>{label}</span><strong>{value}</strong>{small}</div>'
 
 
-def _control(name: str, attributes: Mapping[str, str], depth: int) -> str:
+def _control(name: str, attributes: Mapping[str, str], within: _Within) -> str:
     """An input, with the value it had."""
-    label = _nested(attributes.get("data-label"), depth)
+    label = _nested(attributes.get("data-label"), within)
     value = attributes.get("data-initial-value", "")
     shown = f" = {escaped(_clipped(value, 100))}" if value not in {"", "null", "{}", "[]", '""'} else ""
     return f'<span class="control">{label or escaped(name[:40])}{shown}</span>'

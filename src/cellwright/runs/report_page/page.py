@@ -14,6 +14,7 @@ from cellwright.kernel import CellOutcome
 from cellwright.notebook import DEFAULT_NAME, Cell, Document
 from cellwright.runs.cell_reading import read_cell, tree_of
 from cellwright.runs.delivery import Comparison, Delivery
+from cellwright.runs.report_page.charts import Charts
 from cellwright.runs.report_page.cleaning import escaped
 from cellwright.runs.report_page.outputs import output_html
 from cellwright.runs.report_page.prose import line, prose
@@ -24,11 +25,13 @@ _MOST_CHARACTERS: Final = 40_000_000
 _TASK_MARKS: Final = {"done": "✓", "failed": "✗", "dropped": "–", "planned": "○", "running": "○"}
 
 
-def page_html(delivery: Delivery, document: Document | None, outcomes: Mapping[CellId, CellOutcome]) -> str:
+def page_html(
+    delivery: Delivery, document: Document | None, outcomes: Mapping[CellId, CellOutcome], charts: Mapping[str, str]
+) -> str:
     """The whole report as one page. Everything in it is escaped or cleaned."""
     title = _title(delivery)
     body = "\n".join(part for part in (*_head(delivery, title), *_sections(delivery)) if part)
-    cells = "\n".join(_notebook(document, outcomes)) if document is not None else ""
+    cells = "\n".join(_notebook(document, outcomes, Charts(charts))) if document is not None else ""
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -142,11 +145,11 @@ def _footer(delivery: Delivery) -> str:
 # ── the notebook in it ──
 
 
-def _notebook(document: Document, outcomes: Mapping[CellId, CellOutcome]) -> Iterator[str]:
+def _notebook(document: Document, outcomes: Mapping[CellId, CellOutcome], charts: Charts) -> Iterator[str]:
     yield '<section class="notebook"><h2>The notebook</h2>'
     left = _MOST_CHARACTERS
     for cell in document.cells:
-        html = _cell(cell, outcomes.get(cell.id))
+        html = _cell(cell, outcomes.get(cell.id), charts)
         if len(html) > left:
             html = '<p class="note">This page is full: open the notebook to see this output.</p>'
         left -= len(html)
@@ -155,9 +158,9 @@ def _notebook(document: Document, outcomes: Mapping[CellId, CellOutcome]) -> Ite
     yield "</section>"
 
 
-def _cell(cell: Cell, outcome: CellOutcome | None) -> str:
+def _cell(cell: Cell, outcome: CellOutcome | None, charts: Charts) -> str:
     reading = read_cell(cell)
-    output = output_html(outcome)
+    output = output_html(outcome, charts)
     if reading.is_markdown:
         return output if outcome is not None else prose(_markdown_source(cell.code))
     if not cell.code.strip():
