@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from inline_snapshot import snapshot
+from pydantic import TypeAdapter
 
 from cellwright.agents import Role, built_in_roles, read_role, read_roles
 from cellwright.agents.artifacts import artifact_tools
@@ -47,7 +48,8 @@ def test_our_roles_are_there_and_short() -> None:
 
 def test_a_role_is_read_whole() -> None:
     text = (
-        f"{HEAD}tools:\n  - look\n  - finish\ntier: fast\nstyle: code\nsteps: 7\ntemperature: 0.2\n---\n\nYou count.\n"
+        f"{HEAD}tools:\n  - look\n  - finish\ntier: fast\nstyle: code\nsteps: 7\ncontext-tokens: 9_000\n"
+        "temperature: 0.2\n---\n\nYou count.\n"
     )
     assert read_role(text, "counter.md") == Role(
         name="counter",
@@ -57,8 +59,29 @@ def test_a_role_is_read_whole() -> None:
         tier="fast",
         style="code",
         steps=7,
+        context_tokens=9_000,
         temperature=0.2,
     )
+
+
+def test_a_role_is_kept_under_its_own_fields_as_it_always_was() -> None:
+    role = read_role(f"{HEAD}tools: look\ncontext-tokens: 9000\n---\nYou count.", "counter.md")
+    kept = TypeAdapter(Role).dump_python(role, mode="json")
+    assert kept == snapshot(
+        {
+            "name": "counter",
+            "description": "Counts.",
+            "prompt": "You count.",
+            "tools": ["look"],
+            "tier": "smart",
+            "style": "auto",
+            "steps": 30,
+            "tokens": 600000,
+            "context_tokens": 9000,
+            "temperature": None,
+        }
+    )
+    assert TypeAdapter(Role).validate_python(kept) == role
 
 
 @pytest.mark.parametrize(
@@ -70,6 +93,8 @@ def test_a_role_is_read_whole() -> None:
         (f"{HEAD}colour: red\n---\nx", "counter.md:4: nobody reads `colour`"),
         (f"{HEAD}name: twice\n---\nx", "counter.md:4: `name` stands here twice."),
         (f"{HEAD}prompt: mine\n---\nx", "counter.md:4: nobody reads `prompt`."),
+        (f"{HEAD}context_tokens: 5\n---\nx", "counter.md:4: nobody reads `context_tokens`."),
+        (f"{HEAD}context-tokens: 0\n---\nx", "counter.md:4: `context-tokens`: Input should be greater than or equal"),
         (f"{HEAD}steps: many\n---\nx", "counter.md:4: `steps`: Input should be a valid integer"),
         (f"{HEAD}steps: 0\n---\nx", "counter.md:4: `steps`: Input should be greater than or equal to 1."),
         (f"{HEAD}tier: huge\n---\nx", "counter.md:4: `tier`: Input should be 'fast', 'smart', 'code' or 'embed'."),

@@ -39,23 +39,28 @@ class Page:
         place = f"{self.where}:{self.lines.get(name, 1)}"
         return UserError(f"{place}: {problem}", hint=f"Correct `{name}` in the head of the file.")
 
-    def read(self, adapter: TypeAdapter[T], **more: object) -> T:
-        """The fields, and what else is known, as something checked. Raises `UserError` with the field and its line."""
-        for name in self.fields.keys() & more.keys():
-            raise self.complain(name, f"nobody reads `{name}`.")
+    def read(self, adapter: TypeAdapter[list[T]], **more: object) -> T:
+        """The fields, and what else is known, as something checked. Raises `UserError` with the field and its line.
+
+        A field `a-b` is called `a_b` in Python. The adapter is of a list, for only so it takes what to do with others.
+        """
+        for name in self.fields:
+            if "_" in name or name in more:
+                raise self.complain(name, f"nobody reads `{name}`.")
+        fields = {name.replace("-", "_"): value for name, value in self.fields.items()}
         try:
-            return adapter.validate_python({**self.fields, **more})
+            return adapter.validate_python([{**fields, **more}])[0]
         except ValidationError as error:
-            first = min(error.errors(), key=lambda one: self.lines.get(str(one["loc"][0]), 1))
-            name = str(first["loc"][0])
-            match first["type"]:
-                case "missing":
-                    problem = f"there is no `{name}`."
-                case "unexpected_keyword_argument":
-                    problem = f"nobody reads `{name}`."
-                case _:
-                    problem = f"`{name}`: {first['msg'].removeprefix('Value error, ')}."
-            raise self.complain(name, problem) from None
+            mistakes = [(str(one["loc"][1]).replace("_", "-"), one) for one in error.errors()]
+        name, first = min(mistakes, key=lambda one: self.lines.get(one[0], 1))
+        match first["type"]:
+            case "missing":
+                problem = f"there is no `{name}`."
+            case "unexpected_keyword_argument":
+                problem = f"nobody reads `{name}`."
+            case _:
+                problem = f"`{name}`: {first['msg']}."
+        raise self.complain(name, problem)
 
 
 def words(value: object) -> object:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
-from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter, with_config
+from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter
 
 from cellwright.agents.front_matter import read_page, words
 from cellwright.errors import UserError
@@ -27,10 +27,9 @@ LONGEST_PROMPT: Final = 2_500
 _NAME: Final = re.compile(r"[a-z][a-z0-9-]{0,39}", flags=re.ASCII)
 
 
-@with_config(ConfigDict(extra="forbid"))
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Role:
-    """One kind of agent, as its file says it."""
+    """One kind of agent, as its file says it. Runs keep it whole: its fields are a file's and a journal's."""
 
     name: str
     description: str
@@ -44,12 +43,12 @@ class Role:
     """How many times it may ask its model; then it stops with what it has."""
     tokens: Annotated[int, Field(ge=1, le=1_000_000_000)] = 600_000
     """Read and written, in all its steps together."""
-    context_tokens: Annotated[int, Field(ge=1, le=10_000_000, alias="context-tokens")] = 24_000
+    context_tokens: Annotated[int, Field(ge=1, le=10_000_000)] = 24_000
     """What one request may hold; more is left out or shortened, least important first."""
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
 
 
-_ROLE: Final = TypeAdapter(Role)
+_ROLE: Final = TypeAdapter(list[Role], config=ConfigDict(extra="forbid"))
 
 
 def read_role(text: str, where: str) -> Role:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import anyio.to_thread
-from pydantic import ConfigDict, Field, TypeAdapter, with_config
+from pydantic import ConfigDict, Field, TypeAdapter
 
 from cellwright.agents.front_matter import read_page
 from cellwright.errors import UserError
@@ -26,7 +26,6 @@ _LONGEST_DESCRIPTION: Final = 1_024
 _LARGEST_FILE: Final = 200_000
 
 
-@with_config(ConfigDict(extra="forbid"))
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Head:
     """What the format knows. Only the first two are used here."""
@@ -36,10 +35,10 @@ class _Head:
     license: str = ""
     compatibility: str = ""
     metadata: dict[str, str] | None = None
-    allowed_tools: Annotated[str | tuple[str, ...], Field(alias="allowed-tools")] = ""
+    allowed_tools: str | tuple[str, ...] = ""
 
 
-_HEAD: Final = TypeAdapter(_Head)
+_HEAD: Final = TypeAdapter(list[_Head], config=ConfigDict(extra="forbid"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
