@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
-from dirty_equals import IsBool, IsFloat, IsPositive, IsStr
+from dirty_equals import IsInstance, IsFloat, IsPositive, IsStr
 from inline_snapshot import snapshot
 
 from tests.cli.in_process import Said, run_here
@@ -96,7 +96,7 @@ def test_run_answers_with_one_json_object(write_notebook: Write, tmp_path: Path)
                 "hidden": [],
                 "left_out": [],
                 "volumes": [],
-                "is_copied": IsBool,
+                "is_copied": IsInstance(bool),
             },
             "python": IsStr(regex=r"3\.\d+\.\d+"),
             "kernel_ready_ms": IsPositive(),
