@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
-from dirty_equals import IsInstance, IsFloat, IsPositive, IsStr
+from dirty_equals import IsFloat, IsInstance, IsPositive, IsStr
 from inline_snapshot import snapshot
 
 from tests.cli.in_process import Said, run_here
