@@ -147,15 +147,17 @@ def test_a_chart_that_does_not_hold_its_own_data_is_not_drawn(of: object) -> Non
 
 def test_a_drawn_chart_says_what_it_shows_to_those_who_cannot_see_it() -> None:
     layers = {"title": {"text": ["Sales", "by month"], "subtitle": "in EUR"}, "layer": [spec(), spec("rule")]}
+    titled_below = {"layer": [spec("point", title="Below"), spec("rule", title="Below")]}
     averages = spec(
         encoding={"x": {"aggregate": "mean", **SALES}, "y": {**MONTH, "title": ["The", "month"]}, "color": MONTH}
     )
-    said = [shown(of) or "" for of in (spec(title='Sales "><script>'), layers, averages, {"hconcat": []})]
+    said = [shown(of) or "" for of in (spec(title='Sales "><script>'), layers, averages, titled_below, {"hconcat": []})]
     assert [html.partition("base64,")[2].partition(" ")[2] for html in said] == snapshot(
         [
             'alt="Sales &quot;&gt;&lt;script&gt; (chart (bar), across: month, up: sales)" class="chart">',
             'alt="Sales by month in EUR (chart (bar, rule), across: month, up: sales)" class="chart">',
             'alt="chart (bar), across: mean of sales, up: The month, colours: month" class="chart">',
+            'alt="Below (chart (point, rule), across: month, up: sales)" class="chart">',
             'alt="chart" class="chart">',
         ]
     )

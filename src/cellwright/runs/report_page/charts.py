@@ -85,7 +85,9 @@ def _words(spec: dict[str, Any]) -> str:
         titles = (_named(channel.get(name)) for channel in channels)
         shown += [f"{said}: {title}" for title in titles if title][:1]
     told = ", ".join(shown)
-    title = " ".join(_lines(spec.get("title")))
+    # Altair leaves the title of layers with the first of them.
+    titles = (" ".join(_lines(part.get("title"))) for part in parts if part is spec or "mark" in part)
+    title = next(filter(None, titles), "")
     return f"{title} ({told})"[:_LONGEST_WORDS] if title else told[:_LONGEST_WORDS]
 
 
