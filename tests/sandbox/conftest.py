@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -26,6 +27,8 @@ from cellwright.sandbox.spec import CageSpec
 HERE = Path(__file__).parent
 SOURCE = str(HERE.parents[1] / "src")
 PLAIN_UID = 54322
+_COARSE_CLOCK = 5
+"""CLOCK_REALTIME_COARSE, for which Python has no name."""
 PATIENCE_SECONDS = 240
 
 User = Literal["root", "plain", "plain without namespaces", "root with reachable software"]
@@ -218,6 +221,10 @@ class Bench:
             self._own(directory, owner)
         file.write_text(content)
         self._own(file, owner)
+        # Files are stamped by a coarse clock: of one that a cage meets in the tick it was written in, nobody could say
+        # that it was there before.
+        while time.clock_gettime_ns(_COARSE_CLOCK) <= file.stat().st_ctime_ns:
+            pass
         return file
 
     def _own(self, path: Path, owner: int | None) -> None:

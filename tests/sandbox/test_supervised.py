@@ -136,12 +136,12 @@ print(os.getcwd() == os.environ['CELLWRIGHT_PROJECT'])
 
 
 async def test_an_agents_program_is_loaded_although_the_directory_above_it_cannot_be_listed(weak: Bench) -> None:
-    *command, _, _ = action_command()
+    *command, monty, client, version = action_command()
     program = f"""
 import subprocess
-print(subprocess.run({command!r} + ['monty', '1'], capture_output=True, text=True).stderr)
+print(subprocess.run({[*command, monty, client, version]!r}, capture_output=True, text=True).stderr)
 """
-    software = (*weak.spec.software, str(Path(command[-1]).parent))
+    software = (*weak.spec.software, str(Path(command[-1]).parent), client)
     said = await weak.run(program, software=software)
     # It got as far as its own loop, which has nobody to speak to here.
     assert "serve" in said and "ModuleNotFoundError" not in said, said
