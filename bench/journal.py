@@ -170,9 +170,9 @@ async def _follow_latency(writer: Records, reader: Records, count: int) -> Sampl
     taken: list[float] = []
 
     async def receive() -> None:
-        async for event in reader.log.follow(stream):
-            assert isinstance(event.event, Fact)
-            taken.append((time.perf_counter() - event.event.numbers["began"]) * 1e3)
+        async for kept in reader.log.follow(stream):
+            assert isinstance(kept.event, Fact)
+            taken.append((time.perf_counter() - kept.event.numbers["began"]) * 1e3)
             if len(taken) == count:
                 return
 
