@@ -87,15 +87,16 @@ async def test_a_mend_killed_while_it_looks_closer_leaves_no_cell_behind(
     )
     path = write_notebook(data)
     total = apply(create("total = df['unit price'].sum()\ntotal", name="total"))
-    house.provider.script(CallTool("run", {"cells": "all"}), total, DONE)
+    edit = {"op": "edit", "cell": "total", "base_version": 1, "code": "total = df['Unit Price '].sum()\ntotal"}
+    house.provider.script(CallTool("run", {"cells": "all"}), total, apply(edit), DONE)
     assert await run(forker, house, where, point, "mend 2", str(path)) == -9
     assert "_reading" not in path.read_text()
     assert await run(forker, house, where, "-", 1, str(path)) == 0
     assert "_reading" not in path.read_text()
     assert "df['Unit Price ']" in path.read_text().replace('"', "'")
     assert recorded_steps(where).count("tool try_code") == 1
-    assert turns(house) == ["r/s2c1", "r/s2m2"]
-    assert len(house.provider.charged) == 3
+    assert turns(house) == ["r/s2c1", "r/s3c1"]
+    assert len(house.provider.charged) == 4
     assert report(where.parent)["outcome"] == "finished"
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
 from cellwright.agents.certain_mends import near_columns, near_files
-from cellwright.agents.code_changes import drop_import, make_local, replace_literal
+from cellwright.agents.code_changes import drop_import
 from cellwright.agents.failure_rules import FailureKind
 from cellwright.agents.failures import Attempt, Failure, Passed, attempts, classify
 from cellwright.agents.focus import focus_parts
@@ -94,35 +94,19 @@ async def mended(notebook: OpenNotebook, recovery: Recovery) -> list[str]:
 # ── certain mends ──
 
 
-async def test_a_name_the_agent_defined_a_second_time_becomes_local_to_its_cell(opened: Opener) -> None:
-    own = "total = 0\nfor row in [1, 2]:  # row by row\n    total += row\nresult = f'{total:.1f}'"
-    async with failed(opened, "row = 7", "row + 1", own=[own]) as (notebook, found):
-        *_, code = await mended(notebook, found)
-        assert code == "total = 0\nfor _row in [1, 2]:  # row by row\n    total += _row\nresult = f'{total:.1f}'"
-        [edit] = found.edits if isinstance(found, Deterministic) else []
-        assert isinstance(edit, EditCell)
-
-
-async def test_a_function_the_agent_defined_a_second_time_becomes_local(opened: Opener) -> None:
-    own = "def clean(x):\n    return x.strip()\n\nname = clean(' a ')"
-    async with failed(opened, "def clean(x):\n    return x", own=[own]) as (notebook, found):
-        assert (await mended(notebook, found))[-1] == own.replace("clean", "_clean")
-
-
 async def test_an_import_that_another_cell_has_is_dropped(opened: Opener) -> None:
     own = "import json\nimport math\n\nroot = math.sqrt(4)\ntext = json.dumps(root)"
     async with failed(opened, "import math", "from json import loads", own=[own]) as (notebook, found):
         assert (await mended(notebook, found))[-1] == "import json\n\nroot = math.sqrt(4)\ntext = json.dumps(root)"
+        [edit] = found.edits if isinstance(found, Deterministic) else []
+        assert isinstance(edit, EditCell)
 
 
 @pytest.mark.parametrize(
     ("theirs", "own"),
     [
         (["x = 1"], ["x = x + 1"]),
-        (["x = 1"], ["x = 2", "y = x"]),
-        (["x = 1"], ["x = 2\ny = f'{x}'"]),
-        (["x = 1"], ["x = 2\ny = globals()['x']"]),
-        (["x = 1"], ["x = 2\ndef f(x):\n    return x\ny = f(x=3)"]),
+        (["x = 1"], ["x = 2"]),
         (["import math"], ["import numpy as math\ny = math.pi"]),
         ([], ["x = 1", "x = 2"]),
     ],
@@ -144,28 +128,28 @@ async def test_a_persons_cell_is_never_mended_without_asking(opened: Opener) -> 
         assert isinstance(found.recovery, Focused)
 
 
-async def test_a_file_with_one_like_it_in_the_project_is_found(opened: Opener) -> None:
-    async with opened() as notebook:
-        (notebook.path.parent / "data").mkdir()
-        (notebook.path.parent / "data" / "Sales_2024.csv").write_text("a\n1\n")
-        observation = await notebook.apply([CreateCell(code="text = open('sales 2024.csv').read()  # all of it")])
-        scene = await scene_of(notebook, observation, 1, files=("data/Sales_2024.csv", "data/Sales_2023.csv"))
-        [found] = mend(observation, (), scene)
-        assert await mended(notebook, found.recovery) == ['text = open("data/Sales_2024.csv").read()  # all of it']
+async def test_a_file_with_one_like_it_in_the_project_is_offered_first(opened: Opener) -> None:
+    files = ("data/Sales_2023.csv", "data/Sales_2024.csv")
+    async with failed(opened, own=["text = open('sales 2024.csv').read()"], files=files) as (_, found):
+        assert isinstance(found, Focused)
+        [listed] = [material.text for material in found.material if material.name.startswith("files")]
+        assert listed.splitlines()[0] == "data/Sales_2024.csv"
 
 
-@pytest.mark.parametrize("files", [(), ("a/x.csv", "b/X.csv"), ("y.csv",)])
-async def test_a_file_that_could_be_several_or_none_is_not_guessed(opened: Opener, files: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("files", [(), ("a/x.csv", "b/X.csv"), ("X.csv",), ("y.csv",)])
+async def test_a_file_is_never_guessed(opened: Opener, files: tuple[str, ...]) -> None:
     async with failed(opened, own=["open('x.csv')"], files=files) as (_, found):
         assert isinstance(found, Focused)
         listed = [material.text for material in found.material if material.name.startswith("files")]
         assert listed == (["\n".join(files)] if files else [])
 
 
-async def test_a_column_written_otherwise_is_found_with_its_exact_name(opened: Opener) -> None:
-    frame = "import pandas as pd\ndf = pd.DataFrame({'Unit Price ': [1, 2], 'n': [3, 4]})"
-    async with failed(opened, frame, own=["cost = df['unit price'].sum()"]) as (notebook, found):
-        assert (await mended(notebook, found))[-1] == 'cost = df["Unit Price "].sum()'
+async def test_a_column_written_otherwise_is_offered_first_with_its_exact_name(opened: Opener) -> None:
+    frame = "import pandas as pd\ndf = pd.DataFrame({'n': [3, 4], 'Unit Price ': [1, 2]})"
+    async with failed(opened, frame, own=["cost = df['unit price'].sum()"]) as (_, found):
+        assert isinstance(found, Focused)
+        material = {each.name: each.text for each in found.material}
+        assert material["names there are, nearest first"] == "'Unit Price '\n'n'"
 
 
 @pytest.mark.parametrize(
@@ -173,25 +157,16 @@ async def test_a_column_written_otherwise_is_found_with_its_exact_name(opened: O
     [
         (["Price", "PRICE"], "df['price']"),
         (["cost"], "df['price']"),
-        (["Price"], "df['price'] if True else df['price']"),
-        (["Price"], "_name = 'pri' + 'ce'\ndf[_name]"),
+        (["Price"], "df['price']"),
     ],
 )
-async def test_a_column_that_could_be_several_or_none_is_not_guessed(
-    opened: Opener, columns: list[str], own: str
-) -> None:
+async def test_a_column_is_never_guessed(opened: Opener, columns: list[str], own: str) -> None:
     frame = f"import pandas as pd\ndf = pd.DataFrame({{name: [1] for name in {columns}}})"
     async with failed(opened, frame, own=[own]) as (_, found):
         assert isinstance(found, Focused)
         material = {each.name: each.text for each in found.material}
         assert material["names there are, nearest first"] == "\n".join(map(repr, columns))
         assert "variable df: pandas.DataFrame" in material
-
-
-async def test_the_right_name_in_another_table_means_that_the_table_is_wrong(opened: Opener) -> None:
-    frames = "import pandas as pd\na = pd.DataFrame({'Id': [1]})\nb = pd.DataFrame({'id': [1]})"
-    async with failed(opened, frames, own=["len(b) + len(a['id'])"]) as (_, found):
-        assert isinstance(found, Focused)
 
 
 async def test_a_missing_package_is_asked_for_once(opened: Opener) -> None:
@@ -246,28 +221,6 @@ async def test_what_comes_and_goes_is_run_again_once_and_then_made_certain(opene
 # ── code ──
 
 
-@pytest.mark.parametrize(
-    ("code", "after"),
-    [
-        ("x = 1  # x\nprint(x, x.x, dict(x=x))", "_x = 1  # x\nprint(_x, _x.x, dict(x=_x))"),
-        ("for x in y:\n    a[x] = (\n        x\n    )", "for _x in y:\n    a[_x] = (\n        _x\n    )"),
-        ("with a as x:\n    x.go()", "with a as _x:\n    _x.go()"),
-        ("class x: ...\nx()", "class _x: ...\n_x()"),
-        ("ä = 1; x = 'ä'; y = x", "ä = 1; _x = 'ä'; y = _x"),
-        ("x += 1", None),
-        ("print(x)\nx = 1", None),
-        ("x = 1\ny = 'x'", None),
-        ("x = 1\n_x = 2", None),
-        ("x = 1\ndel x", None),
-        ("x = 1\ny = [x for x in z]", None),
-        ("import x", None),
-        ("x = (", None),
-    ],
-)
-def test_a_name_is_made_local_only_where_the_program_stays_the_same(code: str, after: str | None) -> None:
-    assert make_local(code, "x") == after
-
-
 def test_an_import_is_dropped_only_if_nothing_else_stands_with_it() -> None:
     assert drop_import("import a\nimport b\na.b", "a") == "import b\na.b"
     assert drop_import("import a, b\na.b", "a") is None
@@ -276,20 +229,11 @@ def test_an_import_is_dropped_only_if_nothing_else_stands_with_it() -> None:
     assert drop_import("import a", "a") is None
 
 
-def test_a_text_is_replaced_only_where_it_stands_once_and_alone() -> None:
-    assert replace_literal("f('ä', 'old')", "old", "new") == "f('ä', \"new\")"
-    assert replace_literal("f('old')", "old", 'a "b"', line=1) == "f('a \"b\"')"
-    assert replace_literal("f('old')", "old", "new", line=2) is None
-    assert replace_literal("f('old', 'old')", "old", "new") is None
-    assert replace_literal("f(f'{x}old')", "old", "new") is None
-    assert replace_literal("f(x)", "old", "new") is None
-
-
-@given(st.text(max_size=80), st.sampled_from(["x", "y", "print"]), st.text(max_size=5))
-def test_whatever_the_code_a_change_never_breaks_it(code: str, name: str, new: str) -> None:
-    for changed in (make_local(code, name), drop_import(code, name), replace_literal(code, "a", new)):
-        if changed is not None:
-            assert compile(changed, "cell", "exec").co_name == "<module>"
+@given(st.text(max_size=80), st.sampled_from(["x", "y", "print"]))
+def test_whatever_the_code_a_change_never_breaks_it(code: str, name: str) -> None:
+    changed = drop_import(code, name)
+    if changed is not None:
+        assert compile(changed, "cell", "exec").co_name == "<module>"
 
 
 def test_names_that_are_nearly_the_same_are_not_the_same() -> None:

@@ -90,6 +90,13 @@ CASES = [
         shown="rosw: no cell",
     ),
     Case(
+        kind="name-conflict",
+        wrong="rows = 0\nfor _n in range(4):\n    rows += _n",
+        words="Names that only this cell needs begin with `_`",
+        right="_rows = 0\nfor _n in range(4):\n    _rows += _n",
+        shown="rows: ",
+    ),
+    Case(
         kind="missing-package",
         wrong="import json.nothing_here",
         words="This module is not there",
@@ -194,23 +201,6 @@ async def test_what_is_not_certain_is_mended_by_the_model_after_advice_for_its_c
 
 
 # ── certain ──
-
-
-@pytest.mark.slow
-async def test_a_name_a_person_has_already_is_made_local_in_the_agents_cell(
-    house: House, where: Path, opened: Opener
-) -> None:
-    code = "total = 0\nfor _n in range(4):\n    total += _n\nprint(total)"
-    house.provider.script(apply(create(code, name="sum")), DONE)
-    async with opened("total = 10") as notebook, open_workshop(house, where, notebook=notebook) as shop:
-        report = await shop.work()
-        assert (report.outcome, report.turns) == ("finished", 2)
-        [cell] = notebook.document.named("sum")
-        assert cell.code == "_total = 0\nfor _n in range(4):\n    _total += _n\nprint(_total)"
-        assert notebook.outcomes[cell.id].console == "6\n"
-        assert "total = 10" in notebook.path.read_text()
-        assert "it is now the local name" in shop.sent_text(2)
-    assert decided(where) == [["name-conflict"]]
 
 
 COUNTED = "import sys\nsys.tries = getattr(sys, 'tries', 0) + 1\n"

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Final
 
-from cellwright.agents.code_changes import drop_import, imported_as, make_local, replace_literal
+from cellwright.agents.code_changes import drop_import, imported_as
 from cellwright.agents.failures import Failure
 from cellwright.agents.recoveries import Deterministic, Scene, WantedCall
 from cellwright.ids import CellId
 from cellwright.kernel.packages import for_module
-from cellwright.notebook import Cell, Consequences, Document, EditCell, foresee, graph
+from cellwright.notebook import Consequences, Document, EditCell, foresee, graph
 from cellwright.policy import UseNetwork
 
 INSTALL: Final = "install_package"
@@ -27,13 +27,9 @@ def certain_mend(failure: Failure, scene: Scene) -> Deterministic | None:
     """The one thing to do, or None where it is not certain."""
     match failure.kind:
         case "name-conflict":
-            return _one_name_one_cell(failure, scene)
+            return _one_import_one_cell(failure, scene)
         case "missing-package":
             return _install(failure, scene)
-        case "missing-file":
-            return _other_path(failure, scene)
-        case "missing-column":
-            return _other_column(failure, scene)
         case "network-refused":
             return _approve_host(failure, scene)
         case "flaky":
@@ -73,14 +69,14 @@ def _run_again(failure: Failure, reason: str) -> Deterministic | None:
 # ── names ──
 
 
-def _one_name_one_cell(failure: Failure, scene: Scene) -> Deterministic | None:
-    """Names that the agent's cells define a second time: imports of the same are dropped, the others made local."""
+def _one_import_one_cell(failure: Failure, scene: Scene) -> Deterministic | None:
+    """Names that the agent's cells import a second time: those imports are dropped."""
     document = scene.document
     twice = {name: cells for name, cells in graph(document).defined_twice.items() if name in failure.subjects}
     codes = {cell.id: cell.code for cell in document.cells}
     told: list[str] = []
     for name, cells in twice.items():
-        changed = _settled(name, cells, scene, codes)
+        changed = _imported_once(name, cells, scene, codes)
         if changed is None:
             return None
         told.append(changed)
@@ -90,33 +86,18 @@ def _one_name_one_cell(failure: Failure, scene: Scene) -> Deterministic | None:
     return Deterministic(reason=" ".join(told), edits=edits)
 
 
-def _settled(name: str, cells: Sequence[CellId], scene: Scene, codes: dict[CellId, str]) -> str | None:
-    """Changes `codes` so that one cell defines the name; says what was done, or None."""
-    mine = [cell for cell in cells if cell in scene.own_cells]
+def _imported_once(name: str, cells: Sequence[CellId], scene: Scene, codes: dict[CellId, str]) -> str | None:
+    """Changes `codes` so that one cell imports the name; says what was done, or None."""
     keeps = next((cell for cell in cells if cell not in scene.own_cells), cells[0])
     to_change = [cell for cell in cells if cell != keeps]
-    if any(cell not in mine for cell in to_change):
-        return None
     imports = {imported_as(codes[cell], name) for cell in cells}
-    if len(imports) == 1 and None not in imports:
-        dropped = {cell: drop_import(codes[cell], name) for cell in to_change}
-        if None in dropped.values():
-            return None
-        codes |= {cell: code for cell, code in dropped.items() if code is not None}
-        return f"{name!r} is imported once, in cell {keeps}; cell {', '.join(to_change)} uses that."
-    if keeps in mine or _is_read_by_own(name, cells, scene):
-        # Which of them the readers mean is not certain.
+    if len(imports) != 1 or None in imports or any(cell not in scene.own_cells for cell in to_change):
         return None
-    local = {cell: make_local(codes[cell], name) for cell in to_change}
-    if None in local.values():
+    dropped = {cell: drop_import(codes[cell], name) for cell in to_change}
+    if None in dropped.values():
         return None
-    codes |= {cell: code for cell, code in local.items() if code is not None}
-    return f"{name!r} belongs to cell {keeps}; in cell {', '.join(to_change)} it is now the local name '_{name}'."
-
-
-def _is_read_by_own(name: str, defining: Sequence[CellId], scene: Scene) -> bool:
-    nodes = graph(scene.document).nodes
-    return any(name in nodes[cell].refs for cell in scene.own_cells if cell in nodes and cell not in defining)
+    codes |= {cell: code for cell, code in dropped.items() if code is not None}
+    return f"{name!r} is imported once, in cell {keeps}; cell {', '.join(to_change)} uses that."
 
 
 def _edits(document: Document, codes: Mapping[CellId, str]) -> tuple[EditCell, ...]:
@@ -154,48 +135,6 @@ def _install(failure: Failure, scene: Scene) -> Deterministic | None:
         reason=f"The package {missing.requirement!r} is missing: ask to install it, and run again what needs it.",
         calls=(WantedCall(name=INSTALL, arguments={"requirement": missing.requirement}),),
     )
-
-
-def _other_path(failure: Failure, scene: Scene) -> Deterministic | None:
-    near = near_files(failure.subject, scene.files)
-    if len(failure.subjects) != 1 or len(near) != 1 or near[0] == failure.subject:
-        return None
-    reason = f"There is no {failure.subject!r}; the one file of that name is {near[0]!r}."
-    return _other_text(failure, scene, near[0], reason)
-
-
-def _other_column(failure: Failure, scene: Scene) -> Deterministic | None:
-    cell = _own_cell(failure, scene)
-    if cell is None or len(failure.subjects) != 1:
-        return None
-    wanted = failure.subject
-    known = _columns_in_reach(cell.id, scene) or {"": failure.evidence}
-    near = near_columns(wanted, (column for columns in known.values() for column in columns))
-    if len(near) != 1 or near[0] == wanted:
-        # The name as it stands is in another table: then the table is wrong, not the name.
-        return None
-    return _other_text(failure, scene, near[0], f"There is no column {wanted!r}; the one so called is {near[0]!r}.")
-
-
-def _columns_in_reach(cell: CellId, scene: Scene) -> dict[str, tuple[str, ...]]:
-    node = graph(scene.document).nodes.get(cell)
-    names = (node.refs | node.defs) if node is not None else frozenset[str]()
-    return {name: columns for name, columns in scene.columns.items() if name in names}
-
-
-def _other_text(failure: Failure, scene: Scene, new: str, reason: str) -> Deterministic | None:
-    """Another text for the one literal that names what is missing, in the cell that failed."""
-    cell = _own_cell(failure, scene)
-    code = replace_literal(cell.code, failure.subject, new, line=failure.line) if cell is not None else None
-    if cell is None or code is None:
-        return None
-    return Deterministic(reason=reason, edits=(EditCell(cell=cell.id, base_version=cell.version, code=code),))
-
-
-def _own_cell(failure: Failure, scene: Scene) -> Cell | None:
-    if failure.cell is None or failure.cell not in scene.own_cells:
-        return None
-    return scene.document.find(failure.cell)
 
 
 # ── network ──

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass, replace
 from typing import Final
 
 import pyarrow as pa
 
-from cellwright_guest.profiling.csv_dialect import Guess, guess_dialect, judge, records
-from cellwright_guest.profiling.csv_fast import is_worth_trying, stream_fast
+from cellwright_guest.profiling.csv_dialect import Guess, guess_dialect, judge
 from cellwright_guest.profiling.csv_layout import lay_out
 from cellwright_guest.profiling.csv_oddities import text_oddities
 from cellwright_guest.profiling.csv_rows import Rows, Text, UnclosedQuote, stream_rows, to_batch
@@ -20,8 +18,7 @@ from cellwright_guest.profiling.sampling import Sample, starting_stride, told
 from cellwright_guest.profiling.sources import Allowance, NotReadable, Source
 from cellwright_guest.profiling.text_encoding import Encoding, find_encoding
 
-_FAST_ABOVE: Final = 4 << 20
-_TAIL_BYTES: Final = 1 << 16
+_LOOK_BYTES: Final = 1 << 16
 _LOOKS: Final = 8
 
 
@@ -73,7 +70,7 @@ def _read_as(opened: _Opened, guess: Guess, allowance: Allowance) -> RawTable:
         layout=layout,
         width=min(layout.width, allowance.most_columns),
     )
-    rows = _all_rows(opened, text, allowance)
+    rows = stream_rows(text, Sample(allowance=allowance, stride=_stride(opened, allowance)))
     sample = rows.sample.table(rows.rows)
     if sample is None:
         sample = pa.Table.from_batches([to_batch([], text.width)])
@@ -94,16 +91,6 @@ def _read_as(opened: _Opened, guess: Guess, allowance: Allowance) -> RawTable:
     )
 
 
-def _all_rows(opened: _Opened, text: Text, allowance: Allowance) -> Rows:
-    stride = _stride(opened, allowance)
-    is_large = opened.source.size_bytes > _FAST_ABOVE
-    if is_large and is_worth_trying(text) and (opened.compression or _ends_regularly(opened, text)):
-        rows = stream_fast(text, Sample(allowance=allowance, stride=stride))
-        if rows is not None:
-            return rows
-    return stream_rows(text, Sample(allowance=allowance, stride=stride))
-
-
 def _stride(opened: _Opened, allowance: Allowance) -> int:
     """By about how many rows there are; none is left out where that is not sure."""
     if opened.is_whole or opened.compression:
@@ -112,10 +99,10 @@ def _stride(opened: _Opened, allowance: Allowance) -> int:
     with opened.source.path.open("rb") as stream:
         blocks = list[bytes]()
         for part in range(_LOOKS):
-            stream.seek(part * (size - _TAIL_BYTES) // (_LOOKS - 1))
-            blocks.append(stream.read(_TAIL_BYTES))
+            stream.seek(part * (size - _LOOK_BYTES) // (_LOOKS - 1))
+            blocks.append(stream.read(_LOOK_BYTES))
     lines = sum(block.count(b"\n") or block.count(b"\r") for block in blocks)
-    rows = int(size / (_LOOKS * _TAIL_BYTES) * lines)
+    rows = int(size / (_LOOKS * _LOOK_BYTES) * lines)
     if rows < 1.5 * allowance.most_rows:
         return 1
     return starting_stride(int(rows * 1.05), allowance.most_rows)
@@ -123,18 +110,6 @@ def _stride(opened: _Opened, allowance: Allowance) -> int:
 
 def _estimate(rows: Rows, opened: _Opened) -> int:
     return max(rows.rows, int(rows.rows * opened.source.size_bytes / max(1, rows.read_bytes)))
-
-
-def _ends_regularly(opened: _Opened, text: Text) -> bool:
-    """The last lines are rows like the others, as far as one can see from the end."""
-    with opened.source.path.open("rb") as stream:
-        stream.seek(max(0, opened.source.size_bytes - _TAIL_BYTES))
-        tail = stream.read(_TAIL_BYTES).decode(opened.encoding.name.removesuffix("-sig"), "replace")
-    try:
-        last = list(records(tail.splitlines(keepends=True)[1:], text.dialect))[-20:]
-    except csv.Error:
-        return False
-    return all(len(record) == text.layout.width or not record for record in last)
 
 
 def _reading(opened: _Opened, text: Text, rows: Rows, guess: Guess) -> Reading:

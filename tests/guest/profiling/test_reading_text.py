@@ -133,14 +133,41 @@ def test_encodings_are_found(written: Any, encoding: str) -> None:
     ("encoding", "text"),
     [
         ("cp1251", "имя,город\nИван,Москва\nАнна,Казань\n"),
-        ("shift_jis", "名前,都市\nたなか,とうきょう\nスズキ,大阪\n"),
+        ("cp1250", "nazwa,miasto\nŁukasz,Łódź\nŻaneta,Białystok\nŚwiątek,Gdańsk\n"),
+        ("cp1253", "όνομα,πόλη\nΓιώργος,Αθήνα\nΜαρία,Πάτρα\n"),
+        ("cp1256", "الاسم,المدينة\nمحمد,القاهرة\nفاطمة,بغداد\n"),
+        ("koi8_r", "имя,город\nИван,Москва\nАнна,Казань\n"),
+        ("cp866", "имя,город\nИван,Москва\nАнна,Казань\n"),
+        ("cp932", "名前,都市\nたなか,とうきょう\nスズキ,大阪\n"),
+        ("euc_jp", "名前,都市\nたなか,とうきょう\nスズキ,大阪\n"),
         ("gb18030", "姓名,城市\n张伟,北京\n王芳,上海\n"),
+        ("big5", "姓名,城市\n陳大文,臺北\n林美玲,高雄\n"),
+        ("cp949", "이름,도시\n김민준,서울\n이서연,부산\n"),
     ],
 )
 def test_other_alphabets_are_guessed(written: Any, encoding: str, text: str) -> None:
     table = check(written(text, encoding=encoding))
     assert table.reading.encoding == encoding
     assert "encoding-guessed" in kinds_of(table)
+
+
+@pytest.mark.parametrize("sign", ["€5", "£5", "½ off", "20 °C", "it’s", "5 – 7", "Müller", "Café", "São", "10 µm"])
+def test_one_western_sign_is_enough(written: Any, sign: str) -> None:
+    table = check(written(f"item,note,n\nBread,{sign},1\nMilk,old,2\nTea,new,3\n", encoding="cp1252"))
+    assert table.reading.encoding == "cp1252"
+    assert rows_of(table)[0][1] == sign
+
+
+def test_a_large_file_cut_inside_a_character_loses_no_byte(written: Any) -> None:
+    table = read_one(written("名前,都市\n" + "たなか,とうきょう\nスズキ,大阪\n" * 10_000, encoding="cp932"))
+    assert table.reading.encoding == "cp932"
+    assert "wrong-encoding" not in kinds_of(table)
+
+
+def test_lines_in_two_encodings_are_noticed(written: Any) -> None:
+    table = check(written(b"name,n\n" + "Müller,1\n".encode() * 40 + b"M\xfcller,2\n" * 40))
+    assert table.reading.encoding == "cp1252"
+    assert "wrong-encoding" in kinds_of(table)
 
 
 def test_bytes_that_mean_nothing_are_counted(written: Any) -> None:
@@ -339,15 +366,6 @@ def test_a_large_file_is_sampled_evenly_and_counted(written: Any) -> None:
     step = numbers[1]
     assert numbers == list(range(0, 300_000, step))
     assert table.sampling == f"every {step}th of 300,000 rows" or str(step) in table.sampling
-
-
-@pytest.mark.slow
-def test_a_large_file_reads_the_same_both_ways(written: Any) -> None:
-    regular = large(170_000)
-    fast = read_one(written(regular, "fast.csv"))
-    ragged = read_one(written(regular + "1,2\n", "ragged.csv"))
-    assert rows_of(fast) == rows_of(ragged)[:-1]
-    assert rows_of_pandas(pandas_reads(fast.reading)) == rows_of(fast)
 
 
 @pytest.mark.slow
