@@ -23,6 +23,10 @@ BROKEN = {
         "cellwright/notebook/__init__.py": "def later():\n    from cellwright.kernel import Kernel\n",
         "cellwright/kernel/__init__.py": "class Kernel: ...\n",
     },
+    "No import circles in any room": {
+        "cellwright/kernel/branch.py": "if TYPE_CHECKING:\n    from cellwright.kernel.session import Session\n",
+        "cellwright/kernel/session.py": "def later():\n    from cellwright.kernel import branch\n",
+    },
     "The wall: the guest knows nothing of the host": {
         "cellwright_guest/driver.py": "def later():\n    import cellwright.ids\n",
     },
@@ -79,7 +83,8 @@ def build(folder: Path, written: dict[str, str]) -> Path:
     """A copy of this house's rules over a small tree of our own."""
     shutil.copy(ROOT / "pyproject.toml", folder)
     (folder / "tests/house").mkdir(parents=True)
-    shutil.copy(ROOT / "tests/house/doorkeeper.py", folder / "tests/house")
+    for contract in ("doorkeeper.py", "circles.py"):
+        shutil.copy(ROOT / "tests/house" / contract, folder / "tests/house")
     ground = {
         "cellwright/__init__.py": "",
         "cellwright/errors.py": "from cellwright import ids\n",
