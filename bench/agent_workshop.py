@@ -17,27 +17,27 @@ from pydantic import TypeAdapter
 from bench.agent_tasks import Rounds, Task
 from bench.failure import BenchFailed
 from cellwright.agents import AgentReport, Assignment
-from cellwright.agents.journal_texts import JournalTexts
+from cellwright.agents.agent_context import AgentContext
+from cellwright.agents.failure_survey import notebook_survey
 from cellwright.agents.loop import agent_workflow, assignment_json
 from cellwright.agents.programs import programs
+from cellwright.agents.prompt.context_providers import NotebookContext, limits_text
+from cellwright.agents.prompt.prompt_store import JournalTexts
 from cellwright.agents.role import Role, built_in_roles
-from cellwright.agents.studio import Studio
 from cellwright.agents.styles import Style
-from cellwright.agents.surroundings import NotebookSight, limits_text
-from cellwright.agents.surveying import notebook_survey
 from cellwright.app import open_notebook
 from cellwright.journal import Flow, Journal
 from cellwright.kernel import KernelPool, OpenNotebook
-from cellwright.models.client import Models
-from cellwright.models.launching import Launch
+from cellwright.models.client.gateway_client import Models
+from cellwright.models.client.gateway_process import GatewayLaunch
 from cellwright.notebook import estimate_tokens
 from cellwright.policy import BUILT_IN_RULES, Masker, RuleText, read_rules
 from cellwright.sandbox import Limits, probe
-from cellwright.sandbox.actions import ActionWorker
 from cellwright.testing import CallTool, CallTools, ProviderProcess, Received
 from cellwright.tools import Guard
+from cellwright.tools.actions import ActionWorker
 from cellwright.tools.file_tools import file_tools
-from cellwright.tools.notebook_desk import NotebookDesk
+from cellwright.tools.notebook.editor import NotebookEditor
 from cellwright.tools.notebook_tools import notebook_tools
 from cellwright.tools.project_files import ProjectFiles
 
@@ -81,7 +81,7 @@ class Workshop:
         self._pool = pool
         self._provider = provider
         self._journal: Journal | None = None
-        self._studios: dict[str, Studio] = {}
+        self._studios: dict[str, AgentContext] = {}
         self._asked = 0
 
     @classmethod
@@ -100,14 +100,14 @@ class Workshop:
         home.mkdir(mode=0o700)
         base_url = self._provider.base_url("openai-chat")
         (home / "models.toml").write_text(_CONFIGURATION.format(base_url=base_url))
-        launch = Launch(home=home, keys={"near": "sk-bench-0123456789abcdef"})
+        launch = GatewayLaunch(home=home, keys={"near": "sk-bench-0123456789abcdef"})
         self._models = await stack.enter_async_context(Models.open(home, launch=launch))
         stack.push_async_callback(self._models.stop_gateway, at_once=True)
         zygote = await self._pool.zygote()
         self._worker = await stack.enter_async_context(ActionWorker.open(zygote, tier=probe().tier))
 
         @asynccontextmanager
-        async def open_studio(flow: Flow, _: Assignment) -> AsyncGenerator[Studio]:
+        async def open_studio(flow: Flow, _: Assignment) -> AsyncGenerator[AgentContext]:
             yield self._studios[flow.run]
 
         opening = Journal.open(self._folder / "journal.db", version="bench", workflows=[agent_workflow(open_studio)])
@@ -137,12 +137,12 @@ class Workshop:
             await journal.run("agent", assignment_json(assignment), run=run)
             return _REPORT.validate_python(await journal.result(run))
 
-    async def _studio(self, project: Path, notebook: OpenNotebook, journal: Journal, style: Style) -> Studio:
+    async def _studio(self, project: Path, notebook: OpenNotebook, journal: Journal, style: Style) -> AgentContext:
         masker = Masker.of(salt=b"s" * 16)
         rules = [RuleText.of("user", "bench.toml", _RULES.format(project=project)), BUILT_IN_RULES]
         files = ProjectFiles(project)
-        desk = await NotebookDesk.open(notebook, self._folder / "home" / f"{project.name}.json")
-        return Studio(
+        desk = await NotebookEditor.open(notebook, self._folder / "home" / f"{project.name}.json")
+        return AgentContext(
             models=self._models,
             tools=[*notebook_tools(desk), *file_tools(files)],
             guard=Guard(rules=read_rules(rules, project=str(project)), masker=masker),
@@ -150,7 +150,7 @@ class Workshop:
             kept=JournalTexts(journal.records),
             person="bench",
             roles={"coder": _role(style)},
-            sights=[NotebookSight(desk)],
+            sights=[NotebookContext(desk)],
             limits_text=limits_text(Limits()),
             survey=notebook_survey(desk, files),
             program=programs(self._worker),

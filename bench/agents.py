@@ -22,22 +22,22 @@ from bench.agent_workshop import STYLES, Came, Workshop
 from bench.rows import Finding, Samples, compare, no_more_than
 from bench.stage import Stage
 from cellwright.agents import Assignment, Role
-from cellwright.agents.composing import Brief, Moment, compose
-from cellwright.agents.history import Did, Turn
-from cellwright.agents.journal_texts import JournalTexts
+from cellwright.agents.agent_context import AgentContext
 from cellwright.agents.loop import agent_workflow, assignment_json
+from cellwright.agents.prompt.composition import AssignmentContext, PromptInputs, compose
+from cellwright.agents.prompt.conversation import AgentTurn, ToolCallRecord
+from cellwright.agents.prompt.prompt_store import JournalTexts
 from cellwright.agents.role import built_in_roles
-from cellwright.agents.studio import Studio
 from cellwright.agents.styles import Style
 from cellwright.journal import Flow, Journal
-from cellwright.models.calls import Answered, Call, Outcome, Usage
-from cellwright.models.names import CallId
+from cellwright.models.calls import ModelAnswer, ModelCall, Outcome, TokenUsage
+from cellwright.models.config.names import CallId
 from cellwright.models.reports import ModelsReport
 from cellwright.notebook import estimate_tokens
 from cellwright.policy import BUILT_IN_RULES, Masker, Money, RunCode, read_rules
 from cellwright.tools import Guard
-from cellwright.tools.calling import DEFAULT_TOKENS
-from cellwright.tools.kept_texts import cut
+from cellwright.tools.callers import DEFAULT_TOKENS
+from cellwright.tools.text_store import cut
 from cellwright.tools.tool import Done, Tool, Toolset, tool
 
 _STEPS = 20
@@ -80,20 +80,22 @@ async def context(_: Stage) -> list[Finding]:
 
 def _reading(what: str, fifth_lines: int, most: float) -> Finding:
     role = built_in_roles()["coder"]
-    brief = Brief(role=role, style="tools", nonce="0badcafe", goal="Which station had the most rain in March?")
-    turns: list[Turn] = []
+    brief = AssignmentContext(
+        role=role, style="tools", nonce="0badcafe", goal="Which station had the most rain in March?"
+    )
+    turns: list[AgentTurn] = []
     ours: list[float] = []
     raw: list[float] = []
     dumped = estimate_tokens(role.prompt)
     for number in range(1, 31):
-        moment = Moment(step=number, before=Turn(number=number), seen=())
+        moment = PromptInputs(step=number, before=AgentTurn(number=number), seen=())
         ours.append(compose(brief, Toolset([]), [], turns, moment).tokens)
         raw.append(dumped)
         output = "\n".join([_OUTPUT] * ((160 if number % 5 else fifth_lines) // _LINES)) + f"\n{number}"
         dumped += estimate_tokens(output)
         bounded = cut(output, DEFAULT_TOKENS) or output
-        did = Did(id=f"s{number}c1", name="apply", arguments='{"edits": []}', text=bounded, became="done")
-        turns.append(Turn(number=number, said=f"Step {number}: count by station.", did=(did,)))
+        did = ToolCallRecord(id=f"s{number}c1", name="apply", arguments='{"edits": []}', text=bounded, became="done")
+        turns.append(AgentTurn(number=number, said=f"Step {number}: count by station.", did=(did,)))
     return compare(
         f"tokens a model reads per step, of 30, {what}",
         ours=Samples(tuple(ours)),
@@ -135,13 +137,13 @@ class _AtOnce:
     def __init__(self) -> None:
         self._asked = 0
 
-    async def ask(self, call: Call) -> Outcome:
+    async def ask(self, call: ModelCall) -> Outcome:
         self._asked += 1
         name, arguments = ("finish", {}) if self._asked == _STEPS else ("count", {"number": self._asked})
-        return Answered(
+        return ModelAnswer(
             response=ModelResponse(parts=[ToolCallPart(tool_name=name, args=arguments, tool_call_id="x")]),
             model="bench:at-once",
-            usage=Usage(input_tokens=10, output_tokens=5),
+            usage=TokenUsage(input_tokens=10, output_tokens=5),
             price=Money(amount=Decimal(0)),
             reason="",
         )
@@ -178,9 +180,9 @@ async def _run() -> float:
     shelf: list[JournalTexts] = []
 
     @asynccontextmanager
-    async def open_studio(_: Flow, __: Assignment) -> AsyncGenerator[Studio]:
+    async def open_studio(_: Flow, __: Assignment) -> AsyncGenerator[AgentContext]:
         await opened.wait()
-        yield Studio(
+        yield AgentContext(
             models=_AtOnce(),
             tools=_tools(),
             guard=Guard(rules=read_rules([BUILT_IN_RULES], project="/project"), masker=masker),

@@ -13,8 +13,8 @@ import httpx
 from bench.failure import BenchFailed
 from bench.run_house import RunHouse
 from bench.stage import Stage
-from cellwright.server.launching import Launch
-from cellwright.server.web.addresses import WebWish
+from cellwright.server.daemon.launch import DaemonLaunch
+from cellwright.server.http.addresses import WebOptions
 
 API: Final = "/api/v1"
 _ANSWER_SECONDS: Final = 120
@@ -31,10 +31,10 @@ class ControlRoom:
 
     @classmethod
     @asynccontextmanager
-    async def open(cls, stage: Stage, *, launch: Launch | None = None) -> AsyncGenerator[ControlRoom]:
+    async def open(cls, stage: Stage, *, launch: DaemonLaunch | None = None) -> AsyncGenerator[ControlRoom]:
         """A daemon of its own, as `cellwright serve --detach` starts it."""
         async with RunHouse.open(stage, launch=launch) as house:
-            opened = await house.daemon.web(WebWish(folder=str(house.project)))
+            opened = await house.daemon.web(WebOptions(folder=str(house.project)))
             async with httpx.AsyncClient(base_url=opened.origin + API, timeout=_ANSWER_SECONDS) as client:
                 one_time = opened.url.partition("#start=")[2]
                 session = await client.post("/session", json={"one_time": one_time}, headers={"origin": opened.origin})

@@ -21,8 +21,8 @@ from bench.interleave import interleave
 from bench.rows import Finding, Samples, compare, no_more_than, told
 from bench.stage import Stage
 from cellwright.journal import Fact, Flow, Journal, Question, Records, StepFinished, Workflow
-from cellwright.journal.append import append_events
 from cellwright.journal.database import Database, SqliteConnection
+from cellwright.journal.log import append_events
 
 _BATCH = 100
 _STEPS = 20

@@ -14,9 +14,9 @@ from typing import Final
 import anyio
 
 from cellwright.journal import EventLog, Fact
-from cellwright.journal.background import beside
+from cellwright.journal.log import beside
 from cellwright.server.__main__ import main
-from cellwright.server.door import Carrier, open_carrier
+from cellwright.server.executor import RunExecutor, open_executor
 from cellwright.settings import Settings
 
 ORDERS: Final = "bench-orders"
@@ -26,14 +26,14 @@ _TEXT: Final = "Read the first rows of the table, then summed the amounts of eac
 """As long as what an agent tells of a step."""
 
 
-def open_with_metronome(settings: Settings) -> AbstractAsyncContextManager[Carrier]:
+def open_with_metronome(settings: Settings) -> AbstractAsyncContextManager[RunExecutor]:
     """What carries out runs, and the metronome beside it."""
     return _open(settings)
 
 
 @asynccontextmanager
-async def _open(settings: Settings) -> AsyncGenerator[Carrier]:
-    async with open_carrier(settings) as carrier, beside(partial(obey, carrier.records.log)):
+async def _open(settings: Settings) -> AsyncGenerator[RunExecutor]:
+    async with open_executor(settings) as carrier, beside(partial(obey, carrier.records.log)):
         yield carrier
 
 

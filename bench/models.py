@@ -29,10 +29,10 @@ from bench.memory import proportional_mb
 from bench.peer import Peer
 from bench.rows import Finding, Samples, compare, no_more_than, told
 from bench.stage import Stage
-from cellwright.models.calls import Answered, Call, Choice, Outcome, Piece, Request, Update
-from cellwright.models.client import Models
-from cellwright.models.launching import Launch
-from cellwright.models.names import CallId, ModelName
+from cellwright.models.calls import Choice, ModelAnswer, ModelCall, Outcome, Piece, Request, Update
+from cellwright.models.client.gateway_client import Models
+from cellwright.models.client.gateway_process import GatewayLaunch
+from cellwright.models.config.names import CallId, ModelName
 from cellwright.testing import ProviderProcess, Say, Tokens
 
 _KEY: Final = "sk-bench-0123456789abcdef"
@@ -188,7 +188,7 @@ async def imports(stage: Stage) -> list[Finding]:
     """CPU of importing what a program needs to ask a model, in a fresh process."""
     own, litellm = await interleave(
         [
-            lambda: _import_seconds(Path(sys.executable), "cellwright.models.client"),
+            lambda: _import_seconds(Path(sys.executable), "cellwright.models.client.gateway_client"),
             lambda: _import_seconds(stage.python, "litellm"),
         ],
         rounds=stage.rounds(10, quick=3),
@@ -281,15 +281,15 @@ class _Ours:
                     if came is not None:
                         came.append(time.perf_counter())
                 last = item
-        if not isinstance(last, Answered):
+        if not isinstance(last, ModelAnswer):
             raise BenchFailed(f"no answer but {last!r}")
         return pieces, last.usage.tokens
 
-    def _call(self, *, stream: bool) -> Call:
+    def _call(self, *, stream: bool) -> ModelCall:
         self._calls += 1
         request = Request(messages=[ModelRequest(parts=[UserPromptPart(_QUESTION)])])
         choice = Choice(models=(ModelName("near", "one"),))
-        return Call(id=CallId(f"bench/{self._calls}"), request=request, choice=choice, stream=stream)
+        return ModelCall(id=CallId(f"bench/{self._calls}"), request=request, choice=choice, stream=stream)
 
     def _cpu_seconds(self) -> float:
         """Of this process and of the gateway, all threads, to the nanosecond."""
@@ -373,7 +373,7 @@ async def _our_gateway(stack: AsyncExitStack, stage: Stage, answer: Say) -> tupl
     base_url = provider.base_url("openai-chat")
     home = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=stage.folder)))
     (home / "models.toml").write_text(_CONFIGURATION.format(base_url=base_url))
-    launch = Launch(home=home, keys={"near": _KEY})
+    launch = GatewayLaunch(home=home, keys={"near": _KEY})
     models = await stack.enter_async_context(Models.open(home, launch=launch))
     stack.push_async_callback(models.stop_gateway, at_once=True)
     return base_url, _Ours(models, (await models.status()).pid)
@@ -394,7 +394,7 @@ def _checked(took: _Took, *, pieces: int, tokens: int) -> _Took:
 
 
 def _measure_answer(outcome: Outcome) -> tuple[int, int]:
-    if not isinstance(outcome, Answered):
+    if not isinstance(outcome, ModelAnswer):
         raise BenchFailed(f"no answer but {outcome!r}")
     return len((outcome.response.text or "").split()), outcome.usage.tokens
 

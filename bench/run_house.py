@@ -22,15 +22,15 @@ import anyio.to_thread
 from bench.failure import BenchFailed
 from bench.memory import family, proportional_mb
 from bench.stage import Stage
+from cellwright.background import has_ended, running_pid
 from cellwright.journal import Fact, Records, stream_of
-from cellwright.models import launching as gateway_launching
-from cellwright.models.keys import key_variables
-from cellwright.residents import has_ended, running_pid
+from cellwright.models.client import gateway_process as gateway_launching
+from cellwright.models.config.keys import key_variables
 from cellwright.runs import Delivery, Goal
-from cellwright.runs.briefing import TELLING
-from cellwright.runs.telling import STAGE, read_view
-from cellwright.server import Daemon, connect
-from cellwright.server.launching import Launch, daemon_at
+from cellwright.runs.plan.brief import STORY_TASK
+from cellwright.runs.views.run_view import STAGE, read_view
+from cellwright.server import DaemonClient, connect
+from cellwright.server.daemon.launch import DaemonLaunch, daemon_at
 from cellwright.settings import Settings
 from cellwright.testing import Answer, CallTool, CallTools, ProviderServer, Received
 
@@ -121,7 +121,7 @@ def is_planning(received: Received) -> bool:
 
 def is_telling(received: Received) -> bool:
     """Whether whoever makes the notebook readable asks."""
-    return f"→ {TELLING}:" in str(received.body["messages"])
+    return f"→ {STORY_TASK}:" in str(received.body["messages"])
 
 
 def speaks_of(text: str) -> Callable[[Received], bool]:
@@ -136,7 +136,7 @@ class RunHouse:
     settings: Settings
     project: Path
     provider: ProviderServer
-    daemon: Daemon
+    daemon: DaemonClient
     records: Records
     pid: int
     """The daemon's."""
@@ -144,7 +144,7 @@ class RunHouse:
 
     @classmethod
     @asynccontextmanager
-    async def open(cls, stage: Stage, *, launch: Launch | None = None) -> AsyncGenerator[RunHouse]:
+    async def open(cls, stage: Stage, *, launch: DaemonLaunch | None = None) -> AsyncGenerator[RunHouse]:
         """Everything started; nothing of it is left afterwards."""
         async with AsyncExitStack() as stack:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="runs-", dir=stage.folder)))

@@ -15,8 +15,8 @@ from typing import Any, Final
 import anyio
 import anyio.to_thread
 
-from cellwright.models.keys import key_variables
-from cellwright.runs.new_notebook import create_if_missing, data_files, new_notebook_text
+from cellwright.models.config.keys import key_variables
+from cellwright.runs.goal.new_notebook import create_if_missing, data_files, new_notebook_text
 from cellwright.settings import Settings
 from eval.delivered import Delivered, read_report
 from eval.task import Task

@@ -16,7 +16,7 @@ from bench.peer import Peer
 from bench.rows import Finding, compare, faster, told
 from bench.stage import Stage
 from cellwright.sandbox import probe
-from cellwright.sandbox.actions import ActionWorker, Finished, Paused, ToolSignature
+from cellwright.tools.actions import ActionWorker, ProgramFinished, ProgramPaused, ToolSignature
 
 _LOOP = "total = 0\nfor number in range(10000):\n    total += number\n"
 _OURS = _LOOP + "total + await look('a')"
@@ -61,10 +61,10 @@ async def measure(stage: Stage) -> list[Finding]:
 async def _run(worker: ActionWorker) -> float:
     began = time.perf_counter()
     run = await worker.start(_OURS, tools=[_LOOK], is_checked=False)
-    while isinstance(run.step, Paused):
+    while isinstance(run.step, ProgramPaused):
         await run.resume({call.id: 5 for call in run.step.calls})
     ms = (time.perf_counter() - began) * 1e3
-    if run.step != Finished(value=_VALUE, output=""):
+    if run.step != ProgramFinished(value=_VALUE, output=""):
         raise BenchFailed(f"our own program failed: {run.step}")
     return ms
 

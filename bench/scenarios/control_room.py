@@ -29,8 +29,8 @@ from bench.run_house import PLAN
 from bench.scenarios.fresh_kernel import CODE
 from bench.stage import Stage
 from cellwright.journal import Fact, stream_of
-from cellwright.server.launching import Launch
-from cellwright.server.web.page_build import is_built
+from cellwright.server.daemon.launch import DaemonLaunch
+from cellwright.server.http.page_build import is_built
 from cellwright.testing import Fault
 
 FOLLOWERS: Final = 100
@@ -48,7 +48,7 @@ async def followers(stage: Stage) -> list[Finding]:
     """A run at work tells twenty things a second; everybody who follows it over HTTP must have them soon, and all."""
     command = (sys.executable, "-I", str(Path(metronome.__file__)))
     rounds: list[Round] = []
-    async with ControlRoom.open(stage, launch=Launch(command=command)) as room:
+    async with ControlRoom.open(stage, launch=DaemonLaunch(command=command)) as room:
         run = await thinking_run(room)
         await told_ms(room, run, followers=FOLLOWERS, count=_PER_SECOND)
         for _ in range(stage.rounds(5, quick=1)):

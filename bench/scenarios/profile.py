@@ -16,9 +16,9 @@ from bench.peer import start_peer
 from bench.peer_packages import profile_peer_python
 from bench.rows import Bar, Finding, Samples, compare, faster, no_more_than
 from bench.stage import Stage
-from cellwright.analyst.profile import Profile, Question, question_json, read_profile
+from cellwright.analyst.profile import Profile, ProfileRequest, question_json, read_profile
 from cellwright.analyst.profile_text import profile_text
-from cellwright.kernel.profiling import DataCage, program
+from cellwright.kernel.process.data_cage import DataCage, profiler_command
 from cellwright.sandbox import DataMount, probe
 
 _ROWS = 1_000_000
@@ -38,7 +38,7 @@ async def measure(stage: Stage) -> list[Finding]:
     taken: dict[str, list[tuple[float, float]]] = {"sampled": [], "whole": [], "peer": []}
     bytes_of_prompt = 0
     for _ in range(stage.rounds(3, quick=1)):
-        for name, rows in (("sampled", Question(paths=()).most_rows), ("whole", _ROWS)):
+        for name, rows in (("sampled", ProfileRequest(paths=()).most_rows), ("whole", _ROWS)):
             ms, profile = await _ours(stage, path, rows)
             taken[name].append((ms, await anyio.to_thread.run_sync(_peak_mb, path, rows)))
             bytes_of_prompt = len(profile_text(profile, tokens=_TOKENS).encode())
@@ -118,12 +118,12 @@ def _most_so_far_mb(pid: int) -> float:
 def _started(theirs: socket.socket, path: Path) -> subprocess.Popen[bytes]:
     # Descriptor 3 is where the program is spoken to; the shell puts the socket there.
     script = f'exec 3<&{theirs.fileno()} {theirs.fileno()}<&-; exec "$@"'
-    command = ["bash", "-c", script, "profile", *program()]
+    command = ["bash", "-c", script, "profile", *profiler_command()]
     return subprocess.Popen(command, cwd=path.parent, pass_fds=(theirs.fileno(),), env={}, stdin=subprocess.DEVNULL)
 
 
-def _question(rows: int) -> Question:
-    return Question(paths=(_NAME,), most_rows=rows)
+def _question(rows: int) -> ProfileRequest:
+    return ProfileRequest(paths=(_NAME,), most_rows=rows)
 
 
 def _write(folder: Path, rows: int) -> Path:

@@ -13,7 +13,7 @@ from cellwright.platforms import check_platform
 
 if TYPE_CHECKING:
     from cellwright.app import open_notebook
-    from cellwright.kernel.cell_functions import tool
+    from cellwright.kernel.functions.cell_functions import tool
 
 __all__ = ["open_notebook", "tool"]
 

@@ -30,7 +30,7 @@ def pack(payload: bytes, limit: int = MAX_FRAME) -> bytes:
     return _LENGTH.pack(len(payload)) + payload
 
 
-class Unpacker:
+class FrameUnpacker:
     """Bytes in, payloads out; never holds more than one frame and one read."""
 
     def __init__(self, limit: int = MAX_FRAME) -> None:
@@ -85,7 +85,7 @@ def read_json(payload: bytes) -> dict[str, Any]:
 
 def receive_json(connection: socket.socket) -> dict[str, Any]:
     """The next object from a blocking socket, small ones only; `EOFError` when the other side is gone."""
-    unpacker = Unpacker(MAX_GREETING)
+    unpacker = FrameUnpacker(MAX_GREETING)
     while data := connection.recv(MAX_GREETING):
         for payload in unpacker.feed(data):
             return read_json(payload)

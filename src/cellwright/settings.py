@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from cellwright.connection import OWN_FILE, Connection, Sources, asked_by_command, read_sources
 from cellwright.errors import UserError
+from cellwright.network import OWN_FILE, NetworkSettings, NetworkSources, command_settings, read_network_sources
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,9 +26,9 @@ class Settings:
     """The team's rule file, `$CELLWRIGHT_TEAM_RULES`."""
     environment: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     """All of it, for programs started on the person's behalf, each of which takes what it needs."""
-    sources: Sources = field(default_factory=Sources, repr=False)
+    sources: NetworkSources = field(default_factory=NetworkSources, repr=False)
     """Proxies, certificates and package indexes in force, and where each was set."""
-    connection: Connection = field(default_factory=Connection)
+    connection: NetworkSettings = field(default_factory=NetworkSettings)
     """The same without where: what every part of the host connects with."""
     user_home: Path = field(default_factory=Path.home)
     """What `~` stands for in rules."""
@@ -50,7 +50,7 @@ class Settings:
         cache = Path(variables.get("XDG_CACHE_HOME") or person / ".cache")
         own = variables.get("CELLWRIGHT_HOME")
         home = Path(own) if own else state / "cellwright"
-        sources = read_sources(variables, own=home / OWN_FILE, home=person)
+        sources = read_network_sources(variables, own=home / OWN_FILE, home=person)
         return cls(
             home=home,
             cache=Path(own) / "cache" if own else cache / "cellwright",
@@ -67,7 +67,7 @@ class Settings:
 
     def for_command(self, asked: Mapping[str, str]) -> Settings:
         """For a run whose command had these connection settings in force: what `network.toml` says still wins."""
-        connection = asked_by_command(asked, own=self.home / OWN_FILE)
+        connection = command_settings(asked, own=self.home / OWN_FILE)
         return replace(self, connection=connection, certificates=connection.certificates)
 
     @property

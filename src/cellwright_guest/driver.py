@@ -43,30 +43,37 @@ from marimo._session.model import SessionMode
 from marimo._types.ids import CellId_t
 
 from cellwright_guest import (
-    blas,
-    carry_wire,
-    carrying,
+    editor_state,
     facts_wire,
-    forking,
     functions,
+    host_files,
+    json_values,
     patches,
-    pausing,
-    present_state,
     previews,
     programs,
-    progress,
-    seeded_files,
-    surveying,
+    reports,
     tool,
-    values,
+    transfer_wire,
     variable_facts,
     wire,
+    zygote_setup,
 )
-from cellwright_guest.additions import Additions
-from cellwright_guest.inbox import Inbox, OwnCommands
-from cellwright_guest.log_file import close_log_file
+from cellwright_guest.forks import cell_pauses, hazard_survey, process_fork
+from cellwright_guest.host_files import Additions
 from cellwright_guest.reports import Reporter
-from cellwright_guest.streams import Console, DescriptorCapture, GuestStream, Lane, NoKeyboard, PrintedError, PrintedOut
+from cellwright_guest.streams import (
+    CellStderr,
+    CellStdout,
+    ConsoleWriter,
+    DescriptorCapture,
+    FrameQueue,
+    GuestStream,
+    HostSocket,
+    NoStdin,
+    OwnCommands,
+)
+from cellwright_guest.transfer import variable_transfer
+from cellwright_guest.zygote_setup import close_log_file
 
 logger = logging.getLogger(__name__)
 
@@ -79,12 +86,12 @@ class Driver:
 
     _loop: asyncio.AbstractEventLoop
     _connection: socket.socket
-    _inbox: Inbox
+    _inbox: FrameQueue
 
     def __init__(self) -> None:
         close_log_file()
-        self._lane = Lane()
-        self._console = Console(self._lane)
+        self._lane = HostSocket()
+        self._console = ConsoleWriter(self._lane)
         self._reporter = Reporter(self._lane, self._console)
         self._own_commands = OwnCommands()
         self._problem = ""
@@ -94,14 +101,14 @@ class Driver:
         """Our children that are branches of this kernel."""
         self.patches = patches.apply()
         register_formatters()
-        progress.follow(self._reporter.progress)
+        reports.follow_progress(self._reporter.progress)
         self._kernel, self._context = create_kernel(
             KernelArgs(
                 streams=KernelStreams(
                     stream=GuestStream(self._lane),
-                    stdout=PrintedOut(self._console),
-                    stderr=PrintedError(self._console),
-                    stdin=NoKeyboard(),
+                    stdout=CellStdout(self._console),
+                    stderr=CellStderr(self._console),
+                    stdin=NoStdin(),
                 ),
                 debugger=None,
                 configs={},
@@ -116,7 +123,7 @@ class Driver:
                 virtual_file_storage=None,
             )
         )
-        self._pauses = pausing.Pauses(self._kernel, self._lane, self._answer_in_pause)
+        self._pauses = cell_pauses.CellPauses(self._kernel, self._lane, self._answer_in_pause)
         self._reporter.before_cell = lambda cell, ran, waiting: self._pauses.before(cell, self._inbox, ran, waiting)
         self._watch(is_watched=False)
 
@@ -139,7 +146,7 @@ class Driver:
         connection.setblocking(True)
         self._connection = connection
         self._lane.open(connection)
-        self._inbox = Inbox(self._loop, connection)
+        self._inbox = FrameQueue(self._loop, connection)
         self._own_commands.wake = self._inbox.wake
         signal.signal(signal.SIGINT, handlers.construct_interrupt_handler())
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -197,8 +204,8 @@ class Driver:
         tempfile.tempdir = None
         tool.offer()
         self._reseed()
-        blas.restore_threads(bind.threads)
-        filename = _project() + bind.filename.removeprefix(seeded_files.PROJECT)
+        zygote_setup.restore_threads(bind.threads)
+        filename = _project() + bind.filename.removeprefix(host_files.PROJECT)
         directory = str(PurePosixPath(filename).parent)
         sys.path[:] = [directory, *(entry for entry in sys.path if entry not in ("", directory))]
         sys.argv[:] = [filename]
@@ -276,7 +283,9 @@ class Driver:
 
     def _take(self, take: wire.TakeValues) -> None:
         held = [(name, self._kernel.globals[name]) for name in take.names if name in self._kernel.globals]
-        found = [values.value_of(name, value, tokens=take.tokens, json_bytes=take.json_bytes) for name, value in held]
+        found = [
+            json_values.value_of(name, value, tokens=take.tokens, json_bytes=take.json_bytes) for name, value in held
+        ]
         self._lane.send(wire.Taken(request=take.request, values=found))
 
     def _tell_facts(self, asked: facts_wire.AskFacts) -> None:
@@ -285,8 +294,8 @@ class Driver:
         plain = [(name, value.value if isinstance(value, UIElement) else value) for name, value in held]
         self._lane.send(facts_wire.FactsTold(request=asked.request, facts=variable_facts.facts_of(plain)))
 
-    def _place(self) -> functions.Place:
-        return functions.Place(
+    def _place(self) -> functions.FunctionContext:
+        return functions.FunctionContext(
             kernel=self._kernel, context=self._context, loop=self._loop, captured=self._reporter.captured
         )
 
@@ -312,13 +321,13 @@ class Driver:
         self._reporter.attach(hooks)
         self._kernel._hooks = hooks
         if is_watched:
-            self._run(present_state.tell(self._kernel, self._context))
+            self._run(editor_state.send_present_state(self._kernel, self._context))
             self._problem = ""
 
     # ── branches ──
 
     def _survey(self, request: int) -> None:
-        facts = surveying.survey(self._loop, own=self._own_descriptors(), children=self._branches)
+        facts = hazard_survey.survey(self._loop, own=self._own_descriptors(), children=self._branches)
         self._lane.send(wire.Surveyed(request=request, facts=facts))
 
     def _answer_in_pause(self, asked: wire.Survey | wire.Fork) -> bool:
@@ -336,9 +345,9 @@ class Driver:
         connection, place = self._inbox.descriptors.pop(0), self._inbox.descriptors.pop(0)
         self._lane.flush()
         try:
-            surveying.quiesce()
-            inheritance = forking.note({*self._own_descriptors(), connection, place})
-            pid = forking.fork()
+            hazard_survey.quiesce()
+            inheritance = process_fork.note_inheritance({*self._own_descriptors(), connection, place})
+            pid = process_fork.fork()
         except OSError as error:
             os.close(connection)
             os.close(place)
@@ -353,48 +362,48 @@ class Driver:
         self._lane.send(wire.Forked(request=fork.request, pid=pid))
         return False
 
-    def _become_branch(self, place: int, connection: int, inheritance: forking.Inheritance) -> None:
+    def _become_branch(self, place: int, connection: int, inheritance: process_fork.Inheritance) -> None:
         try:
             gc.freeze()
             self._branches.clear()
             # The same object with another socket behind it: nothing that holds it must be told.
             os.dup2(connection, self._connection.fileno(), inheritable=False)
             os.close(connection)
-            forking.move_in(place, inheritance)
-            forking.rebuild(self._loop)
+            process_fork.enter_branch_root(place, inheritance)
+            process_fork.rebuild_loop(self._loop)
             self._lane.open(self._connection)
-            self._inbox = Inbox(self._loop, self._connection)
+            self._inbox = FrameQueue(self._loop, self._connection)
             self._own_commands.wake = self._inbox.wake
             if self._reporter.captured is not None:
                 self._reporter.captured.close()
             self._reporter.captured = DescriptorCapture(os.environ.get("TMPDIR", "/tmp"))
             self._watch(is_watched=False)
-            surveying.settle_child(inheritance.random_state)
-            forking.let_signals_in()
+            hazard_survey.settle_child(inheritance.random_state)
+            process_fork.unblock_signals()
         except BaseException as error:  # noqa: BLE001  half a branch must not go on, and must not return to its parent's work
             with contextlib.suppress(OSError):
                 failure = wire.Forked(request=0, error=f"{type(error).__name__}: {error}"[:500])
                 self._connection.sendall(wire.encode(failure))
             os._exit(71)
 
-    def _carry(self, request: carry_wire.CarryRequest) -> None:
+    def _carry(self, request: transfer_wire.CarryRequest) -> None:
         """Variables and files on their way to a kernel that is no fork of this one, or from one."""
         match request:
-            case carry_wire.ExportValues() as asked:
+            case transfer_wire.ExportValues() as asked:
                 self._lane.send(
                     _export(asked, self._kernel.globals, self._inbox.descriptors.pop(0), self._own_descriptors())
                 )
-            case carry_wire.ImportValues(request=number):
+            case transfer_wire.ImportValues(request=number):
                 self._lane.send(_import(number, self._kernel.globals, self._inbox.descriptors.pop(0)))
-            case carry_wire.MarkFresh(request=number, cells=cells):
-                known = carrying.mark_fresh(self._kernel, cells)
-                self._lane.send(carry_wire.FreshMarked(request=number, cells=known, stale=self._stale()))
-            case carry_wire.SeedFiles() as asked:
-                self._lane.send(seeded_files.seed_files(asked, _project()))
+            case transfer_wire.MarkFresh(request=number, cells=cells):
+                known = variable_transfer.mark_fresh(self._kernel, cells)
+                self._lane.send(transfer_wire.FreshMarked(request=number, cells=known, stale=self._stale()))
+            case transfer_wire.SeedFiles() as asked:
+                self._lane.send(host_files.seed_files(asked, _project()))
 
     def _own_descriptors(self) -> set[int]:
         captured = self._reporter.captured
-        own = {self._connection.fileno(), *forking.loop_descriptors(self._loop)}
+        own = {self._connection.fileno(), *process_fork.loop_descriptors(self._loop)}
         return own if captured is None else own | {captured.descriptor}
 
     def _reap(self, pid: int) -> None:
@@ -459,27 +468,29 @@ class Driver:
 
 
 def _export(
-    asked: carry_wire.ExportValues, variables: dict[str, Any], descriptor: int, own: set[int]
-) -> carry_wire.Exported:
+    asked: transfer_wire.ExportValues, variables: dict[str, Any], descriptor: int, own: set[int]
+) -> transfer_wire.Exported:
     try:
         theirs = {int(name) for name in os.listdir("/proc/self/fd")} - own - {0, 1, 2, descriptor}  # noqa: PTH208
-        made = carrying.export(variables, asked.names, descriptor, most_bytes=asked.most_bytes, open_files=theirs)
+        made = variable_transfer.export(
+            variables, asked.names, descriptor, most_bytes=asked.most_bytes, open_files=theirs
+        )
     except Exception as error:  # noqa: BLE001  a notebook's own objects say how they are written, and may do anything
         # A notebook's own objects are asked how they are written, and may do anything.
-        return carry_wire.Exported(request=asked.request, error=f"{type(error).__name__}: {error}"[:500])
+        return transfer_wire.Exported(request=asked.request, error=f"{type(error).__name__}: {error}"[:500])
     finally:
         os.close(descriptor)
-    return carry_wire.Exported(request=asked.request, carried=made.carried, left=made.left, bytes=made.bytes)
+    return transfer_wire.Exported(request=asked.request, carried=made.carried, left=made.left, bytes=made.bytes)
 
 
-def _import(request: int, variables: dict[str, Any], descriptor: int) -> carry_wire.Imported:
+def _import(request: int, variables: dict[str, Any], descriptor: int) -> transfer_wire.Imported:
     try:
-        made = carrying.restore(variables, descriptor)
+        made = variable_transfer.restore(variables, descriptor)
     except Exception as error:  # noqa: BLE001  a notebook's own objects say how they are written, and may do anything
-        return carry_wire.Imported(request=request, error=f"{type(error).__name__}: {error}"[:500])
+        return transfer_wire.Imported(request=request, error=f"{type(error).__name__}: {error}"[:500])
     finally:
         os.close(descriptor)
-    return carry_wire.Imported(request=request, restored=made.restored, left=made.left)
+    return transfer_wire.Imported(request=request, restored=made.restored, left=made.left)
 
 
 _decoder = msgspec.msgpack.Decoder(wire.FromHost)
@@ -491,4 +502,4 @@ def _thread_count() -> int:
 
 def _project() -> str:
     """Where the project is seen: tier C has no root of its own, so there it is wherever its copy lies."""
-    return os.environ.get("CELLWRIGHT_PROJECT", seeded_files.PROJECT)
+    return os.environ.get("CELLWRIGHT_PROJECT", host_files.PROJECT)

@@ -34,7 +34,7 @@ _ORDERED: Final = frozenset({int, float, bool, Decimal, date, datetime, timedelt
 
 
 @dataclass(slots=True, kw_only=True)
-class Allowance:
+class ScanBudget:
     """How much may still be read whole."""
 
     bytes: int = EXACT_BYTES
@@ -64,7 +64,7 @@ class Stretch:
 
 
 @dataclass(slots=True)
-class _Found:
+class _ScanResult:
     seen: int = 0
     nulls: int = 0
     smallest: Any = None
@@ -80,11 +80,11 @@ class _Found:
 # ── numpy ──
 
 
-def scan(stretches: Sequence[Stretch], *, type_name: str, allowance: Allowance) -> ColumnFacts:
+def scan(stretches: Sequence[Stretch], *, type_name: str, allowance: ScanBudget) -> ColumnFacts:
     """Facts of numbers, times, truths and fixed-width texts: of all of them, or of a sample if they are too many."""
     rows = sum(stretch.count for stretch in stretches)
     is_exact = allowance.takes(sum(stretch.count * stretch.dtype.itemsize for stretch in stretches))
-    found = _Found()
+    found = _ScanResult()
     for stretch in stretches if is_exact else _few(stretches):
         found.digest = zlib.crc32(stretch.meaning, found.digest)
         for start, stop in _pieces(stretch.count) if is_exact else _samples(stretch.count, len(stretches)):
@@ -121,7 +121,7 @@ def _samples(count: int, stretches: int) -> Iterator[tuple[int, int]]:
         yield start, start + _SPAN
 
 
-def _take(found: _Found, stretch: Stretch, start: int, stop: int) -> None:
+def _take(found: _ScanResult, stretch: Stretch, start: int, stop: int) -> None:
     import numpy as np
 
     piece = np.ascontiguousarray(stretch.values[start:stop])
@@ -171,7 +171,7 @@ def _number(value: Any) -> str:
     return integer(value) if type(value) is int else str(value)
 
 
-def _scaled(found: _Found, rows: int) -> int:
+def _scaled(found: _ScanResult, rows: int) -> int:
     if found.seen >= rows or not found.seen:
         return found.nulls
     return round(found.nulls * rows / found.seen)
@@ -195,7 +195,7 @@ class Windows(Protocol):
         ...
 
 
-def scan_texts(pieces: Sequence[Windows], *, nulls: int, type_name: str, allowance: Allowance) -> ColumnFacts:
+def scan_texts(pieces: Sequence[Windows], *, nulls: int, type_name: str, allowance: ScanBudget) -> ColumnFacts:
     """Facts of texts without making an object of any; a sample is read up to `_SPAN_BYTES` a span."""
     is_exact = allowance.takes(sum(piece.size for piece in pieces))
     digest = 0
@@ -216,7 +216,7 @@ def scan_items(items: Sequence[Any], *, rows: int, type_name: str, nulls: int | 
 
     Only numbers and times are compared, and only if all that are not missing are such; texts count by their digest.
     """
-    found = _Found()
+    found = _ScanResult()
     has_order = True
     for item in items:
         value = _plain(item)
@@ -274,7 +274,7 @@ def _is_ordered(value: Any) -> bool:
     return kind in _ORDERED or kind.__name__ in {"Timestamp", "Timedelta"}
 
 
-def _widen_all(found: _Found, values: list[Any]) -> None:
+def _widen_all(found: _ScanResult, values: list[Any]) -> None:
     numbers = [value for value in values if not (type(value) is float and isnan(value))]
     if not numbers:
         return

@@ -1,7 +1,7 @@
-"""What a kernel says of its variables so that two states can be compared: shape, columns, missing values, ranges.
+"""What a kernel says of itself: facts of its variables, and what it holds that a fork could break or share.
 
 Light on purpose: the host decodes it, so nothing but msgspec is imported. All of it was said by the notebook's own
-process and may be a lie; lists end at `MOST_COLUMNS`, texts at `MOST_TEXT`.
+process and may be a lie; lists are bounded, and judged on the host.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ MOST_COLUMNS: Final = 100
 MOST_TEXT: Final = 200
 
 
-class _Message(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+class _FactsMessage(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     pass
 
 
@@ -60,15 +60,115 @@ class VariableFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Why there is no more to say."""
 
 
-class AskFacts(_Message, frozen=True, kw_only=True):
+class AskFacts(_FactsMessage, frozen=True, kw_only=True):
     """Host → guest: facts of the named variables; a name without a value is left out of the answer."""
 
     request: int
     names: list[str]
 
 
-class FactsTold(_Message, frozen=True, kw_only=True):
+class FactsTold(_FactsMessage, frozen=True, kw_only=True):
     """Guest → host: the answer to `AskFacts`."""
 
     request: int
     facts: list[VariableFacts] = []
+
+
+MOST_LISTED: Final = 200
+"""A list this long may have been cut: there are this many or more."""
+UNKNOWN: Final = "unknown"
+"""The owner of a thread that nobody could be found for."""
+
+
+class PythonThread(msgspec.Struct, frozen=True, kw_only=True):
+    """A thread that `threading` knows, the main one excepted."""
+
+    name: str
+    kind: str
+    """Its class with the module: `threading.Thread`, `tqdm._monitor.TMonitor`."""
+
+
+class NativeThreads(msgspec.Struct, frozen=True, kw_only=True):
+    """Threads that a library started without Python knowing."""
+
+    owner: str
+    """The library's file name without version and suffix (`libgomp`, `_duckdb`), or `UNKNOWN`."""
+    name: str
+    """What the threads call themselves; the program's name when they were given none."""
+    count: int
+
+
+class ChildProcess(msgspec.Struct, frozen=True, kw_only=True):
+    """A process the notebook started and has not waited for."""
+
+    pid: int
+    name: str
+    has_ended: bool = False
+
+
+class SharedMapping(msgspec.Struct, frozen=True, kw_only=True):
+    """Memory that this process can write and others see: after a fork, both sides of it."""
+
+    path: str
+    is_deleted: bool = False
+    owner: str = ""
+    """`tqdm` for the lock it makes itself; else nobody known."""
+
+
+class OpenFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A regular file held open."""
+
+    path: str
+    is_writable: bool
+    is_deleted: bool = False
+
+
+class DatabaseFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A database's own file held open, known by its first bytes."""
+
+    engine: str
+    """`sqlite`, `duckdb`, `lmdb`."""
+    path: str
+    has_journal: bool
+    """A journal or write-ahead log lies beside it: something may not be finished."""
+
+
+class OpenMpRuntime(msgspec.Struct, frozen=True, kw_only=True):
+    """An OpenMP library that is loaded."""
+
+    library: str
+    is_pausable: bool
+    """It offers `omp_pause_resource_all`, which ends its threads until they are needed again."""
+
+
+class HazardFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything seen in one look. Defaults mean: nothing of this kind is there."""
+
+    python_threads: list[PythonThread] = []
+    native_threads: list[NativeThreads] = []
+    children: list[ChildProcess] = []
+    shared_mappings: list[SharedMapping] = []
+    sockets: int = 0
+    pipes: int = 0
+    """Ends of pipes, named ones too."""
+    unread_pipes: int = 0
+    """Those of them in which bytes wait."""
+    files: list[OpenFile] = []
+    databases: list[DatabaseFile] = []
+    anonymous: dict[str, int] = {}
+    """Descriptors without a file, by kind (`eventpoll`, `eventfd`, `inotify`, `memfd` …); not the event loop's own."""
+    devices: list[str] = []
+    tasks: int = 0
+    """Unfinished asyncio tasks of the kernel's loop."""
+    timers: int = 0
+    readers: int = 0
+    """Descriptors the loop watches for the notebook."""
+    libraries: list[str] = []
+    """Those of note that are loaded (`jax`, `torch`, `tqdm` …)."""
+    is_cuda_initialised: bool = False
+    pools: list[str] = []
+    """Pools of processes that stand: `loky`, `multiprocessing`, `concurrent.futures`."""
+    openmp: list[OpenMpRuntime] = []
+    unseen: list[str] = []
+    """What could not be looked at (`threads`, `memory`, `descriptors`, `children`): nothing is known about it."""
+    survey_ms: float = 0.0

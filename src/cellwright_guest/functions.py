@@ -1,7 +1,8 @@
-"""Marked functions of the notebook: what there is, and one called without the notebook noticing.
+"""Marked functions of the notebook: what there is, and one called without the notebook noticing; inputs from outside.
 
 A call runs in the kernel and sees its variables; no cell runs, no name is defined or bound anew. What a function does
-to an object it was given, a list appended to for instance, stays done.
+to an object it was given, a list appended to for instance, stays done. `given` sets a `mo.ui` element from outside
+while its own cell runs, so that nothing runs twice.
 """
 
 from __future__ import annotations
@@ -17,18 +18,37 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
+from marimo._plugins.ui import dropdown
+from marimo._plugins.ui._core.ui_element import UIElement
+from marimo._runtime.context import get_context
 from marimo._runtime.context.kernel_context import KernelRuntimeContext
 from marimo._types.ids import CellId_t
 
 from cellwright_guest import faults, wire
+from cellwright_guest.json_values import BadArguments, fit, schema_of, slots_of, value_of
 from cellwright_guest.previews import identity, within
-from cellwright_guest.signatures import BadArguments, fit, schema_of, slots_of
 from cellwright_guest.streams import DescriptorCapture
 from cellwright_guest.tool import MARK
-from cellwright_guest.values import value_of
 
 if TYPE_CHECKING:
     from marimo._runtime.runtime import Kernel
+
+
+def given(made: Any, value: Any) -> Any:
+    """The element, set to `value` as a person would; anything that is no element is replaced by the value."""
+    if not isinstance(made, UIElement):
+        return value
+    running = get_context().execution_context
+    assert running is not None
+    # As marimo does for the browser: a form may then read the element it holds.
+    before, running.setting_element_value = running.setting_element_value, True
+    try:
+        # A dropdown's frontend sends the chosen key in a list.
+        made._update_value([value] if isinstance(made, dropdown) and isinstance(value, str) else value)
+    finally:
+        running.setting_element_value = before
+    return made
+
 
 MOST_FUNCTIONS: Final = 200
 _DESCRIPTION: Final = 4_000
@@ -40,7 +60,7 @@ _NOTHING: Final = object()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class FunctionContext:
     """The kernel that functions are called in."""
 
     kernel: Kernel
@@ -55,14 +75,14 @@ def list_functions(asked: wire.ListFunctions, kernel: Kernel) -> wire.Functions:
     return wire.Functions(request=asked.request, functions=found[:MOST_FUNCTIONS])
 
 
-def call_function(asked: wire.CallFunction, place: Place) -> wire.FunctionEnded:
+def call_function(asked: wire.CallFunction, place: FunctionContext) -> wire.FunctionEnded:
     """Call one. Whatever it does, its answer is a value; only the host's kill handle ends it otherwise."""
     known = dict(_marked(place.kernel))
     function = known.get(asked.name)
     if function is None:
         there = ", ".join(sorted(known)[:50]) or "none; run the cell that defines it first"
         return _refused(asked, f"No function {asked.name[:80]!r} is marked with @cellwright.tool. There is: {there}.")
-    return _Calling(asked, place, _cell_of(asked.name, place.kernel)).outcome(function)
+    return _CellFunctionCall(asked, place, _cell_of(asked.name, place.kernel)).outcome(function)
 
 
 def _marked(kernel: Kernel) -> Iterator[tuple[str, Callable[..., Any]]]:
@@ -105,14 +125,14 @@ class _NotFit(Exception):
     """The arguments are not for this function. Private, so that no function can raise it."""
 
 
-class _Calling:
+class _CellFunctionCall:
     """One call and what it leaves behind."""
 
-    def __init__(self, asked: wire.CallFunction, place: Place, cell: CellId_t) -> None:
+    def __init__(self, asked: wire.CallFunction, place: FunctionContext, cell: CellId_t) -> None:
         self._asked = asked
         self._place = place
         self._cell = cell
-        self._printed = _Printed()
+        self._printed = _PrintBuffer()
         self._task: asyncio.Future[Any] | None = None
         self._interrupts = 0
         self._is_over = False
@@ -211,7 +231,7 @@ def _put_back(variables: dict[str, Any], before: dict[str, Any]) -> list[str]:
     return [_encodable(name[:100]) for name in names[:20] if type(name) is str]
 
 
-class _Printed(io.TextIOBase):
+class _PrintBuffer(io.TextIOBase):
     """What a call prints; the beginning of it, if it is long."""
 
     def __init__(self) -> None:

@@ -67,7 +67,7 @@ class _Enough(Exception):
 def readable(markup: str, room: int, *, depth: int = 0) -> tuple[str, bool]:
     """(text of at most about `room` characters, whether something was left out)."""
     prefix = _without_silent(_LONG_ATTRIBUTE.sub("=''", markup[:_PREFIX]))
-    reader = _Reader(room, depth)
+    reader = _TextExtractor(room, depth)
     is_cut = len(markup) > _PREFIX or len(prefix) > _PARSED
     try:
         for start in range(0, min(len(prefix), _PARSED), _CHUNK):
@@ -93,7 +93,7 @@ def _without_silent(markup: str) -> str:
     return "".join(parts)
 
 
-class _Reader(HTMLParser):
+class _TextExtractor(HTMLParser):
     """Collects text until `room` is used up."""
 
     def __init__(self, room: int, depth: int) -> None:

@@ -1,17 +1,19 @@
-"""From marimo's run hooks to what the host is told of each cell.
+"""From marimo's run hooks and progress bars to what the host is told of each cell.
 
-marimo's notifications are for its frontend; we learn everything from the hooks it calls around each cell, so a
-run costs no serialisation that nobody reads.
+marimo's notifications are for its frontend; we learn everything from the hooks it calls around each cell, so a run
+costs no serialisation that nobody reads.
 """
 
 from __future__ import annotations
 
+import functools
 import logging
 import time
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
 
 from marimo._output import formatting
+from marimo._plugins.stateless.status._progress import _Progress
 from marimo._runtime.context import safe_get_context
 from marimo._runtime.context.kernel_context import KernelRuntimeContext
 from marimo._runtime.control_flow import MarimoInterrupt, MarimoStopError
@@ -20,7 +22,7 @@ from marimo._runtime.runner.scheduler import SequentialScheduler
 from marimo._types.ids import CellId_t
 
 from cellwright_guest import faults, outputs, previews, wire
-from cellwright_guest.streams import Console, DescriptorCapture, Lane
+from cellwright_guest.streams import ConsoleWriter, DescriptorCapture, HostSocket
 
 if TYPE_CHECKING:
     from marimo._ast.cell import CellImpl
@@ -33,6 +35,37 @@ if TYPE_CHECKING:
     from marimo._runtime.runner.result import RunResult
     from marimo._runtime.runtime import Kernel
 
+
+_SECONDS_BETWEEN = 0.1
+
+Tell = Callable[[str, float, float | None], None]
+
+
+def follow_progress(tell: Tell) -> None:
+    """Call `tell(title, done, total)` as any bar moves: now and then while it does, always at its end."""
+    update, close = _Progress.update_progress, _Progress.close
+    last = 0.0
+
+    @functools.wraps(update)
+    def update_and_tell(
+        self: _Progress, increment: int = 1, title: str | None = None, subtitle: str | None = None
+    ) -> None:
+        nonlocal last
+        update(self, increment, title, subtitle)
+        if time.monotonic() - last >= _SECONDS_BETWEEN:
+            last = time.monotonic()
+            tell(self.title or "", self.current, self.total)
+
+    @functools.wraps(close)
+    def close_and_tell(self: _Progress) -> None:
+        close(self)
+        tell(self.title or "", self.current, self.total)
+
+    bar: Any = _Progress
+    bar.update_progress = update_and_tell
+    bar.close = close_and_tell
+
+
 logger = logging.getLogger(__name__)
 
 _PREVIEW_SECONDS = 2.0
@@ -44,7 +77,7 @@ BeforeCell = Callable[[CellId_t, list[str], list[CellId_t]], None]
 class Reporter:
     """Tells the host what happens in one kernel, request by request."""
 
-    def __init__(self, lane: Lane, console: Console) -> None:
+    def __init__(self, lane: HostSocket, console: ConsoleWriter) -> None:
         self._lane = lane
         self._console = console
         self._request = 0

@@ -1,22 +1,26 @@
-"""Where a kernel's words go: one socket to the host, and the streams marimo writes to.
+"""The guest's end of the socket to the host: frames out and in, and the streams that marimo writes to.
 
-Everything happens in the thread that runs the cells. A frame is never left half written: an interrupt that
-arrives in the middle of one is kept until it is out.
+Everything happens in the thread that runs the cells. A frame is never left half written: an interrupt that arrives in
+the middle of one is kept until it is out. Frames from the host are awaited in the event loop, so that a notebook's
+background tasks go on meanwhile.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
+import queue
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Literal
 
 from marimo._messaging.cell_output import CellChannel
 from marimo._messaging.mimetypes import ConsoleMimeType
 from marimo._messaging.notification_utils import CellNotificationUtils
 from marimo._messaging.types import KernelMessage, Stderr, Stdin, Stdout, Stream
+from marimo._runtime.commands import CommandMessage
 from marimo._types.ids import CellId_t
 from marimo._utils.signals import SigintHandler
 
@@ -28,7 +32,7 @@ _BUFFER_CHARACTERS = 8_192
 _HELD_BYTES = 1 << 16
 
 
-class Lane:
+class HostSocket:
     """The guest's end of the socket. Only the process that opened it may speak."""
 
     def __init__(self) -> None:
@@ -82,7 +86,7 @@ class Lane:
 class GuestStream(Stream):
     """marimo's notification stream: opaque to us, and silent while no editor watches."""
 
-    def __init__(self, lane: Lane) -> None:
+    def __init__(self, lane: HostSocket) -> None:
         self._lane = lane
 
     def write(self, data: KernelMessage) -> None:
@@ -94,10 +98,10 @@ class GuestStream(Stream):
         return self
 
 
-class Console:
+class ConsoleWriter:
     """What the running cell prints: capped per cell, sent at once until it floods, then in larger pieces."""
 
-    def __init__(self, lane: Lane) -> None:
+    def __init__(self, lane: HostSocket) -> None:
         self.lane = lane
         self.request = 0
         self.cell = ""
@@ -172,10 +176,10 @@ def _encodable(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
-class PrintedOut(Stdout):
+class CellStdout(Stdout):
     """`sys.stdout` while a cell runs."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: ConsoleWriter) -> None:
         self._console = console
 
     def _write_with_mimetype(self, data: str, mimetype: ConsoleMimeType) -> int:
@@ -197,10 +201,10 @@ class PrintedOut(Stdout):
             self._console.flush()
 
 
-class PrintedError(Stderr):
+class CellStderr(Stderr):
     """`sys.stderr` while a cell runs."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: ConsoleWriter) -> None:
         self._console = console
 
     def _write_with_mimetype(self, data: str, mimetype: ConsoleMimeType) -> int:
@@ -225,7 +229,7 @@ class PrintedError(Stderr):
             self._console.flush()
 
 
-def _printed(console: Console, stream: Literal["stdout", "stderr"], descriptor: int, text: str) -> int:
+def _printed(console: ConsoleWriter, stream: Literal["stdout", "stderr"], descriptor: int, text: str) -> int:
     if console.lane.is_ours:
         console.write(stream, text)
     else:
@@ -233,7 +237,7 @@ def _printed(console: Console, stream: Literal["stdout", "stderr"], descriptor: 
     return len(text)
 
 
-class NoKeyboard(Stdin):
+class NoStdin(Stdin):
     """`sys.stdin`: nobody is there to type."""
 
     def _readline_with_prompt(self, prompt: str = "", password: bool = False) -> str:
@@ -276,3 +280,77 @@ class DescriptorCapture:
         text = os.pread(self._file, min(size, cap), 0).decode("utf-8", "replace")
         os.ftruncate(self._file, 0)
         take(text)
+
+
+_RECEIVE_BYTES = 1 << 18
+
+
+class OwnCommands(queue.Queue[CommandMessage]):
+    """Commands the notebook gives itself, from a cell, a background task or a thread."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.wake: Callable[[], None] = lambda: None
+
+    def put_nowait(self, item: CommandMessage) -> None:
+        """Take one, and end the wait for the host."""
+        super().put_nowait(item)
+        self.wake()
+
+
+class FrameQueue:
+    """Frames from the host, awaited in the event loop so that a notebook's background tasks go on meanwhile."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, connection: socket.socket) -> None:
+        self._loop = loop
+        self._connection = connection
+        self._buffer = bytearray()
+        self._waiter: asyncio.Future[bool] | None = None
+        self.is_closed = False
+        self.descriptors: list[int] = []
+        """What came with the frames, in their order."""
+
+    def wake(self) -> None:
+        """End the wait early: the notebook has something to do for itself."""
+        self._loop.call_soon_threadsafe(self._end_wait, False)
+
+    async def frame(self) -> tuple[int, bytes] | None:
+        """The next whole frame; None when woken, or when the host is gone."""
+        while True:
+            frame = wire.take_frame(self._buffer)
+            if frame is not None:
+                return frame
+            if not await self._readable():
+                return None
+            if not self._receive():
+                return None
+
+    def frame_now(self) -> tuple[int, bytes] | None:
+        """The next whole frame, while nothing else goes on; None when the host is gone."""
+        while (frame := wire.take_frame(self._buffer)) is None:
+            if not self._receive():
+                return None
+        return frame
+
+    def put_back(self, frames: Iterable[tuple[int, bytes]]) -> None:
+        """These are read next, again."""
+        self._buffer[:0] = b"".join(wire.HEADER.pack(len(body), lane) + body for lane, body in frames)
+
+    def _receive(self) -> bool:
+        chunk, descriptors, _, _ = socket.recv_fds(self._connection, _RECEIVE_BYTES, 4, socket.MSG_CMSG_CLOEXEC)
+        self.descriptors += descriptors
+        self._buffer += chunk
+        self.is_closed = not chunk
+        return bool(chunk)
+
+    async def _readable(self) -> bool:
+        self._waiter = self._loop.create_future()
+        self._loop.add_reader(self._connection, self._end_wait, True)
+        try:
+            return await self._waiter
+        finally:
+            self._loop.remove_reader(self._connection)
+
+    def _end_wait(self, is_readable: bool) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(is_readable)

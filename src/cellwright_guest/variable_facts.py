@@ -13,15 +13,16 @@ from typing import Any, Final
 
 import msgspec
 
-from cellwright_guest.element_scan import Allowance, digest_of, scan, scan_items, scan_texts, spread, token
+from cellwright_guest.column_arrays import array_stretch, stretches_of, text_bytes_of
+from cellwright_guest.element_scan import ScanBudget, digest_of, scan, scan_items, scan_texts, spread, token
 from cellwright_guest.facts_wire import MOST_COLUMNS, MOST_TEXT, MOST_VARIABLES, ColumnFacts, VariableFacts
-from cellwright_guest.previews import arrays, identity, tables
+from cellwright_guest.previews import columns as arrays
+from cellwright_guest.previews import identity, tables
 from cellwright_guest.previews.columns import spans_of
 from cellwright_guest.previews.preview import classify
-from cellwright_guest.previews.tables import Table
+from cellwright_guest.previews.tables import TableSource
 from cellwright_guest.previews.text_budget import bounded, one_line
 from cellwright_guest.previews.time_limit import NEVER, TimeLimit, TimeUp
-from cellwright_guest.table_stretches import array_stretch, stretches_of, text_bytes_of
 
 EACH_SECONDS: Final = 0.5
 ALL_SECONDS: Final = 2.0
@@ -35,12 +36,12 @@ _SMALL_BYTES: Final = 1 << 20
 
 def facts_of(items: Iterable[tuple[str, object]]) -> list[VariableFacts]:
     """Facts of each, at most `MOST_VARIABLES`; never raises, and takes a small part of a second for gigabytes."""
-    allowance = Allowance()
+    allowance = ScanBudget()
     with TimeLimit(seconds=ALL_SECONDS, each_seconds=EACH_SECONDS) as limit:
         return [_limited(name, value, allowance, limit) for name, value in islice(items, MOST_VARIABLES)]
 
 
-def _limited(name: str, value: object, allowance: Allowance, limit: TimeLimit) -> VariableFacts:
+def _limited(name: str, value: object, allowance: ScanBudget, limit: TimeLimit) -> VariableFacts:
     name = bounded(name, MOST_TEXT)
     type_name = "object"
     try:
@@ -60,7 +61,7 @@ def _limited(name: str, value: object, allowance: Allowance, limit: TimeLimit) -
     return found
 
 
-def _facts(name: str, type_name: str, value: Any, allowance: Allowance) -> VariableFacts:
+def _facts(name: str, type_name: str, value: Any, allowance: ScanBudget) -> VariableFacts:
     kind: type = type(value)
     if kind in _SCALARS:
         return _scalar(name, type_name, value)
@@ -134,7 +135,7 @@ def _entry(key: Any, held: Any) -> ColumnFacts:
 # ── arrays and tables ──
 
 
-def _array(name: str, type_name: str, value: Any, allowance: Allowance) -> VariableFacts:
+def _array(name: str, type_name: str, value: Any, allowance: ScanBudget) -> VariableFacts:
     shape = [int(size) for size in value.shape]
     stretch = array_stretch(value)
     if stretch is not None:
@@ -146,7 +147,9 @@ def _array(name: str, type_name: str, value: Any, allowance: Allowance) -> Varia
     return VariableFacts(name=name, kind="array", type=type_name, shape=shape[:8], values=values)
 
 
-def _table(name: str, type_name: str, value: Any, found: tuple[str, Table], allowance: Allowance) -> VariableFacts:
+def _table(
+    name: str, type_name: str, value: Any, found: tuple[str, TableSource], allowance: ScanBudget
+) -> VariableFacts:
     kind, table = found
     rows = -1 if table.rows is None else table.rows
     width = min(table.width, MOST_COLUMNS)
@@ -163,7 +166,7 @@ def _table(name: str, type_name: str, value: Any, found: tuple[str, Table], allo
     )
 
 
-def _column(value: Any, table: Table, index: int, allowance: Allowance) -> ColumnFacts:
+def _column(value: Any, table: TableSource, index: int, allowance: ScanBudget) -> ColumnFacts:
     kind: type = type(value)
     name, source = table.source(index)
     name = bounded(name, MOST_TEXT)
@@ -178,7 +181,7 @@ def _column(value: Any, table: Table, index: int, allowance: Allowance) -> Colum
     return msgspec.structs.replace(facts, name=name)
 
 
-def _by_library(value: Any, kind: type, index: int, table: Table, type_name: str) -> ColumnFacts:
+def _by_library(value: Any, kind: type, index: int, table: TableSource, type_name: str) -> ColumnFacts:
     """What only the library itself can read: objects, decimals, nested values, polars' texts."""
     rows = table.rows or 0
     _, source = table.source(index)

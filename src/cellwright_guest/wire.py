@@ -12,8 +12,8 @@ from typing import Final, Literal
 
 import msgspec
 
-from cellwright_guest import carry_wire, facts_wire
-from cellwright_guest.hazard_facts import HazardFacts
+from cellwright_guest import facts_wire, transfer_wire
+from cellwright_guest.facts_wire import HazardFacts
 
 TYPED: Final = 0
 MARIMO: Final = 1
@@ -238,7 +238,7 @@ class Farewell(_Message, frozen=True, kw_only=True):
 
 
 FromHost = (
-    carry_wire.CarryRequest
+    transfer_wire.CarryRequest
     | facts_wire.AskFacts
     | Survey
     | Fork
@@ -403,7 +403,14 @@ class CommandDone(_Message, frozen=True, kw_only=True):
 
 
 Aside = (
-    Functions | FunctionEnded | Taken | FilesAdded | Surveyed | Forked | facts_wire.FactsTold | carry_wire.CarryAnswer
+    Functions
+    | FunctionEnded
+    | Taken
+    | FilesAdded
+    | Surveyed
+    | Forked
+    | facts_wire.FactsTold
+    | transfer_wire.CarryAnswer
 )
 """Answers to questions that run no cells."""
 FromGuest = (
@@ -423,7 +430,7 @@ FromGuest = (
     | Surveyed
     | Forked
     | facts_wire.FactsTold
-    | carry_wire.CarryAnswer
+    | transfer_wire.CarryAnswer
     | CommandDone
 )
 

@@ -18,17 +18,17 @@ from typing import Any
 
 import anyio
 
+from cellwright.agents.agent_context import PutIntoEffect
 from cellwright.agents.programs import programs
-from cellwright.agents.studio import PutIntoEffect
 from cellwright.app import open_notebook
-from cellwright.journal import CrashPoint, Finding, Found, NotFound, crash_at
+from cellwright.journal import CrashPoint, EffectFinding, EffectFound, EffectNotFound, crash_at
 from cellwright.journal.crash import AtCrashPoint, carry_on
 from cellwright.kernel import KernelPool, OpenNotebook
 from cellwright.policy import Action
 from cellwright.sandbox import probe
-from cellwright.sandbox.actions import ActionWorker
 from cellwright.settings import Settings
-from cellwright.tools.tool import Calling, Tool, tool
+from cellwright.tools.actions import ActionWorker
+from cellwright.tools.tool import CallContext, Tool, tool
 from tests.agents.workshop import a_role, an_assignment, finish, open_workshop
 from tests.models.houses import House, Warm
 
@@ -42,8 +42,8 @@ def file_tools(folder: Path) -> list[Tool]:
     def lines() -> list[str]:
         return world.read_text().splitlines() if world.exists() else []
 
-    async def find(_: Any, calling: Calling) -> Finding:
-        return Found() if calling.key in lines() else NotFound()
+    async def find(_: Any, calling: CallContext) -> EffectFinding:
+        return EffectFound() if calling.key in lines() else EffectNotFound()
 
     @tool()
     async def read() -> list[str]:
@@ -51,7 +51,7 @@ def file_tools(folder: Path) -> list[Tool]:
         return lines()
 
     @tool(changes=True, find=find)
-    async def add(calling: Calling, note: str = "") -> str:
+    async def add(calling: CallContext, note: str = "") -> str:
         """Change the world."""
         with world.open("a") as file:
             file.write(f"{calling.key}\n")

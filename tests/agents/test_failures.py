@@ -10,21 +10,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cellwright.agents.failure_rules import FailureKind, judge
-from cellwright.agents.failures import (
-    Failure,
-    Passed,
+from cellwright.agents.repair.failure_rules import FailureKind, judge
+from cellwright.agents.repair.failures import (
+    ObservedFailure,
+    ObservedPass,
     attempts,
     attempts_in_text,
+    cell_lineages,
     classify,
-    flickering,
-    lineages,
+    find_flickering,
     normalised,
 )
 from cellwright.kernel import CellFault, CellOutcome, KernelEnd, Observation, OpenNotebook
 from cellwright.notebook import CreateCell, DeleteCell, Document, EditCell, apply_edits
 from cellwright.sandbox import Egress, Limits
-from cellwright.tools.notebook_report import observation_json, observation_text, refused_edit
+from cellwright.tools.notebook.reports import observation_json, observation_text, refused_edit
 from cellwright.tools.tool import Done, Refusal, ToolError, result_text
 from tests.conftest import Opener
 
@@ -86,7 +86,7 @@ async def test_every_class_is_told_from_what_a_real_kernel_says(opened: Opener) 
             assert found[0].cell in {made.id, notebook.document.cells[0].id}
             as_kept = classify(Done(text="", value=observation_json(observation)))
             as_told = attempts_in_text(observation_text(observation, notebook))
-            told = [failure for failure in as_told if isinstance(failure, Failure)]
+            told = [failure for failure in as_told if isinstance(failure, ObservedFailure)]
             assert [(each.kind, each.subjects) for each in (*as_kept, *told)] == [(kind, subjects)] * 2, code
             await notebook.apply([DeleteCell(cell=made.id, base_version=made.version)])
 
@@ -101,7 +101,7 @@ async def test_a_cycle_is_told_once_with_its_names_and_cells(opened: Opener) -> 
 async def test_cells_that_only_need_a_failed_one_are_not_failures(opened: Opener) -> None:
     async with opened("x = 1 / 0", "y = x + 1", "z = 3") as notebook:
         found = attempts(await notebook.run("all"))
-        kinds = [attempt.kind if isinstance(attempt, Failure) else "passed" for attempt in found]
+        kinds = [attempt.kind if isinstance(attempt, ObservedFailure) else "passed" for attempt in found]
         assert kinds == ["type-shape", "passed"]
 
 
@@ -122,7 +122,7 @@ async def test_a_kernel_that_ends_is_told_by_why_it_ended(opened: Opener) -> Non
             classify(Done(text="", value=observation_json(ended))),
             attempts_in_text(observation_text(ended, notebook)),
         ):
-            assert [failure.kind for failure in told if isinstance(failure, Failure)] == ["kernel-lost"]
+            assert [failure.kind for failure in told if isinstance(failure, ObservedFailure)] == ["kernel-lost"]
     for end, kind in [
         (KernelEnd(reason="it ran out of memory", out_of_memory=True), "resource"),
         (KernelEnd(reason="it went over its disk limit", limit="disk"), "resource"),
@@ -182,7 +182,7 @@ async def test_edits_that_were_not_made_are_failures_too(opened: Opener) -> None
 def test_errors_of_tools_have_a_class(result: Refusal | ToolError, kind: FailureKind) -> None:
     assert [failure.kind for failure in classify(result)] == [kind]
     told = attempts_in_text(result_text(result))
-    assert [each.kind for each in told if isinstance(each, Failure)] == [kind]
+    assert [each.kind for each in told if isinstance(each, ObservedFailure)] == [kind]
 
 
 async def test_the_same_code_that_failed_and_passed_is_flaky_but_not_if_anything_changed(
@@ -195,14 +195,14 @@ async def test_the_same_code_that_failed_and_passed_is_flaky_but_not_if_anything
     async with opened("seed = 1", cell) as notebook:
         first = attempts(await notebook.run("all"), document=notebook.document)
         second = attempts(await notebook.run("stale"), document=notebook.document)
-        [flaky] = flickering(first, second)
+        [flaky] = find_flickering(first, second)
         assert (flaky.kind, flaky.cell) == ("flaky", notebook.document.cells[1].id)
-        assert flickering(second, second) == ()
+        assert find_flickering(second, second) == ()
         seed = notebook.document.cells[0]
         changed = apply_edits(notebook.document, [EditCell(cell=seed.id, base_version=1, code="seed = 2")])
         assert isinstance(changed, Document)
-        other = [Passed(cell=flaky.cell, lineage=lineages(changed)[flaky.cell])] if flaky.cell else []
-        assert flickering(first, other) == ()
+        other = [ObservedPass(cell=flaky.cell, lineage=cell_lineages(changed)[flaky.cell])] if flaky.cell else []
+        assert find_flickering(first, other) == ()
 
 
 async def test_what_was_missing_and_is_there_now_is_not_flaky(opened: Opener) -> None:
@@ -210,8 +210,8 @@ async def test_what_was_missing_and_is_there_now_is_not_flaky(opened: Opener) ->
         first = attempts(await notebook.run("all"), document=notebook.document)
         await failed_with(notebook, "with open('late.txt', 'w') as _f:\n    _f.write('here')")
         second = attempts(await notebook.run("stale"), document=notebook.document)
-        assert any(isinstance(attempt, Passed) for attempt in second)
-        assert flickering(first, second) == ()
+        assert any(isinstance(attempt, ObservedPass) for attempt in second)
+        assert find_flickering(first, second) == ()
 
 
 def test_numbers_and_addresses_do_not_make_a_failure_another_one() -> None:
@@ -251,8 +251,10 @@ def test_whatever_a_tool_answers_is_read_without_failing(value: Any) -> None:
 def test_whatever_text_a_turn_keeps_is_read_without_failing(text: str) -> None:
     attempts_in_text(text)
     (error,) = attempts_in_text(f"Error (failed): {text}")
-    assert isinstance(error, Failure)
-    assert any(isinstance(attempt, Failure) for attempt in attempts_in_text(f"[a v1] failed 3 ms\n  KeyError: {text}"))
+    assert isinstance(error, ObservedFailure)
+    assert any(
+        isinstance(attempt, ObservedFailure) for attempt in attempts_in_text(f"[a v1] failed 3 ms\n  KeyError: {text}")
+    )
 
 
 _CELL: Any = "Hbol"

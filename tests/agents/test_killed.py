@@ -11,7 +11,7 @@ import anyio.to_thread
 import pytest
 
 from cellwright.journal import CrashPoint
-from cellwright.models.client import Models
+from cellwright.models.client.gateway_client import Models
 from cellwright.testing import CallTool, CallTools, Fault, Say
 from tests.agents.forked import Forker, forking
 from tests.agents.workshop import DONE

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from cellwright.journal import CrashPoint
-from cellwright.models.client import Models
+from cellwright.models.client.gateway_client import Models
 from cellwright.testing import CallTool
 from tests.agents.forked import Forker
 from tests.agents.killed_worker import recorded_steps

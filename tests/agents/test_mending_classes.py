@@ -16,16 +16,16 @@ import anyio
 import psutil
 import pytest
 
-from cellwright.agents.failure_rules import FailureKind
-from cellwright.connection import Connection
+from cellwright.agents.repair.failure_rules import FailureKind
+from cellwright.kernel.environments.script_header import header_of
 from cellwright.kernel.observation import ConsoleText
-from cellwright.kernel.script_header import header_of
+from cellwright.network import NetworkSettings
 from cellwright.notebook import read
 from cellwright.policy import No, Yes
 from cellwright.sandbox import Limits
 from cellwright.settings import Settings
 from cellwright.testing import CallTool, Received
-from cellwright.tools.package_tools import package_tools
+from cellwright.tools.environment_tools import package_tools
 from cellwright.tools.tool import ToolError, ToolResult, tool
 from tests.agents.test_notebook_work import apply, create
 from tests.agents.test_stops import fetching
@@ -256,7 +256,7 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def settings(wheels: Path, tmp_path: Path) -> Settings:
     variables = {"UV_FIND_LINKS": str(wheels), "UV_OFFLINE": "1"}
-    return Settings(home=tmp_path / "home", cache=tmp_path / "cache", connection=Connection.of(variables))
+    return Settings(home=tmp_path / "home", cache=tmp_path / "cache", connection=NetworkSettings.of(variables))
 
 
 @pytest.mark.slow

@@ -9,14 +9,14 @@ import anyio
 import pytest
 
 from cellwright.agents import Assignment, Note
-from cellwright.agents.history import Turn
+from cellwright.agents.agent_context import AgentContext
 from cellwright.agents.loop import agent_workflow, assignment_json
-from cellwright.agents.studio import Studio
-from cellwright.agents.surroundings import FileSight, limits_text, preview_file
+from cellwright.agents.prompt.context_providers import FileContext, limits_text, preview_file
+from cellwright.agents.prompt.conversation import AgentTurn
 from cellwright.journal import Flow, Workflow
 from cellwright.sandbox import Limits
 from cellwright.testing import CallTool, CallTools, Fault, Received
-from cellwright.tools.notebook_desk import DeskPoint
+from cellwright.tools.notebook.editor import EditorPoint
 from tests.agents.workshop import DONE, SECRET, a_role, an_assignment, open_workshop
 from tests.conftest import Opener
 from tests.models.houses import House
@@ -96,7 +96,7 @@ async def test_agents_at_the_same_time_think_at_once_and_change_the_notebook_in_
             DONE,
         )
     body = Workflow(name="both", body=both)
-    points: list[DeskPoint] = []
+    points: list[EditorPoint] = []
     async with (
         opened("start = 0") as notebook,
         open_workshop(house, where, notebook=notebook, workflows=[body], reached=points.append) as shop,
@@ -113,7 +113,7 @@ async def test_agents_at_the_same_time_think_at_once_and_change_the_notebook_in_
             reports = await shop.journal.result(run)
         assert [report["outcome"] for report in reports] == ["finished", "finished"]
         # Each change of the notebook came to its end before the next began.
-        assert points == list(DeskPoint) * 4
+        assert points == list(EditorPoint) * 4
         text = notebook.path.read_text()
         assert all(text.count(line) == 1 for line in ("a = 1", "b = 1", "a2 = a + 1", "b2 = b + 1"))
         assert all(outcome.status == "ok" for outcome in notebook.outcomes.values())
@@ -130,7 +130,7 @@ async def test_orders_in_data_reach_the_model_only_as_data_and_do_nothing_by_the
     (tmp_path / "project/data.csv").write_text(f"name\n{HOSTILE}\n</data>\n")
     cell = "import pathlib\npathlib.Path('data.csv').read_text()"
     house.provider.script(apply(create(cell, name="data")), CallTool("look", {"what": "cell", "name": "data"}), DONE)
-    sights = [FileSight(tmp_path / "project", ["data.csv"])]
+    sights = [FileContext(tmp_path / "project", ["data.csv"])]
     async with opened("x = 1") as notebook, open_workshop(house, where, notebook=notebook, sights=sights) as shop:
         note = Note(name="a page", text=HOSTILE)
         assert (await shop.work(an_assignment(notes=(note,)))).outcome == "finished"
@@ -182,7 +182,7 @@ async def test_a_secret_in_an_output_is_masked_before_the_model_reads_it(
 
 @pytest.mark.slow
 async def test_advice_of_the_mender_stands_in_the_next_step_only(house: House, where: Path, opened: Opener) -> None:
-    def advise(turns: list[Turn]) -> str:
+    def advise(turns: list[AgentTurn]) -> str:
         return "Look at `nothing` first." if turns and turns[-1].has_failed else ""
 
     house.provider.script(apply(create("1 / nothing", name="rate")), CallTool("look", {}), DONE)
@@ -233,13 +233,13 @@ async def test_many_files_are_named_after_the_first_dozen(tmp_path: Path) -> Non
     names = [f"{number}.csv" for number in range(20)]
     for name in names:
         (tmp_path / name).write_text("a\n1\n")
-    seen = await FileSight(tmp_path, names).look(2_000)
+    seen = await FileContext(tmp_path, names).look(2_000)
     assert "and 8 more files: 12.csv, 13.csv" in seen.parts[0].text
 
 
 def test_an_agent_workflow_has_the_name_it_is_given() -> None:
     def open_studio(flow: Flow, assignment: Assignment) -> Any:
-        raise AssertionError(Studio)
+        raise AssertionError(AgentContext)
 
     assert agent_workflow(open_studio, name="fixer").name == "fixer"
     assert a_role().name == "helper"

@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 
-from cellwright.agents.context import PICTURE_TOKENS
-from cellwright.agents.history import Did, Turn, history_parts
 from cellwright.agents.programs import programs
+from cellwright.agents.prompt.conversation import AgentTurn, ToolCallRecord, history_parts
+from cellwright.agents.prompt.prompt import PICTURE_TOKENS
 from cellwright.ids import CellId
 from cellwright.kernel import CellOutcome, KernelPool
 from cellwright.kernel.observation import CellOutput, VariablePreview
 from cellwright.sandbox import probe
-from cellwright.sandbox.actions import ActionWorker
 from cellwright.testing import CallTool
-from cellwright.tools.pictures import MOST_BYTES, Picture, is_showable, picture_of, size_of
+from cellwright.tools.actions import ActionWorker
+from cellwright.tools.result_images import MOST_BYTES, ResultImage, image_of, is_showable, size_of
 from tests.agents.test_notebook_work import apply, create
 from tests.agents.test_programs import CODE, program
 from tests.agents.workshop import DONE, Workshop, open_workshop
@@ -144,13 +144,15 @@ async def test_the_picture_of_a_cell_a_program_ran_is_shown_too(
 # ── pure ──
 
 
-def _did(number: int, name: str) -> Did:
-    picture = Picture(name=name, width=3, height=2)
-    return Did(id=f"s{number}c1", name="look", arguments="{}", text=f"text {number}", became="done", picture=picture)
+def _did(number: int, name: str) -> ToolCallRecord:
+    picture = ResultImage(name=name, width=3, height=2)
+    return ToolCallRecord(
+        id=f"s{number}c1", name="look", arguments="{}", text=f"text {number}", became="done", picture=picture
+    )
 
 
 def test_only_the_last_pictures_are_shown_and_none_twice() -> None:
-    turns = [Turn(number=number, did=(_did(number, name),)) for number, name in enumerate("abcb", 1)]
+    turns = [AgentTurn(number=number, did=(_did(number, name),)) for number, name in enumerate("abcb", 1)]
     parts = history_parts(turns, budget_tokens=100_000, nonce="n", sees=True)
     assert [(part.name, part.picture) for part in parts if part.picture] == [
         ("step 3 picture look s3c1", "c"),
@@ -161,7 +163,7 @@ def test_only_the_last_pictures_are_shown_and_none_twice() -> None:
 
 
 def test_pictures_count_in_the_budget_of_the_history() -> None:
-    turns = [Turn(number=number, did=(_did(number, str(number)),)) for number in range(1, 9)]
+    turns = [AgentTurn(number=number, did=(_did(number, str(number)),)) for number in range(1, 9)]
     is_short = [
         any(part.group == "earlier" for part in history_parts(turns, budget_tokens=1_500, nonce="n", sees=sees))
         for sees in (True, False)
@@ -186,15 +188,13 @@ def test_pictures_are_found_in_outputs(mimetype: str, data: str, found: bool) ->
     outcome = CellOutcome(
         id=CellId("a"), name="a", status="ok", output=CellOutput(mimetype=mimetype, text="", data=data)
     )
-    assert picture_of(outcome) == (png() if found else None)
+    assert image_of(outcome) == (png() if found else None)
 
 
 def test_a_small_picture_of_a_figure_goes_before_the_output() -> None:
     figure = VariablePreview(name="axes", kind="figure", type="Axes", text="", picture=png(1, 1))
     output = CellOutput(mimetype="image/png", text="", data=url(png()))
-    assert picture_of(CellOutcome(id=CellId("a"), name="a", status="ok", output=output, variables=(figure,))) == png(
-        1, 1
-    )
+    assert image_of(CellOutcome(id=CellId("a"), name="a", status="ok", output=output, variables=(figure,))) == png(1, 1)
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,11 @@ import pytest
 from cellwright.agents.programs import programs
 from cellwright.journal import CrashPoint
 from cellwright.kernel import KernelPool
-from cellwright.models.client import Models
+from cellwright.models.client.gateway_client import Models
 from cellwright.policy import RunCode
 from cellwright.sandbox import probe
-from cellwright.sandbox.actions import ActionWorker, ProgramLimits
 from cellwright.testing import CallTool
+from cellwright.tools.actions import ActionWorker, ProgramLimits
 from cellwright.tools.tool import Tool, ToolError, ToolResult, tool
 from tests.agents.forked import Forker
 from tests.agents.test_killed import forker, gateway, report, run

@@ -17,43 +17,43 @@ from inline_snapshot import snapshot
 from pydantic_ai.tools import ToolDefinition
 
 from cellwright.agents.reading_answers import (
-    Answer,
     Evaluate,
-    Figure,
-    Listed,
-    Table,
-    Unanswered,
-    Words,
+    ListAnswer,
+    NoAnswer,
+    NumberAnswer,
+    ReadingAnswer,
+    TableAnswer,
+    TextAnswer,
     answer_code,
+    answer_text,
     compare_answers,
     evaluate_answer,
-    read_answer,
-    shown,
+    parse_printed_answer,
 )
 from cellwright.agents.readings import (
     CHECKLIST,
     READINGS_SCHEMA,
     Agreement,
-    Choose,
-    Differing,
+    Disagreement,
+    InvalidProposal,
+    NoComparison,
+    PlainestReading,
     Reading,
-    Uncompared,
-    Unreadable,
     compare,
     compare_readings,
     parse_readings,
+    readings_tool,
     request_parts,
     settle,
 )
-from cellwright.agents.readings_tool import readings_tool
-from cellwright.agents.recoveries import AskPerson
+from cellwright.agents.repair.choices import AskPerson
 from cellwright.kernel import OpenNotebook
 from cellwright.notebook import CreateCell, DeleteCell, read
 from cellwright.policy import BUILT_IN_RULES, read_rules
 from cellwright.tools import Guard
-from cellwright.tools.calling import standard
-from cellwright.tools.notebook_desk import NotebookDesk
-from cellwright.tools.notebook_report import observation_json
+from cellwright.tools.callers import standard
+from cellwright.tools.notebook.editor import NotebookEditor
+from cellwright.tools.notebook.reports import observation_json
 from cellwright.tools.notebook_tools import notebook_tools
 from cellwright.tools.tool import Done, Refusal, ToolResult, Toolset
 from tests.conftest import Opener
@@ -107,7 +107,7 @@ async def test_a_join_whose_readings_differ_is_settled_by_asking_or_by_telling_b
     async with opened(ORDERS) as notebook:
         await notebook.run("all")
         differing = await compare_readings(readings(MEAN), scratch(notebook))
-        assert isinstance(differing, Differing)
+        assert isinstance(differing, Disagreement)
         asked = settle(differing, attended=True)
         assert isinstance(asked, AskPerson)
         assert (asked.question, asked.options) == snapshot(
@@ -122,7 +122,7 @@ Which do you mean?\
             )
         )
         chosen = settle(differing, attended=False)
-        assert isinstance(chosen, Choose)
+        assert isinstance(chosen, PlainestReading)
         assert chosen.told() == snapshot(
             "20.0 (Orders of unknown customers are left out). "
             "Read otherwise: Orders of unknown customers count, too: 25.0."
@@ -135,18 +135,18 @@ async def test_a_join_whose_readings_agree_needs_nobody(opened: Opener) -> None:
         await notebook.run("all")
         agreed = await compare_readings(readings(LARGEST), scratch(notebook))
         assert isinstance(agreed, Agreement)
-        assert shown(agreed.answer) == "2 rows of country/amount: de/30.0; fr/30.0"
+        assert answer_text(agreed.answer) == "2 rows of country/amount: de/30.0; fr/30.0"
 
 
-VALUES: list[tuple[str, Answer]] = [
-    ("1 + 1", Figure(number=2)),
-    ("import numpy as np\nnp.float64(2.5)", Figure(number=2.5)),
-    ("from decimal import Decimal\nDecimal('0.25')", Figure(number=0.25)),
-    ("'a\\nb'", Words(text="a\nb")),
-    ("'''a\n  b'''", Words(text="a\n  b")),
-    ("True", Words(text="True")),
-    ("float('nan')", Words(text="nan")),
-    ("import datetime\ndatetime.date(2024, 5, 1)", Words(text="2024-05-01")),
+VALUES: list[tuple[str, ReadingAnswer]] = [
+    ("1 + 1", NumberAnswer(number=2)),
+    ("import numpy as np\nnp.float64(2.5)", NumberAnswer(number=2.5)),
+    ("from decimal import Decimal\nDecimal('0.25')", NumberAnswer(number=0.25)),
+    ("'a\\nb'", TextAnswer(text="a\nb")),
+    ("'''a\n  b'''", TextAnswer(text="a\n  b")),
+    ("True", TextAnswer(text="True")),
+    ("float('nan')", TextAnswer(text="nan")),
+    ("import datetime\ndatetime.date(2024, 5, 1)", TextAnswer(text="2024-05-01")),
 ]
 
 
@@ -159,7 +159,7 @@ async def test_values_of_every_kind_come_back_as_they_are(opened: Opener) -> Non
         for how, answer in VALUES:
             assert await evaluate_answer(how, evaluate) == answer, how
         listed = await evaluate_answer("{'b', 'a'}", evaluate)
-        assert isinstance(listed, Listed)
+        assert isinstance(listed, ListAnswer)
         assert (listed.items, listed.is_whole, listed.texts()) == (("a", "b"), True, ("a", "b"))
         tables = [
             "pd.DataFrame({'k': ['a', 'b'], 'v': [1, 2]})",
@@ -181,15 +181,13 @@ async def test_a_reading_that_cannot_be_tried_says_why(opened: Opener) -> None:
     async with opened("base = 3") as notebook:
         await notebook.run("all")
         evaluate = scratch(notebook)
-        assert await evaluate_answer("base / 0", evaluate) == Unanswered(why="ZeroDivisionError: division by zero")
-        assert await evaluate_answer("x = 1", evaluate) == Unanswered(
-            why="It is no Python that ends with an expression."
-        )
+        assert await evaluate_answer("base / 0", evaluate) == NoAnswer(why="ZeroDivisionError: division by zero")
+        assert await evaluate_answer("x = 1", evaluate) == NoAnswer(why="It is no Python that ends with an expression.")
         long = await evaluate_answer("range(200_000)", evaluate)
-        assert isinstance(long, Unanswered)
+        assert isinstance(long, NoAnswer)
         assert "200,000 rows is too long" in long.why
         proposed = readings([{**MEAN[0], "how": "base"}, {**MEAN[1], "how": "nothing"}])
-        assert isinstance(await compare_readings(proposed, evaluate), Uncompared)
+        assert isinstance(await compare_readings(proposed, evaluate), NoComparison)
 
 
 # ── as a tool ──
@@ -199,7 +197,7 @@ async def test_a_reading_that_cannot_be_tried_says_why(opened: Opener) -> None:
 async def at_work(opened: Opener, where: Path, *, attended: bool) -> AsyncGenerator[tuple[OpenNotebook, Workshop]]:
     async with opened(ORDERS) as notebook:
         await notebook.run("all")
-        tools = notebook_tools(await NotebookDesk.open(notebook, where.parent / "desk.json"))
+        tools = notebook_tools(await NotebookEditor.open(notebook, where.parent / "desk.json"))
         guard = Guard(rules=read_rules([BUILT_IN_RULES], project=str(notebook.path.parent)), masker=MASKER)
         caller = standard(Toolset(tools), guard=guard, masker=MASKER, who=WHO, kept=None)
         project = str(notebook.path.parent)
@@ -261,12 +259,12 @@ async def test_a_person_is_asked_with_the_values_and_the_answer_comes_back(opene
     ],
 )
 def test_a_rounded_figure_is_the_same_answer_and_another_figure_is_not(one: float, other: float, sameness: str) -> None:
-    assert compare_answers(Figure(number=one), Figure(number=other)) == sameness
-    assert compare_answers(Figure(number=other), Figure(number=one)) == sameness
+    assert compare_answers(NumberAnswer(number=one), NumberAnswer(number=other)) == sameness
+    assert compare_answers(NumberAnswer(number=other), NumberAnswer(number=one)) == sameness
 
 
-def table(columns: str, *rows: tuple[Any, ...]) -> Table:
-    return Table(columns=tuple(columns), rows=rows, count=len(rows))
+def table(columns: str, *rows: tuple[Any, ...]) -> TableAnswer:
+    return TableAnswer(columns=tuple(columns), rows=rows, count=len(rows))
 
 
 def test_tables_are_compared_by_what_they_hold() -> None:
@@ -277,26 +275,32 @@ def test_tables_are_compared_by_what_they_hold() -> None:
     assert compare_answers(one, table("ab", ("x", 1.5), ("y", 2.5))) == "different"
     assert compare_answers(one, table("ab", ("x", 1.5))) == "different"
     assert compare_answers(one, table("abc", ("x", 1.5, 0), ("y", 2.0, 0))) == "different"
-    assert compare_answers(one, Figure(number=2)) == "different"
-    assert compare_answers(Words(text="a  b"), Words(text="a b")) == "same"
+    assert compare_answers(one, NumberAnswer(number=2)) == "different"
+    assert compare_answers(TextAnswer(text="a  b"), TextAnswer(text="a b")) == "same"
 
 
 def test_where_all_agree_the_most_exact_figure_is_the_answer() -> None:
     proposed = readings(MEAN)
-    agreed = compare(proposed, {"known customers": Figure(number=33.33), "all orders": Figure(number=33.3333)})
+    agreed = compare(
+        proposed, {"known customers": NumberAnswer(number=33.33), "all orders": NumberAnswer(number=33.3333)}
+    )
     assert isinstance(agreed, Agreement)
-    assert (agreed.answer, agreed.is_rounded) == (Figure(number=33.3333), True)
-    assert isinstance(compare(proposed[:1], {"known customers": Figure(number=1)}), Agreement)
-    assert isinstance(compare(proposed, {}), Uncompared)
+    assert (agreed.answer, agreed.is_rounded) == (NumberAnswer(number=33.3333), True)
+    assert isinstance(compare(proposed[:1], {"known customers": NumberAnswer(number=1)}), Agreement)
+    assert isinstance(compare(proposed, {}), NoComparison)
 
 
 def test_the_plainest_with_an_answer_is_chosen_and_the_others_are_told() -> None:
     proposed = [*readings(MEAN), Reading(name="third", description="As it was in 2023.", how="x")]
-    answers = {"known customers": Unanswered(why="gone"), "all orders": Figure(number=7), "third": Figure(number=8)}
+    answers = {
+        "known customers": NoAnswer(why="gone"),
+        "all orders": NumberAnswer(number=7),
+        "third": NumberAnswer(number=8),
+    }
     differing = compare(proposed, answers)
-    assert isinstance(differing, Differing)
+    assert isinstance(differing, Disagreement)
     chosen = settle(differing, attended=False)
-    assert isinstance(chosen, Choose)
+    assert isinstance(chosen, PlainestReading)
     assert chosen.told() == (
         "7 (Orders of unknown customers count, too). Read otherwise: Orders of unknown customers are left out: "
         "no answer (gone); As it was in 2023: 8."
@@ -311,11 +315,11 @@ def test_the_plainest_with_an_answer_is_chosen_and_the_others_are_told() -> None
 
 def test_a_proposal_is_read_strictly_and_doubles_are_told_apart() -> None:
     found = parse_readings(json.dumps({"readings": [*MEAN, {**MEAN[0], "how": "1"}, {**MEAN[0], "name": "same code"}]}))
-    assert not isinstance(found, Unreadable)
+    assert not isinstance(found, InvalidProposal)
     assert [reading.name for reading in found] == ["known customers", "all orders", "known customers (2)"]
     for wrong in ("[]", "{}", "nonsense", '{"readings": []}', json.dumps({"readings": [{**MEAN[0], "kind": "odd"}]})):
         refused = parse_readings(wrong)
-        assert isinstance(refused, Unreadable)
+        assert isinstance(refused, InvalidProposal)
         assert refused.feedback.startswith("Not the readings that were asked for")
 
 
@@ -338,7 +342,7 @@ def test_the_tool_tells_the_checklist() -> None:
 @example("*0")
 def test_whatever_comes_back_is_read_without_failing(text: str) -> None:
     for result in (Done(text=text), Done(text=f"cellwright-answer: {text}"), Refusal(feedback=text)):
-        assert read_answer(result) == read_answer(result)
+        assert parse_printed_answer(result) == parse_printed_answer(result)
     if (code := answer_code(text)) is not None:
         assert "_reading" in compile(code, "cell", "exec").co_names
     assert parse_readings(text) == parse_readings(text)

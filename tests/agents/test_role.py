@@ -11,27 +11,26 @@ from pydantic import TypeAdapter
 
 from cellwright.agents import Role, built_in_roles, read_role, read_roles
 from cellwright.agents.artifacts import artifact_tools
-from cellwright.agents.certain_mends import INSTALL, RUN
-from cellwright.agents.front_matter import read_page
-from cellwright.agents.mending_step import APPLY
+from cellwright.agents.fixer import APPLY
+from cellwright.agents.front_matter import read_front_matter
+from cellwright.agents.repair.deterministic import INSTALL, RUN
 from cellwright.agents.role import LONGEST_PROMPT, role_named
 from cellwright.agents.skills import Skill, read_skill, read_skills, skill_tools
 from cellwright.agents.styles import READINGS
 from cellwright.errors import UserError
 from cellwright.kernel import KernelPool
-from cellwright.runs.place import NoEyes
-from cellwright.sandbox.git import Author
+from cellwright.runs.execute.workspace import NoDataReader
 from cellwright.tools.cell_tools import cell_tools
 from cellwright.tools.data_tools import data_tools
+from cellwright.tools.environment_tools import package_tools, shell_tools
 from cellwright.tools.file_tools import file_tools
-from cellwright.tools.git_desk import GitDesk
-from cellwright.tools.git_tools import git_tools
-from cellwright.tools.kept_texts import TextFolder, kept_text_tools
-from cellwright.tools.notebook_desk import NotebookDesk
+from cellwright.tools.git import Author
+from cellwright.tools.git.client import GitClient
+from cellwright.tools.git.git_tools import git_tools
+from cellwright.tools.notebook.editor import NotebookEditor
 from cellwright.tools.notebook_tools import TRY, notebook_tools
-from cellwright.tools.package_tools import package_tools
 from cellwright.tools.project_files import ProjectFiles
-from cellwright.tools.shell_tool import shell_tools
+from cellwright.tools.text_store import FolderTextStore, stored_text_tools
 from cellwright.tools.tool import ToolError, Toolset
 from cellwright.tools.web_tools import EgressFetch, web_tools
 from tests.conftest import Opener
@@ -128,7 +127,7 @@ def test_a_mistake_in_a_head_is_told_with_its_line(text: str, complaint: str) ->
 
 
 def test_the_part_of_yaml_that_skills_use_is_read_as_yaml_reads_it() -> None:
-    page = read_page(
+    page = read_front_matter(
         "---\n# a comment\nplain: some words # and a comment\nquoted: 'it''s: so'\ndouble: \"a\\tb: c\"\nempty:\n"
         'inline: [a, "b"]\nnone: []\nfolded: >-\n  one\n  two\n\n'
         'kept: |\n  one\n    two\nmap:\n  a: b\n  c: "1.0"\n---\ntext\n',
@@ -207,7 +206,7 @@ def test_a_mistake_in_a_skill_is_told_with_its_line(text: str, complaint: str) -
 
 
 async def test_a_skill_is_read_when_it_is_needed_and_nothing_outside_its_folder(tmp_path: Path) -> None:
-    from cellwright.tools.tool import Calling, Done, ToolCall, ToolError, Toolset
+    from cellwright.tools.tool import CallContext, Done, ToolCall, ToolError, Toolset
 
     folder = a_skill(tmp_path)
     (tmp_path / "secret.txt").write_text("no")
@@ -219,7 +218,7 @@ async def test_a_skill_is_read_when_it_is_needed_and_nothing_outside_its_folder(
         call = ToolCall(id="1", name="read_skill", arguments=arguments)
         # It uses no verb of a flow.
         flow: Any = None
-        result = await tool.run(tool.parse(arguments), Calling(call=call, flow=flow))
+        result = await tool.run(tool.parse(arguments), CallContext(call=call, flow=flow))
         return result.text if isinstance(result, Done) else result
 
     assert await read(name="rates") == "Use table.csv, the closing rate."
@@ -238,9 +237,9 @@ def test_without_skills_there_is_no_tool_for_them() -> None:
 
 async def test_every_tool_a_built_in_role_names_is_there(opened: Opener, pool: KernelPool, tmp_path: Path) -> None:
     async with opened("x = 1") as notebook:
-        desk = await NotebookDesk.open(notebook, tmp_path / "desk.json")
-        project, kept = notebook.path.parent, TextFolder(tmp_path)
-        git = GitDesk(project, pool.zygote, author=Author(name="Ada", email="ada@example.org"), tier="A")
+        desk = await NotebookEditor.open(notebook, tmp_path / "desk.json")
+        project, kept = notebook.path.parent, FolderTextStore(tmp_path)
+        git = GitClient(project, pool.zygote, author=Author(name="Ada", email="ada@example.org"), tier="A")
         skill = Skill(name="s", description="d", body="b", folder=tmp_path)
         tools = [
             *notebook_tools(desk),
@@ -251,9 +250,9 @@ async def test_every_tool_a_built_in_role_names_is_there(opened: Opener, pool: K
             *web_tools(EgressFetch()),
             *git_tools(git),
             *artifact_tools(kept),
-            *kept_text_tools(kept),
+            *stored_text_tools(kept),
             *skill_tools([skill]),
-            *data_tools(desk, NoEyes(), Path),
+            *data_tools(desk, NoDataReader(), Path),
         ]
         known = {READINGS, *(each.name for each in tools)}
         named = {name for role in built_in_roles().values() for name in role.tools}

@@ -8,7 +8,7 @@ from pathlib import Path
 import anyio.to_thread
 import pytest
 
-from cellwright.agents.steering import Orders, listen
+from cellwright.agents.steering import SteeringInput, read_steering
 from cellwright.journal import Records
 from cellwright.testing import CallTool
 from tests.agents.test_loop import counting
@@ -60,8 +60,8 @@ async def test_a_word_and_a_stop_reach_the_agent_from_another_process(worked: Pa
     assert json.loads((await cellwright(worked, "runs", "say", "r", "In euros.", "--json")).stdout)["said"]
     await cellwright(worked, "runs", "stop", "r", "--reason", "Enough.")
     async with Records.open(worked, chain_key=KEY) as records:
-        orders = await listen(records.log.read_all, "r", Orders())
+        orders = await read_steering(records.log.read_all, "r", SteeringInput())
         assert [heard.text for heard in orders.heard] == ["Only 2024.", "In euros."]
         assert orders.stop.endswith("stopped it: Enough.")
-        later = await listen(records.log.read_all, "r/agent:1", orders)
+        later = await read_steering(records.log.read_all, "r/agent:1", orders)
         assert later.heard == ()

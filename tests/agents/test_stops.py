@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from cellwright.agents.thinking import OverBudget, limits_after
-from cellwright.journal import Found, NotFound
-from cellwright.models.client import Models
-from cellwright.models.gateway.crash import GatewayCrash
-from cellwright.policy import Ledger, Limit, Money, No, Unpriced, UseId, UseNetwork, Yes, leave_uncounted, price
+from cellwright.agents.model_call import OverBudget, limits_after
+from cellwright.journal import EffectFound, EffectNotFound
+from cellwright.models.client.gateway_client import Models
+from cellwright.models.gateway.lifetime import GatewayCrash
+from cellwright.policy import BudgetLedger, Limit, Money, No, Unpriced, UseId, UseNetwork, Yes, leave_uncounted, price
 from cellwright.testing import CallTool
 from cellwright.tools import Raise
 from cellwright.tools.tool import Tool, tool
@@ -61,7 +61,7 @@ def test_limits_go_on_as_the_person_said() -> None:
     stopped = OverBudget(limit=money, party="r", question="?", call="r/1", used=None)
     stop = stopped.stop((money, TOKENS))
     assert isinstance(stop, Unpriced) and stop.use == "r/1"
-    ledger = Ledger(limits=(money, TOKENS))
+    ledger = BudgetLedger(limits=(money, TOKENS))
     assert limits_after((money, TOKENS), ledger, "r", stopped) == (money, TOKENS)
     assert limits_after((money, TOKENS), leave_uncounted(ledger, "r"), "r", stopped) == (TOKENS,)
     priced = price(ledger, UseId("r/1"), Money(amount=Decimal(2)))
@@ -119,8 +119,8 @@ async def test_what_happens_to_a_lost_answer_can_be_said_beforehand(
 def fetching() -> tuple[list[str], Tool]:
     fetched: list[str] = []
 
-    async def find(_: object, __: object) -> Found | NotFound:
-        return NotFound()
+    async def find(_: object, __: object) -> EffectFound | EffectNotFound:
+        return EffectNotFound()
 
     @tool(action=lambda arguments: UseNetwork(host=arguments.host, port=443), changes=True, find=find)
     async def fetch(host: str) -> str:

@@ -8,7 +8,16 @@ import pytest
 from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
 
 from cellwright.agents.role import StyleName
-from cellwright.agents.styles import Actions, Malformed, Style, Words, choose_style, offered, programmed, read_answer
+from cellwright.agents.styles import (
+    MalformedReply,
+    Style,
+    TextReply,
+    ToolCallsReply,
+    choose_style,
+    offered_tools,
+    parse_reply,
+    program_tools,
+)
 from cellwright.models import Ability
 from cellwright.tools.tool import Toolset, tool
 from tests.agents.workshop import a_role, finish
@@ -50,15 +59,15 @@ def test_the_style_follows_from_role_and_model(
 
 
 def test_in_code_mode_only_programs_and_the_end_are_called() -> None:
-    assert offered(TOOLS, "code").names == ("run_program", "finish")
-    assert programmed(TOOLS).names == ("look",)
-    assert offered(TOOLS, "tools").names == ("look", "finish")
+    assert offered_tools(TOOLS, "code").names == ("run_program", "finish")
+    assert program_tools(TOOLS).names == ("look",)
+    assert offered_tools(TOOLS, "tools").names == ("look", "finish")
 
 
 def test_answers_are_read_into_calls_with_ids_of_our_own() -> None:
     call = ToolCallPart(tool_name="look", args="{}", tool_call_id="same")
-    reading = read_answer(ModelResponse(parts=[TextPart("Two looks."), call, call]), step=3, style="tools", tools=TOOLS)
-    assert isinstance(reading, Actions)
+    reading = parse_reply(ModelResponse(parts=[TextPart("Two looks."), call, call]), step=3, style="tools", tools=TOOLS)
+    assert isinstance(reading, ToolCallsReply)
     assert [each.id for each in reading.calls] == ["s3c1", "s3c2"]
     assert (reading.said, reading.note) == ("Two looks.", "")
 
@@ -66,9 +75,9 @@ def test_answers_are_read_into_calls_with_ids_of_our_own() -> None:
 def test_words_nothing_and_half_an_answer_are_told_apart() -> None:
     def read(text: str, **more: Any) -> object:
         response = ModelResponse(parts=[TextPart(text)] if text else [], **more)
-        return read_answer(response, step=1, style="tools", tools=TOOLS)
+        return parse_reply(response, step=1, style="tools", tools=TOOLS)
 
-    assert read("It is so.") == Words(said="It is so.")
-    assert isinstance(read(""), Malformed)
+    assert read("It is so.") == TextReply(said="It is so.")
+    assert isinstance(read(""), MalformedReply)
     cut = read("It is", finish_reason="length")
-    assert isinstance(cut, Malformed) and "cut off" in cut.feedback
+    assert isinstance(cut, MalformedReply) and "cut off" in cut.feedback

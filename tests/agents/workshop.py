@@ -12,21 +12,20 @@ import anyio
 from pydantic import TypeAdapter
 
 from cellwright.agents import AgentReport, Assignment, Prompt, Role, built_in_roles
+from cellwright.agents.agent_context import AgentContext
 from cellwright.agents.artifacts import artifact_tools
-from cellwright.agents.journal_texts import JournalTexts
-from cellwright.agents.kept_contexts import list_contexts, read_context
+from cellwright.agents.failure_survey import notebook_survey
 from cellwright.agents.loop import agent_workflow, assignment_json
-from cellwright.agents.studio import Studio
-from cellwright.agents.surroundings import NotebookSight, Sight
-from cellwright.agents.surveying import notebook_survey
+from cellwright.agents.prompt.context_providers import ContextProvider, NotebookContext
+from cellwright.agents.prompt.prompt_store import JournalTexts, list_contexts, read_prompt
 from cellwright.journal import Flow, Journal, OpenQuestion, Workflow
 from cellwright.journal.crash import AtCrashPoint, carry_on
 from cellwright.kernel import OpenNotebook
-from cellwright.models.client import Models
+from cellwright.models.client.gateway_client import Models
 from cellwright.policy import BUILT_IN_RULES, Masker, Person, RuleText, Secret, read_rules
 from cellwright.testing import CallTool, Received
-from cellwright.tools import Desk, Guard, OnDesk
-from cellwright.tools.notebook_desk import DeskPoint, NotebookDesk
+from cellwright.tools import Guard, Inbox, InboxItem
+from cellwright.tools.notebook.editor import EditorPoint, NotebookEditor
 from cellwright.tools.notebook_tools import notebook_tools
 from cellwright.tools.project_files import ProjectFiles
 from cellwright.tools.tool import Done, Tool, ToolResult, tool
@@ -64,7 +63,7 @@ class Workshop:
     journal: Journal
     models: Models
     house: House
-    desk: Desk
+    desk: Inbox
     texts: JournalTexts
 
     async def start(self, assignment: Assignment | None = None, *, run: str = "r") -> str:
@@ -85,14 +84,14 @@ class Workshop:
                 await self.journal.log.growth.next().wait()
         return pending[0]
 
-    async def approval(self) -> OnDesk:
+    async def approval(self) -> InboxItem:
         """The question on the approvals desk."""
         return await self.desk.show((await self.asked()).id)
 
     async def context(self, step: int, run: str = "r") -> Prompt:
         """What the model read in a step."""
         facts = await list_contexts(self.journal.log.read_all, run)
-        return await read_context(self.texts, facts[f"{run}#{step}"].text)
+        return await read_prompt(self.texts, facts[f"{run}#{step}"].text)
 
     def requests(self) -> Sequence[Received]:
         """What the model was really asked."""
@@ -118,13 +117,13 @@ async def open_workshop(
     tools: Sequence[Tool] = (),
     notebook: OpenNotebook | None = None,
     roles: Sequence[Role] = (),
-    sights: Sequence[Sight] = (),
+    sights: Sequence[ContextProvider] = (),
     rules: str = "",
     at_crash_point: AtCrashPoint = carry_on,
     studio: dict[str, Any] | None = None,
     workflows: Sequence[Workflow] = (),
-    desk_tools: Callable[[NotebookDesk], Sequence[Tool]] = lambda _: (),
-    reached: Callable[[DeskPoint], None] = lambda _: None,
+    desk_tools: Callable[[NotebookEditor], Sequence[Tool]] = lambda _: (),
+    reached: Callable[[EditorPoint], None] = lambda _: None,
 ) -> AsyncGenerator[Workshop]:
     """Agents with these tools, or with those of a notebook."""
     texts = [RuleText.of("user", "mine.toml", rules), BUILT_IN_RULES]
@@ -137,15 +136,15 @@ async def open_workshop(
         here, seen = list(tools) or [finish], list(sights)
         more: dict[str, Any] = dict(studio or {})
         if notebook is not None:
-            desk = await NotebookDesk.open(notebook, house.home / "desk.json", reached=reached)
-            here, seen = [*tools, *desk_tools(desk), *notebook_tools(desk)], [*seen, NotebookSight(desk)]
+            desk = await NotebookEditor.open(notebook, house.home / "desk.json", reached=reached)
+            here, seen = [*tools, *desk_tools(desk), *notebook_tools(desk)], [*seen, NotebookContext(desk)]
             more.setdefault("survey", notebook_survey(desk, ProjectFiles(project)))
 
         @asynccontextmanager
-        async def open_studio(_: Flow, __: Assignment) -> AsyncGenerator[Studio]:
+        async def open_studio(_: Flow, __: Assignment) -> AsyncGenerator[AgentContext]:
             # A run that was cut off is taken up before the journal is open for others.
             await is_open.wait()
-            yield Studio(
+            yield AgentContext(
                 models=models,
                 tools=[*here, *artifact_tools(shelf[0])],
                 guard=guard,
@@ -172,6 +171,6 @@ async def open_workshop(
             journal=journal,
             models=models,
             house=house,
-            desk=Desk(journal.records, masker=MASKER),
+            desk=Inbox(journal.records, masker=MASKER),
             texts=shelf[0],
         )

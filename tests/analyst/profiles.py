@@ -5,21 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 from cellwright.analyst.profile import (
-    Column,
+    ColumnProfile,
     Conversion,
     Join,
     Numbers,
     Oddity,
     Profile,
-    Reading,
-    Table,
+    ReadOptions,
+    TableProfile,
     Texts,
     Times,
     ValueCount,
 )
 
 
-def a_measure(name: str = "price", **changes: Any) -> Column:
+def a_measure(name: str = "price", **changes: Any) -> ColumnProfile:
     """Numbers from 0.5 to 199."""
     numbers = Numbers(
         least=0.5, greatest=199.0, mean=23.1, deviation=12.0, quartiles=(10.0, 20.0, 30.0), histogram=(1, 8, 4, 2, 0, 1)
@@ -29,31 +29,33 @@ def a_measure(name: str = "price", **changes: Any) -> Column:
         "numbers": numbers, "examples": ("€ 1.234,50",),
         "conversion": Conversion(kind="number", decimal=",", thousands=".", prefix="€"),
     }  # fmt: skip
-    return Column(**(given | changes))
+    return ColumnProfile(**(given | changes))
 
 
-def a_category(name: str = "region") -> Column:
+def a_category(name: str = "region") -> ColumnProfile:
     common = (ValueCount(value="North", count=60), ValueCount(value="South", count=40))
-    return Column(name=name, kind="text", meaning="category", count=100, distinct=2, common=common)
+    return ColumnProfile(name=name, kind="text", meaning="category", count=100, distinct=2, common=common)
 
 
-def a_date(name: str = "day") -> Column:
+def a_date(name: str = "day") -> ColumnProfile:
     times = Times(
         first="2024-01-01", last="2024-04-30", step="day", gaps=("2024-03-01 to 2024-03-14",), missing_steps=14
     )
-    return Column(name=name, kind="date", meaning="date", count=100, distinct=100, is_unique=True, times=times)
+    return ColumnProfile(name=name, kind="date", meaning="date", count=100, distinct=100, is_unique=True, times=times)
 
 
-def a_text(name: str = "note") -> Column:
+def a_text(name: str = "note") -> ColumnProfile:
     texts = Texts(shortest=3, longest=120, mean_length=40.0)
-    return Column(name=name, kind="text", meaning="text", count=100, distinct=99, texts=texts, examples=("late", "ok"))
+    return ColumnProfile(
+        name=name, kind="text", meaning="text", count=100, distinct=99, texts=texts, examples=("late", "ok")
+    )
 
 
-def a_table(name: str = "sales", *columns: Column, **changes: Any) -> Table:
+def a_table(name: str = "sales", *columns: ColumnProfile, **changes: Any) -> TableProfile:
     """100 rows of a semicolon-separated file."""
     given: dict[str, Any] = {
         "name": name,
-        "reading": Reading(
+        "reading": ReadOptions(
             path=f"{name}.csv", format="csv", delimiter=";", encoding="cp1252", skip_first=2, skip_last=1
         ),
         "rows": 100, "looked_at": 100, "bytes": 12_345,
@@ -66,7 +68,7 @@ def a_table(name: str = "sales", *columns: Column, **changes: Any) -> Table:
             ),
         ),
     }  # fmt: skip
-    return Table(**(given | changes))
+    return TableProfile(**(given | changes))
 
 
 def two_tables() -> Profile:

@@ -13,12 +13,10 @@ import pytest
 from scipy import stats
 
 from cellwright.analyst.drafts import TestRow as Row
-from cellwright.analyst.method_source import method_cells, method_imports, method_names
-from cellwright.analyst.methods.columns import labels_of, moments_of, numbers_of
-from cellwright.analyst.methods.examination import LEAST_EFFECTS, examine
-from cellwright.analyst.methods.pairs import association, correlation, difference
-from cellwright.analyst.methods.spans import change, explain_change
-from cellwright.analyst.methods.telling import claim, escaped, say
+from cellwright.analyst.methods.battery import LEAST_EFFECTS, claim, escaped, examine, say
+from cellwright.analyst.methods.pairs import association, correlation, difference, labels_of, moments_of, numbers_of
+from cellwright.analyst.methods.source import method_cells, method_imports, method_names
+from cellwright.analyst.methods.time_series import change, explain_change
 from cellwright.errors import Defect
 from tests.sampling import some
 

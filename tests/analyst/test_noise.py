@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cellwright.analyst.methods.course import breaks, season, trend
-from cellwright.analyst.methods.examination import examine
+from cellwright.analyst.methods.battery import examine
 from cellwright.analyst.methods.independence import bonds_of, independent_rows
+from cellwright.analyst.methods.time_series import breaks, season, trend
 from tests.analyst.noise import SHAPES, noise_set
 from tests.sampling import some
 

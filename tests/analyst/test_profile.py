@@ -7,7 +7,15 @@ from typing import Any
 
 import pytest
 
-from cellwright.analyst.profile import Oddity, Profile, Skipped, profile_json, read_profile, with_paths, with_remarks
+from cellwright.analyst.profile import (
+    Oddity,
+    Profile,
+    SkippedFile,
+    profile_json,
+    read_profile,
+    with_paths,
+    with_remarks,
+)
 from cellwright.errors import Unavailable
 from tests.analyst.profiles import a_category, a_measure, a_table, two_tables
 
@@ -85,7 +93,7 @@ def test_long_lists_and_values_are_cut() -> None:
 
 
 def test_files_get_the_names_somebody_else_has_for_them() -> None:
-    profile = with_remarks(two_tables(), skipped=[Skipped(path="x.bin", why="no table")], notes=["a note"])
+    profile = with_remarks(two_tables(), skipped=[SkippedFile(path="x.bin", why="no table")], notes=["a note"])
     told = with_paths(profile, lambda path: f"../{path}")
     assert [table.reading.path for table in told.tables] == ["../sales.csv", "../regions.csv"]
     assert (told.skipped[0].path, told.notes) == ("../x.bin", ("a note",))

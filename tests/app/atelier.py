@@ -12,16 +12,17 @@ import anyio
 from pydantic import TypeAdapter
 
 from cellwright.agents import AgentReport
-from cellwright.agents.journal_texts import JournalTexts
 from cellwright.agents.loop import agent_workflow
-from cellwright.app import StudioOptions, studio_opener
-from cellwright.app.networks import VISITED
+from cellwright.agents.prompt.prompt_store import JournalTexts
+from cellwright.app import WorkspaceOptions, agent_context_opener
+from cellwright.app.run_network import VISITED
 from cellwright.journal import Fact, Journal, OpenQuestion, Records
 from cellwright.journal.crash import AtCrashPoint, carry_on
-from cellwright.models.client import Models
+from cellwright.models.client.gateway_client import Models
 from cellwright.policy import No, Reply, Yes
 from cellwright.settings import Settings
-from cellwright.tools import Desk, audit_trail
+from cellwright.tools import Inbox
+from cellwright.tools.approval import audit_trail
 from tests.agents.workshop import ADA, KEY, MASKER, Workshop
 from tests.models.houses import House
 
@@ -94,13 +95,13 @@ async def open_atelier(
     **options: Any,
 ) -> AsyncGenerator[Atelier]:
     """Agents of this notebook, with the state directory of the house."""
-    chosen = StudioOptions(
+    chosen = WorkspaceOptions(
         settings=settings or Settings(home=house.home, cache=house.home / "cache"), launch=house.launch(), **options
     )
     async with AsyncExitStack() as stack:
         models = await stack.enter_async_context(Models.open(house.home, launch=house.launch()))
         records = await stack.enter_async_context(Records.open(where, chain_key=KEY))
-        opener = studio_opener(notebook, records=records, person="ada", options=chosen)
+        opener = agent_context_opener(notebook, records=records, person="ada", options=chosen)
         journal = await stack.enter_async_context(
             Journal.open(
                 where,
@@ -110,5 +111,5 @@ async def open_atelier(
                 at_crash_point=at_crash_point,
             )
         )
-        desk = Desk(journal.records, masker=MASKER)
+        desk = Inbox(journal.records, masker=MASKER)
         yield Atelier(journal=journal, models=models, house=house, desk=desk, texts=JournalTexts(journal.records))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cellwright.server.web.tokens import Tokens
+from cellwright.server.http.auth.tokens import TokenStore
 from tests.cli.in_process import run_here
 from tests.models.accounts import opened
 
@@ -67,7 +67,7 @@ def test_a_proof_of_then_is_ours_and_about_this_notebook(home: Path, notebook: s
 
 def test_a_token_of_then_lets_its_bearer_in(home: Path) -> None:
     assert [token["name"] for token in told(home, "serve", "tokens")["tokens"]] == ["a program"]
-    caller = Tokens(home).admit(TOKEN)
+    caller = TokenStore(home).admit(TOKEN)
     assert caller is not None
     assert (caller.person, caller.scope) == ("ann", "read")
 

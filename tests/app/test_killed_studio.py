@@ -14,10 +14,10 @@ import anyio.to_thread
 import pytest
 
 from cellwright.journal import CrashPoint, Records
-from cellwright.models.client import Models
+from cellwright.models.client.gateway_client import Models
 from cellwright.policy import Yes
 from cellwright.testing import CallTool
-from cellwright.tools import Desk, OnDesk
+from cellwright.tools import Inbox, InboxItem
 from tests.agents.workshop import ADA, DONE, KEY, MASKER
 from tests.app.killed_studio import Workers, workers
 from tests.models.houses import House
@@ -35,9 +35,9 @@ kept = await git_commit('birds', 'Count heavy birds', diff['state'], ['notebook.
 """
 
 
-async def asked(records: Records) -> OnDesk:
+async def asked(records: Records) -> InboxItem:
     """The one question that comes, as another process sees it."""
-    desk = Desk(records, masker=MASKER)
+    desk = Inbox(records, masker=MASKER)
     with anyio.fail_after(120):
         while True:
             grown = records.log.growth.next()
@@ -49,7 +49,7 @@ async def asked(records: Records) -> OnDesk:
 async def say_yes(records: Records) -> str:
     """Answer it, at a door of its own."""
     question = (await asked(records)).question
-    await Desk(records, masker=MASKER).answer(question.id, Yes(reach="once"), ADA, question.fingerprint)
+    await Inbox(records, masker=MASKER).answer(question.id, Yes(reach="once"), ADA, question.fingerprint)
     return question.describe()
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import anyio
 import pytest
 
-from cellwright.agents.surroundings import DATA_TOKENS, DataSight, NamedData
+from cellwright.agents.prompt.context_providers import DATA_TOKENS, DataContext, NamedData
 from cellwright.analyst.profile import Profile
 from cellwright.app import Files
-from cellwright.app.profiling import Effort, profile_paths
+from cellwright.app.profiling import ProfileLimits, profile_paths
 from cellwright.errors import RefusedByPolicy, UserError
 from cellwright.kernel import KernelPool
 from cellwright.notebook import estimate_tokens
@@ -76,7 +76,7 @@ async def test_a_profile_is_made_once_while_its_files_stay_the_same(pool: Kernel
     (tmp_path / "hens.csv").write_text(f"{HENS}2024-01-04,9\n")
     changed = await profile_paths(["hens.csv"], folder=tmp_path, pool=pool)
     assert (found[0].tables[0].rows, changed.tables[0].rows) == (3, 4)
-    closer = await profile_paths(["hens.csv"], folder=tmp_path, pool=pool, effort=Effort(most_rows=10))
+    closer = await profile_paths(["hens.csv"], folder=tmp_path, pool=pool, effort=ProfileLimits(most_rows=10))
     assert closer.tables is not changed.tables
 
 
@@ -120,7 +120,7 @@ async def test_where_there_is_no_profile_the_first_lines_stand(tmp_path: Path) -
         NamedData(source=tmp_path / "farm/hens.csv", shown="hens.csv"),
         NamedData(source=tmp_path / "farm", shown="../farm"),
     ]
-    [part] = (await DataSight(data, nothing, others=["a\nb.csv"]).look(600)).parts
+    [part] = (await DataContext(data, nothing, others=["a\nb.csv"]).look(600)).parts
     assert part.text == (
         "hens.csv (48 bytes), begins:\nday,eggs\n2024-01-01,4\n2024-01-02,5\n2024-01-03,7\n\n"
         "../farm/: a folder with hens.csv\n\nand 1 more files: a b.csv"
@@ -134,7 +134,7 @@ async def test_a_file_that_is_not_in_the_profile_is_shown_with_its_first_lines(t
         return Profile(tables=(a_table("sales"),))
 
     data = [NamedData(source=tmp_path / name, shown=name) for name in ("sales.csv", "hens.csv")]
-    [part] = (await DataSight(data, profiled).look(600)).parts
+    [part] = (await DataContext(data, profiled).look(600)).parts
     assert "sales.csv, csv: 100 rows" in part.text
     assert "hens.csv (48 bytes), begins:" in part.text
     assert "sales.csv (48 bytes)" not in part.text
@@ -147,7 +147,7 @@ async def test_however_much_data_there_is_the_sight_keeps_to_its_tokens(tmp_path
         return Profile(tables=tuple(a_table(f"file{number}") for number in range(150)))
 
     data = [NamedData(source=tmp_path / name, shown=name) for name in names]
-    [part] = (await DataSight(data, profiled, others=names).look(600)).parts
+    [part] = (await DataContext(data, profiled, others=names).look(600)).parts
     assert estimate_tokens(part.text) <= DATA_TOKENS
 
 

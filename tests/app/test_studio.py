@@ -12,11 +12,11 @@ import pytest
 
 from cellwright.agents import built_in_roles
 from cellwright.agents.artifacts import read_artifacts
-from cellwright.app import Files, Network, StudioOptions, open_studio
-from cellwright.connection import Connection
+from cellwright.app import Files, Network, WorkspaceOptions, open_agent_context
 from cellwright.journal import Records
 from cellwright.kernel import KernelPool
-from cellwright.kernel.script_header import header_of
+from cellwright.kernel.environments.script_header import header_of
+from cellwright.network import NetworkSettings
 from cellwright.notebook import read
 from cellwright.policy import AgreedEnvelope, Envelope, UseNetwork, envelope_of
 from cellwright.settings import Settings
@@ -165,7 +165,7 @@ async def test_a_missing_package_is_asked_for_once_installed_and_the_kernel_goes
     house: House, where: Path, project: Project, pool: KernelPool, wheels: Path
 ) -> None:
     uv = {"UV_FIND_LINKS": str(wheels), "UV_OFFLINE": "1"}
-    settings = Settings(home=house.home, cache=house.home / "cache", connection=Connection.of(uv))
+    settings = Settings(home=house.home, cache=house.home / "cache", connection=NetworkSettings.of(uv))
     house.provider.script(
         CallTool("run", {"cells": "all"}),
         apply(create("import tiny_tool\nloud = tiny_tool.shout('hi') * x\nloud", name="loud")),
@@ -354,10 +354,10 @@ async def test_every_tool_that_a_built_in_role_names_is_there(
     skill.write_text("---\nname: weighing\ndescription: How birds are weighed.\n---\nIn grams.\n")
     await anyio.run_process(["git", "init", "-q"], cwd=path.parent)
     settings = Settings(home=house.home, cache=house.home / "cache")
-    options = StudioOptions(settings=settings, pool=pool, launch=house.launch())
+    options = WorkspaceOptions(settings=settings, pool=pool, launch=house.launch())
     async with (
         Records.open(where, chain_key=CHAIN_KEY) as records,
-        open_studio(path, workflow="r", records=records, person="ada", options=options) as studio,
+        open_agent_context(path, workflow="r", records=records, person="ada", options=options) as studio,
     ):
         there = {tool.name for tool in studio.tools} | {"compare_readings", "run_program"}
         named = {(role.name, tool) for role in built_in_roles().values() for tool in role.tools}
@@ -370,10 +370,10 @@ async def test_a_gateway_is_started_on_demand_with_the_keys_of_the_environment_a
 ) -> None:
     environment = {"PATH": "/usr/bin:/bin", "HOME": str(house.home), "CELLWRIGHT_KEY_NEAR": KEY}
     settings = Settings(home=house.home, cache=house.home / "cache", environment=environment)
-    options = StudioOptions(settings=settings, pool=pool)
+    options = WorkspaceOptions(settings=settings, pool=pool)
     async with (
         Records.open(where, chain_key=CHAIN_KEY) as records,
-        open_studio(project(), workflow="r", records=records, person="ada", options=options) as studio,
+        open_agent_context(project(), workflow="r", records=records, person="ada", options=options) as studio,
     ):
         [model] = [each for each in (await studio.models.listed()).models if each.name == "near:one"]
         assert model.is_ready

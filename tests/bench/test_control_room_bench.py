@@ -25,7 +25,7 @@ from bench.scenarios.control_room import (
 )
 from bench.stage import Stage
 from cellwright.kernel import KernelPool
-from cellwright.server.launching import Launch
+from cellwright.server.daemon.launch import DaemonLaunch
 
 SECONDS = 240
 
@@ -34,7 +34,7 @@ SECONDS = 240
 async def room(pool: KernelPool, tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[ControlRoom]:
     folder = tmp_path_factory.mktemp("bench")
     stage = Stage(pool=pool, python=Path(sys.executable), folder=folder, is_quick=True)
-    launch = Launch(command=(sys.executable, "-I", str(Path(metronome.__file__))))
+    launch = DaemonLaunch(command=(sys.executable, "-I", str(Path(metronome.__file__))))
     async with ControlRoom.open(stage, launch=launch) as opened:
         yield opened
 

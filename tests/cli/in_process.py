@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from cellwright.cli.main import main
-from cellwright.models.keys import key_variables
+from cellwright.models.config.keys import key_variables
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from cellwright.cli.run_endings import opening
+from cellwright.cli.run.outcome import opening
 from cellwright.errors import UserError
-from cellwright.models.keys import key_variables
-from cellwright.models.launching import running_pid
-from cellwright.runs.goal_reading import Typed, read_goal
+from cellwright.models.client.gateway_process import running_pid
+from cellwright.models.config.keys import key_variables
+from cellwright.runs.goal.request import GoalRequest, read_goal
 from tests.cli.in_process import run_here
 
 CELLWRIGHT = Path(sys.executable).with_name("cellwright")
@@ -32,7 +32,7 @@ NOBODY_LISTENS = '[tiers]\nsmart = ["ollama:x"]\n[endpoints.ollama]\nbase_url = 
 
 def read(folder: Path, *models: str, data: tuple[str, ...] = ("sales.csv",)) -> tuple[str, ...]:
     (folder / "sales.csv").write_text(f"order,region,revenue\n{ROWS}")
-    return read_goal(Typed(words=WORDS, models=models, data=data), person="ada", here=folder).models
+    return read_goal(GoalRequest(words=WORDS, models=models, data=data), person="ada", here=folder).models
 
 
 def test_the_analyst_is_named_like_a_model(tmp_path: Path) -> None:

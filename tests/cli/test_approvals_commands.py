@@ -26,7 +26,7 @@ from cellwright.cli.approvals import person_here, read_reply
 from cellwright.cli.main import app, exit_code
 from cellwright.errors import UserError
 from cellwright.journal import Flow, Workflow
-from cellwright.policy import Ledger, Limit, No, UnknownPrice, Unpriced, Use, UseId, Yes, reserve
+from cellwright.policy import BudgetLedger, Limit, No, UnknownPrice, Unpriced, Use, UseId, Yes, reserve
 from cellwright.tools import Guard, LeaveUncounted, PutPrice, Raise
 from tests.cli.in_process import Said, run_here
 from tests.sampling import some
@@ -239,7 +239,7 @@ def unpriced_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("unpriced")
     limit = Limit(measure="money", per="run", at_most=Decimal(5), currency="USD", where="mine.toml:1")
     use = Use(id=UseId("call-1"), run="b", person="ada", price=UnknownPrice(why="a local model"))
-    budget = reserve(Ledger(limits=(limit,)), use, datetime(2026, 1, 1, tzinfo=UTC))
+    budget = reserve(BudgetLedger(limits=(limit,)), use, datetime(2026, 1, 1, tzinfo=UTC))
     assert isinstance(budget, Unpriced)
     guards: list[Guard] = []
 

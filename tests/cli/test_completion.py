@@ -10,7 +10,7 @@ from pathlib import Path
 import anyio.to_thread
 import pytest
 
-from cellwright.models.launching import running_pid
+from cellwright.models.client.gateway_process import running_pid
 from tests.cli.told_runs import has_ended, is_asking, open_told, started
 
 CELLWRIGHT = Path(sys.executable).with_name("cellwright")
@@ -22,7 +22,7 @@ try:
     main()
 except SystemExit:
     pass
-print(sorted({"anyio", "marimo", "dbos", "cellwright.cli.runs"} & set(sys.modules)))
+print(sorted({"anyio", "marimo", "dbos", "cellwright.cli.runs.command"} & set(sys.modules)))
 """
 
 

@@ -15,8 +15,8 @@ import pytest
 from dirty_equals import IsPositiveInt, IsStr
 from inline_snapshot import snapshot
 
-from cellwright.models.keys import key_variables
-from cellwright.models.launching import running_pid
+from cellwright.models.client.gateway_process import running_pid
+from cellwright.models.config.keys import key_variables
 from tests.cli.in_process import Said, run_here
 
 CELLWRIGHT = Path(sys.executable).with_name("cellwright")

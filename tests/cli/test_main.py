@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from cellwright.models.launching import running_pid
+from cellwright.models.client.gateway_process import running_pid
 from tests.cli.in_process import run_here
 
 _LIST = """

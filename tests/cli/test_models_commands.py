@@ -22,12 +22,12 @@ from inline_snapshot import snapshot
 from pydantic_ai.messages import ModelRequest, UserPromptPart
 
 from cellwright.models import CallId, ModelName
-from cellwright.models.calls import Call, Choice, Payer, Request
-from cellwright.models.client import Models
-from cellwright.models.configuration import read_configuration
-from cellwright.models.gateway.openai_address import read_address
-from cellwright.models.keys import key_variables
-from cellwright.models.launching import running_pid
+from cellwright.models.calls import Choice, ModelCall, Payer, Request
+from cellwright.models.client.gateway_client import Models
+from cellwright.models.client.gateway_process import running_pid
+from cellwright.models.config.configuration import read_configuration
+from cellwright.models.config.keys import key_variables
+from cellwright.models.gateway.openai_access import read_address
 from cellwright.testing import CallTool, ProviderServer, Say, Tokens
 from tests.cli.in_process import Said, run_here
 
@@ -84,7 +84,7 @@ class Person:
     def ask(self, model: str, payer: Payer) -> None:
         """One call, as an agent makes it."""
         request = Request(messages=[ModelRequest(parts=[UserPromptPart("Hello.")])])
-        call = Call(
+        call = ModelCall(
             id=CallId(f"{payer.run}/{payer.step}/{model}"),
             request=request,
             choice=Choice(models=(ModelName.parse(model),)),

@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-from cellwright.models.keys import key_variables
-from cellwright.models.launching import running_pid
-from cellwright.runs.goal_reading import Typed, new_place, read_goal, slug_of
+from cellwright.models.client.gateway_process import running_pid
+from cellwright.models.config.keys import key_variables
+from cellwright.runs.goal.request import GoalRequest, new_notebook_path, read_goal, slug_of
 from cellwright.testing import CallTool, ProviderServer
 from tests.cli.in_process import Said, run_here
 from tests.cli.terminal import on_terminal
@@ -58,7 +58,7 @@ def test_a_goal_is_read_with_absolute_paths(tmp_path: Path) -> None:
     (project / ".git").mkdir(parents=True)
     here.mkdir()
     (here / "sales.csv").write_text("a\n1\n")
-    typed = Typed(
+    typed = GoalRequest(
         words="Why did revenue fall in Q3?",
         data=["sales.csv", "raw=sales.csv"],
         models=["near:one"],
@@ -78,7 +78,7 @@ def test_a_goal_is_read_with_absolute_paths(tmp_path: Path) -> None:
 def test_a_new_notebook_is_named_after_the_goal_and_takes_no_other_ones_place(tmp_path: Path) -> None:
     (tmp_path / "sum-it.py").write_text("")
     taken = {str(tmp_path.resolve() / "sum-it-2.py")}
-    assert new_place("Sum it!", tmp_path, taken).name == "sum-it-3.py"
+    assert new_notebook_path("Sum it!", tmp_path, taken).name == "sum-it-3.py"
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_a_goal_becomes_a_file_name(words: str, slug: str) -> None:
 def test_an_existing_notebook_is_extended_and_a_new_name_is_taken(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(notebook_source("x = 1"))
     for name in ("mine.py", "new.py"):
-        goal = read_goal(Typed(words="Go.", notebook=Path(name)), person="ada", here=tmp_path)
+        goal = read_goal(GoalRequest(words="Go.", notebook=Path(name)), person="ada", here=tmp_path)
         assert goal.notebook == str(tmp_path / name)
 
 

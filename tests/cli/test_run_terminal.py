@@ -15,7 +15,7 @@ import pytest
 
 from cellwright.journal import Records
 from cellwright.policy import No, Yes
-from cellwright.runs.answers import picked, read_typed
+from cellwright.runs.views.questions import match_choice, parse_typed_answer
 from cellwright.tools import LeaveUncounted, PutPrice, Raise
 from tests.cli.terminal import SECONDS, Terminal, on_terminal
 from tests.sampling import some
@@ -149,21 +149,21 @@ def test_where_nobody_sits_an_interrupt_pauses_and_leaves(tmp_path: Path, number
 
 def test_a_typed_answer_is_one_of_those_that_are_offered() -> None:
     reaches, budget = ("once", "run", "always"), ("raise",)
-    assert read_typed("o", reaches) == Yes(reach="once")
-    assert read_typed("ALWAYS", reaches) == Yes(reach="always")
-    assert read_typed("n", reaches) == No()
-    assert read_typed("raise 2.50", budget) == Raise(more=Decimal("2.50"))
-    assert read_typed("price 0.10", ("price", "uncounted")) == PutPrice(amount=Decimal("0.10"))
-    assert read_typed("un", ("price", "uncounted")) == LeaveUncounted()
+    assert parse_typed_answer("o", reaches) == Yes(reach="once")
+    assert parse_typed_answer("ALWAYS", reaches) == Yes(reach="always")
+    assert parse_typed_answer("n", reaches) == No()
+    assert parse_typed_answer("raise 2.50", budget) == Raise(more=Decimal("2.50"))
+    assert parse_typed_answer("price 0.10", ("price", "uncounted")) == PutPrice(amount=Decimal("0.10"))
+    assert parse_typed_answer("un", ("price", "uncounted")) == LeaveUncounted()
     for nonsense in ("", "yes", "run it", "raise", "raise -1", "raise nan", "once more"):
-        assert read_typed(nonsense, (*reaches, *budget)) is None
-    assert read_typed("r", (*reaches, *budget)) is None
-    assert read_typed("always", ("run",)) is None
+        assert parse_typed_answer(nonsense, (*reaches, *budget)) is None
+    assert parse_typed_answer("r", (*reaches, *budget)) is None
+    assert parse_typed_answer("always", ("run",)) is None
 
 
 def test_a_choice_is_picked_by_number_or_in_words() -> None:
-    assert picked("2", ("Q2", "Q3")) == "Q3"
-    assert picked("q2", ("Q2", "Q3")) == "Q2"
-    assert picked("3", ("Q2", "Q3")) is None
-    assert picked("anything", ()) == "anything"
-    assert picked("", ()) is None
+    assert match_choice("2", ("Q2", "Q3")) == "Q3"
+    assert match_choice("q2", ("Q2", "Q3")) == "Q2"
+    assert match_choice("3", ("Q2", "Q3")) is None
+    assert match_choice("anything", ()) == "anything"
+    assert match_choice("", ()) is None

@@ -14,7 +14,7 @@ from dirty_equals import IsFloat, IsInt
 from inline_snapshot import snapshot
 
 from cellwright.journal import Fact, Flow, Journal, StepFailed, Workflow, stream_of
-from cellwright.runs.goal import goal_json
+from cellwright.runs.goal.goal import goal_json
 from tests.cli.in_process import Said, run_here
 from tests.cli.told_runs import WORDS, a_goal, has_ended, is_asking, open_told, started
 

@@ -15,20 +15,20 @@ from typing import Any
 import anyio
 
 from cellwright.agents import steering
-from cellwright.agents.steering import Orders
+from cellwright.agents.steering import SteeringInput
 from cellwright.journal import CostRecorded, Flow, Journal, Question, Workflow
 from cellwright.policy import Masker, No, UseNetwork
-from cellwright.runs.delivery import DeliveredCheck, Delivery, delivery_json
-from cellwright.runs.goal import Goal, goal_json, parse_goal
-from cellwright.runs.plan import Plan, Task
-from cellwright.runs.telling import (
-    cell_told,
-    delivery_told,
-    goal_told,
-    plan_told,
-    stage_told,
-    task_told,
-    waits_told,
+from cellwright.runs.deliver.delivery import DeliveredCheck, Delivery, delivery_json
+from cellwright.runs.goal.goal import Goal, goal_json, parse_goal
+from cellwright.runs.plan.plan import Plan, Task
+from cellwright.runs.views.run_view import (
+    cell_event,
+    delivery_event,
+    goal_event,
+    plan_event,
+    stage_event,
+    task_event,
+    wait_event,
 )
 from cellwright.tools import ask_approval
 
@@ -50,14 +50,14 @@ def a_goal(words: str = WORDS, folder: Path = Path("/project"), **more: Any) -> 
 
 async def carry_out(flow: Flow, goal: Goal, news: News) -> Any:
     """Plans, builds one task, does what its words want (ask, approve, work, break), delivers."""
-    await flow.tell(goal_told(goal), stage_told("queued"), waits_told("Another run works on this notebook."))
-    await flow.tell(stage_told("brief"), plan_told(PLAN), stage_told("build"))
+    await flow.tell(goal_event(goal), stage_event("queued"), wait_event("Another run works on this notebook."))
+    await flow.tell(stage_event("brief"), plan_event(PLAN), stage_event("build"))
     await flow.tell(
-        task_told(replace(READ, status="running")),
-        cell_told("sales", "ok", 0.25),
+        task_event(replace(READ, status="running")),
+        cell_event("sales", "ok", 0.25),
         CostRecorded(what="near:one", microdollars=1_200, input_tokens=900, output_tokens=100),
-        task_told(replace(READ, status="done", note="12 rows")),
-        task_told(replace(COMPARE, status="running")),
+        task_event(replace(READ, status="done", note="12 rows")),
+        task_event(replace(COMPARE, status="running")),
     )
     said = await _wanted(flow, goal.words, news)
     delivery = Delivery(
@@ -72,7 +72,7 @@ async def carry_out(flow: Flow, goal: Goal, news: News) -> Any:
         tokens=1_000,
         seconds=2.0,
     )
-    await flow.tell(delivery_told(delivery), stage_told("over", delivery.status))
+    await flow.tell(delivery_event(delivery), stage_event("over", delivery.status))
     return delivery_json(delivery)
 
 
@@ -97,16 +97,16 @@ async def _wanted(flow: Flow, words: str, news: News) -> str:
 async def _work_until_paused(flow: Flow, news: News) -> None:
     """Works until somebody lets it pause, as agents do; goes on when they let it."""
 
-    async def work() -> Orders:
+    async def work() -> SteeringInput:
         while True:
             changed = await news()
-            heard = await steering.listen(flow.read, flow.id, Orders())
+            heard = await steering.read_steering(flow.read, flow.id, SteeringInput())
             # Told to pause; or told so and then to go on, before it listened.
             if heard.pause or heard.upto:
                 return heard
             await changed.wait()
 
-    heard = await flow.step("work", work, returns=Orders)
+    heard = await flow.step("work", work, returns=SteeringInput)
     if heard.pause:
         await flow.ask(steering.pause_question(heard.pause))
 
@@ -149,10 +149,10 @@ async def is_asking(journal: Journal, run: str) -> str:
 
 
 async def _watch(home: Path, words: str) -> tuple[Any, str]:
-    from cellwright.cli import run_render
-    from cellwright.cli.journal_place import open_records
-    from cellwright.cli.run_typing import is_somebody_here
-    from cellwright.cli.run_watching import Watching
+    from cellwright.cli.journal_options import open_records
+    from cellwright.cli.render import run_output
+    from cellwright.cli.run.watch import RunWatch
+    from cellwright.cli.terminal_input import is_interactive
 
     async with open_told(home) as journal, open_records(str(home / "journal.db"), None, MASKER) as records:
         run = await started(journal, "r", words)
@@ -160,12 +160,12 @@ async def _watch(home: Path, words: str) -> tuple[Any, str]:
         async def cancel() -> None:
             await journal.cancel(run, reason="stopped by ada with Ctrl-C")
 
-        watching = Watching(
+        watching = RunWatch(
             records=records,
             run=run,
-            display=run_render.display_for(run, as_json=False),
+            display=run_output.display_for(run, as_json=False),
             masker=MASKER,
-            is_somebody_here=is_somebody_here(),
+            is_somebody_here=is_interactive(),
             cancel=cancel,
         )
         return await watching.until_over(), run
@@ -175,7 +175,7 @@ def main(home: str, words: str) -> None:
     """As `cellwright run` does it, with the tiny workflow in this process."""
     import typer
 
-    from cellwright.cli.run_endings import finish
+    from cellwright.cli.run.outcome import finish
 
     ended, run = anyio.run(_watch, Path(home), words)
     try:

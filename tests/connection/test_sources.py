@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from cellwright.connection import Sources, asked_by_command, read_sources
 from cellwright.errors import UserError
+from cellwright.network import NetworkSources, command_settings, read_network_sources
 from cellwright.settings import Settings
 
 UV_TOML = """
@@ -35,13 +35,13 @@ trusted-host = pip.example
 """
 
 
-def read(tmp_path: Path, variables: Mapping[str, str]) -> Sources:
+def read(tmp_path: Path, variables: Mapping[str, str]) -> NetworkSources:
     # Files of this machine are no business of a test.
     alone = {"XDG_CONFIG_HOME": str(tmp_path / "config"), "PIP_CONFIG_FILE": "/dev/null", "UV_NO_CONFIG": "1"}
-    return read_sources(alone | dict(variables), own=tmp_path / "network.toml", home=tmp_path)
+    return read_network_sources(alone | dict(variables), own=tmp_path / "network.toml", home=tmp_path)
 
 
-def told(sources: Sources) -> dict[str, tuple[str, str]]:
+def told(sources: NetworkSources) -> dict[str, tuple[str, str]]:
     ours = {"UV_SYSTEM_CERTS"}
     return {name: (found.value, found.source) for name, found in sources.found.items() if name not in ours}
 
@@ -119,7 +119,7 @@ def test_cellwrights_own_file_wins_over_everything(tmp_path: Path) -> None:
     found = told(read(tmp_path, {"HTTPS_PROXY": "http://mine:9", "UV_OFFLINE": "1", "HTTP_PROXY": "http://mine:8"}))
     assert found["HTTPS_PROXY"] == ("http://set:1", str(own))
     assert found["UV_FIND_LINKS"] == ("/a,/b", str(own))
-    connection = asked_by_command({"HTTPS_PROXY": "http://mine:9", "HTTP_PROXY": "http://mine:8", "PATH": "/"}, own=own)
+    connection = command_settings({"HTTPS_PROXY": "http://mine:9", "HTTP_PROXY": "http://mine:8", "PATH": "/"}, own=own)
     assert connection.variables == {
         "HTTPS_PROXY": "http://set:1",
         "HTTP_PROXY": "http://mine:8",

@@ -8,9 +8,9 @@ from typing import Any, Final
 
 import pytest
 
-from cellwright_guest.profiling.reading import read_tables
-from cellwright_guest.profiling.records import Profile, Question, Table
-from cellwright_guest.profiling.sets import profile_tables
+from cellwright_guest.profiling.profiler import profile_tables
+from cellwright_guest.profiling.readers.reader import read_tables
+from cellwright_guest.profiling.records import Profile, ProfileRequest, TableProfile
 from tests.house.places import ROOT
 
 DATA: Final = ROOT / "examples/data"
@@ -25,10 +25,10 @@ _HALF: Final = 0.5
 def profile() -> Profile:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(DATA)
-        return profile_tables(*read_tables(Question(paths=("orders.csv", "customers.csv"))))
+        return profile_tables(*read_tables(ProfileRequest(paths=("orders.csv", "customers.csv"))))
 
 
-def table(profile: Profile, name: str) -> Table:
+def table(profile: Profile, name: str) -> TableProfile:
     return next(table for table in profile.tables if table.name == name)
 
 

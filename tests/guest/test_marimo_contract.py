@@ -44,7 +44,7 @@ def test_no_symbol_is_listed_twice() -> None:
 
 def test_every_patch_recognises_the_pinned_marimo() -> None:
     try:
-        assert [outcome for outcome in patches.apply() if isinstance(outcome, patches.NotApplied)] == []
+        assert [outcome for outcome in patches.apply() if isinstance(outcome, patches.PatchNotApplied)] == []
     finally:
         patches.remove()
     assert version("marimo") == "0.25.2"

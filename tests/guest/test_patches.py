@@ -36,8 +36,8 @@ from marimo._session.model import SessionMode
 from marimo._types.ids import CellId_t, UIElementId
 
 from cellwright_guest import patches
-from cellwright_guest.patches import installation
-from cellwright_guest.patches.hook_sets import ONLY_FOR_AN_EDITOR
+from cellwright_guest.patches import swap as installation
+from cellwright_guest.patches.audience import ONLY_FOR_AN_EDITOR
 from cellwright_guest.patches.swap import Swap
 
 # ── a marimo kernel in this process, and all that can be seen of it ──
@@ -568,7 +568,7 @@ each_script = pytest.mark.parametrize(
 @each_script
 def test_a_patched_kernel_computes_and_tells_what_a_stock_one_does(script: Script, mode: str) -> None:
     stock = play_stock(script, mode)
-    assert all(isinstance(outcome, patches.Applied) for outcome in patches.apply())
+    assert all(isinstance(outcome, patches.PatchApplied) for outcome in patches.apply())
     assert play(script, mode=mode) == stock
 
 
@@ -590,7 +590,7 @@ def test_each_patch_alone_changes_nothing_that_can_be_seen(patch: patches.Patch)
     scripts = (failing, disabling, cycles, states, elements)
     stock = [play_stock(script) for script in scripts]
     outcomes = patches.apply(frozenset(other.name for other in patches.PATCHES) - {patch.name})
-    assert [o.name for o in outcomes if isinstance(o, patches.Applied)] == [patch.name]
+    assert [o.name for o in outcomes if isinstance(o, patches.PatchApplied)] == [patch.name]
     assert [play(script) for script in scripts] == stock
 
 
@@ -700,7 +700,7 @@ def test_applying_twice_changes_nothing_and_a_disabled_patch_is_taken_out() -> N
     first = patches.apply()
     assert patches.apply() == first
     again = patches.apply(frozenset({"spans"}))
-    assert again[1] == patches.NotApplied(name="spans", reason="switched off")
+    assert again[1] == patches.PatchNotApplied(name="spans", reason="switched off")
     assert [type(outcome).__name__ for outcome in again].count("Applied") == len(patches.PATCHES) - 1
     assert play(diamond) == play(diamond)
 
@@ -710,7 +710,7 @@ def test_a_function_marimo_changed_is_left_alone_and_named(monkeypatch: pytest.M
 
     monkeypatch.setattr(MutableGraphTopology, "add_node", add_node)
     outcome = {outcome.name: outcome for outcome in patches.apply()}["graph-index"]
-    assert isinstance(outcome, patches.NotApplied)
+    assert isinstance(outcome, patches.PatchNotApplied)
     assert outcome.reason.startswith("MutableGraphTopology.add_node has changed")
     assert MutableGraphTopology.add_node is add_node
 
@@ -718,8 +718,8 @@ def test_a_function_marimo_changed_is_left_alone_and_named(monkeypatch: pytest.M
 def test_a_function_marimo_lost_spoils_one_patch_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(MutableGraphTopology, "get_path")
     outcomes = patches.apply()
-    assert [o for o in outcomes if isinstance(o, patches.NotApplied)] == [
-        patches.NotApplied(name="graph-walks", reason="MutableGraphTopology.get_path is gone")
+    assert [o for o in outcomes if isinstance(o, patches.PatchNotApplied)] == [
+        patches.PatchNotApplied(name="graph-walks", reason="MutableGraphTopology.get_path is gone")
     ]
 
 
@@ -727,7 +727,9 @@ def test_a_patch_whose_module_cannot_be_imported_is_reported(monkeypatch: pytest
     gone = patches.Patch(name="gone", module="no_such_patch")
     monkeypatch.setattr(installation, "PATCHES", (gone,))
     (outcome,) = patches.apply()
-    assert outcome == patches.NotApplied(name="gone", reason="No module named 'cellwright_guest.patches.no_such_patch'")
+    assert outcome == patches.PatchNotApplied(
+        name="gone", reason="No module named 'cellwright_guest.patches.no_such_patch'"
+    )
 
 
 def test_an_index_made_before_the_patches_were_taken_out_is_not_believed_after() -> None:

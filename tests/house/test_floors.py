@@ -24,7 +24,7 @@ BROKEN = {
         "cellwright/kernel/__init__.py": "class Kernel: ...\n",
     },
     "No import circles in any room": {
-        "cellwright/kernel/branch.py": "if TYPE_CHECKING:\n    from cellwright.kernel.session import Session\n",
+        "cellwright/kernel/branches/branch.py": "if TYPE_CHECKING:\n    from cellwright.kernel.session import Session\n",
         "cellwright/kernel/session.py": "def later():\n    from cellwright.kernel import branch\n",
     },
     "The wall: the guest knows nothing of the host": {
@@ -52,10 +52,10 @@ BROKEN = {
         "cellwright/tools/__init__.py": "import importlib\nmonty = importlib.import_module('pydantic_monty')\n",
     },
     "vl-convert only in the guest's drawing program": {
-        "cellwright/kernel/drawing.py": "def later():\n    import vl_convert\n",
+        "cellwright/kernel/process/chart_cage.py": "def later():\n    import vl_convert\n",
     },
     "fastapi and starlette only in server/, models/gateway/ and testing/": {
-        "cellwright/models/client.py": "from starlette.requests import Request\n",
+        "cellwright/models/client/gateway_client.py": "from starlette.requests import Request\n",
     },
     "typer and rich only in cli/": {
         "cellwright/server/__init__.py": "from rich.console import Console\n",
@@ -75,7 +75,7 @@ DOORS = {
     "cellwright/models/gateway/__init__.py": "import starlette.applications\n",
     "cellwright/journal/__init__.py": "import dbos, sqlite3\n",
     "cellwright_guest/driver.py": "from marimo._runtime import runtime\nfrom cellwright_guest import wire\n",
-    "cellwright_guest/drawing.py": "import vl_convert\n",
+    "cellwright_guest/chart_main.py": "import vl_convert\n",
 }
 
 

@@ -17,7 +17,7 @@ import pytest
 from playwright.async_api import expect
 from uv import find_uv_bin
 
-from cellwright.models.keys import key_variables
+from cellwright.models.config.keys import key_variables
 from tests.house.places import ROOT, tracked_files
 from tests.web.a_control_room import open_chromium, open_control_room
 

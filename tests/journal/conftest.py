@@ -13,7 +13,7 @@ import pytest
 from psycopg import sql
 
 from bench.postgres_server import postgres_server
-from cellwright.journal.database import Database, Place
+from cellwright.journal.database import Database, JournalLocation
 from cellwright.journal.tables import create_tables
 from tests.journal.processes import Warm, warm_process
 
@@ -57,7 +57,7 @@ def fresh_sqlite(tmp_path: Path, template_sqlite: Path) -> str:
 
 def make_tables(where: str) -> None:
     """The engine's tables and ours, made once and copied for every test."""
-    place = Place.of(where)
+    place = JournalLocation.of(where)
     dbos.DBOS.migrate(place.url)
     database = Database(place)
     database.write_now(create_tables)

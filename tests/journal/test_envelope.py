@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from cellwright.errors import CellwrightError, Defect, KernelLost, Unavailable, UserError
 from cellwright.journal import StepFailed
-from cellwright.journal.envelope import disclose, enclose, headline, settled
+from cellwright.journal.values import error_json, headline, parse_error, settled
 
 
 class Overloaded(Unavailable):
@@ -37,9 +37,9 @@ def test_an_error_of_our_tree_keeps_its_class_its_words_and_what_json_can_hold()
 
 
 def test_a_class_that_is_gone_comes_back_as_its_nearest_ancestor() -> None:
-    envelope = enclose(Overloaded("x", retry_seconds=1))
+    envelope = error_json(Overloaded("x", retry_seconds=1))
     envelope["lineage"] = ["NoLongerHere", *envelope["lineage"][1:]]
-    assert type(disclose(envelope)) is Unavailable
+    assert type(parse_error(envelope)) is Unavailable
 
 
 def test_a_foreign_error_comes_back_as_step_failed_with_its_type_and_traceback() -> None:
@@ -62,6 +62,6 @@ def test_an_error_that_cannot_say_what_it_is_does_not_hide_itself() -> None:
 
 @given(st.text(), st.text())
 def test_any_words_come_back_as_they_were(message: str, hint: str) -> None:
-    again = disclose(json.loads(json.dumps(enclose(UserError(message, hint=hint)))))
+    again = parse_error(json.loads(json.dumps(error_json(UserError(message, hint=hint)))))
     assert isinstance(again, CellwrightError)
     assert (again.message, again.hint) == (message[:4_000], hint)

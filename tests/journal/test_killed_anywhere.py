@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from cellwright.journal import CrashPoint, Fact, Records, engine_tables, stream_of
-from cellwright.journal.database import Cursor, Database, Place
+from cellwright.journal.database import Cursor, Database, JournalLocation
 from tests.journal.processes import Warm
 from tests.journal.sixty import DID, EFFECTS, FACTS, KEY, RUN, STEPS, lines
 
@@ -79,7 +79,7 @@ def finished_work(where: str) -> set[str]:
         family = engine_tables.family(cursor, RUN)
         return {f"{row.workflow} {step.name}" for row in family for step in engine_tables.steps(cursor, row.workflow)}
 
-    database = Database(Place.of(where))
+    database = Database(JournalLocation.of(where))
     try:
         return database.read_now(work)
     finally:

@@ -14,7 +14,7 @@ import psycopg
 import pytest
 
 from cellwright.errors import Defect, UserError
-from cellwright.journal import Event, Fact, Held, Lease, LeaseLost, Recorded, Records, RunStarted
+from cellwright.journal import Event, Fact, Lease, LeaseConflict, LeaseLost, Recorded, Records, RunStarted
 from cellwright.journal.events import EVENT_TYPES, decode, encode, kind_of
 from tests.journal.processes import Warm
 from tests.journal.sixty import KEY
@@ -143,7 +143,7 @@ async def test_a_lease_has_one_holder_and_a_late_one_cannot_write(records: Recor
     mine = await records.leases.acquire("kernel", "me", seconds=60)
     assert isinstance(mine, Lease)
     other = await records.leases.acquire("kernel", "you", seconds=60)
-    assert isinstance(other, Held)
+    assert isinstance(other, LeaseConflict)
     assert other.holder == "me"
     await records.log.append("a", *facts("in time"), lease=mine)
     await records.leases.renew(mine, seconds=0)

@@ -24,7 +24,7 @@ from cellwright.journal import (
     TaskChanged,
 )
 from cellwright.journal.events import EVENT_TYPES
-from cellwright.journal.projections import Cost, Progress, Task, audit, cost, fold, progress, timeline
+from cellwright.journal.projections import Cost, RunProgress, TaskProgress, audit, cost, fold, progress, timeline
 
 AUDITED = AuditRecorded(
     run="r", person="ada", action_kind="write-file", what="write a.csv", verdict="allow", basis="default", result="done"
@@ -93,12 +93,15 @@ def test_the_audit_is_the_entries_with_their_places() -> None:
 
 
 def test_progress_follows_tasks_steps_and_questions() -> None:
-    half = fold(progress, Progress(), recorded(*STORY[:8]))
+    half = fold(progress, RunProgress(), recorded(*STORY[:8]))
     assert half.steps_running == {("r/plot:1", 2)}
-    now = fold(progress, Progress(), recorded(*STORY))
-    assert now == Progress(
+    now = fold(progress, RunProgress(), recorded(*STORY))
+    assert now == RunProgress(
         outcome="going",
-        tasks=(Task(task="t1", title="Load", state="done"), Task(task="t2", title="Plot", state="planned")),
+        tasks=(
+            TaskProgress(task="t1", title="Load", state="done"),
+            TaskProgress(task="t2", title="Plot", state="planned"),
+        ),
         steps_done=2,
         questions=frozenset({"r#5"}),
     )
@@ -123,5 +126,5 @@ def test_every_event_has_words_and_no_projection_trips_over_it() -> None:
         ]
     )
     assert all(moment.text for moment in fold(timeline, (), events))
-    assert fold(progress, Progress(), events).outcome == "done"
+    assert fold(progress, RunProgress(), events).outcome == "done"
     assert len(fold(audit, (), events)) == 1

@@ -13,7 +13,7 @@ import pytest
 
 from cellwright.errors import UserError
 from cellwright.journal import Flow, Question, Rate, RunEnded, stream_of
-from cellwright.journal.database import Database, Place
+from cellwright.journal.database import Database, JournalLocation
 from tests.journal.durable import asked, giving, standing, working
 
 
@@ -230,7 +230,7 @@ async def test_a_journal_that_closes_leaves_no_connection_even_of_work_that_was_
 def test_a_thread_that_comes_after_the_closing_leaves_no_connection(
     fresh_postgres: str, opened: list[psycopg.Connection[Any]]
 ) -> None:
-    database = Database(Place.of(fresh_postgres))
+    database = Database(JournalLocation.of(fresh_postgres))
     database.close()
     assert database.read_now(lambda cursor: cursor.execute("SELECT 1").one()) == (1,)
     assert [connection.closed for connection in opened] == [True]

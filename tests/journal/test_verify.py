@@ -11,7 +11,7 @@ import pytest
 from cellwright.errors import UserError
 from cellwright.journal import Fact, Flow, Journal, Records, Workflow
 from cellwright.journal.database import Cursor
-from cellwright.journal.retention import Pruned, prune
+from cellwright.journal.maintenance import Pruned, prune
 from cellwright.journal.verify import Damage, verify
 from tests.journal.sixty import KEY
 

@@ -17,9 +17,9 @@ from cellwright.journal import (
     HAPPENED,
     IN_DOUBT,
     Effect,
+    EffectFound,
     Fact,
     Flow,
-    Found,
     Question,
     RunEnded,
     StepFailed,
@@ -188,8 +188,8 @@ async def test_an_effect_that_may_have_happened_is_looked_for_and_then_asks(wher
 
         return work
 
-    async def find() -> Found:
-        return Found(result="found")
+    async def find() -> EffectFound:
+        return EffectFound(result="found")
 
     async def top(flow: Flow, argument: str) -> Any:
         effect = Effect(key=f"key {argument}", describe="The payment", find=find if argument == "findable" else None)

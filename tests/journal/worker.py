@@ -11,7 +11,7 @@ from typing import Any
 
 import anyio
 
-from cellwright.journal import CrashPoint, Effect, Flow, Journal, NotFound, Workflow
+from cellwright.journal import CrashPoint, Effect, EffectNotFound, Flow, Journal, Workflow
 from tests.journal.sixty import KEY, leave
 
 RUN = "chain"
@@ -22,9 +22,9 @@ _THIRD_STEP = 4
 """Its commit, after the one that tells the beginning."""
 
 
-async def find() -> NotFound:
+async def find() -> EffectNotFound:
     """The third step of a frozen worker has certainly not happened."""
-    return NotFound()
+    return EffectNotFound()
 
 
 async def main(where: str, folder: str, name: str, does: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from cellwright.ids import CellId
 from cellwright.kernel import Observation, OpenNotebook
-from cellwright.kernel.committing import CommitRefused, Committed
+from cellwright.kernel.branches.branch import CommitRefused, Committed
 from cellwright.notebook import CreateCell, EditCell
 from cellwright.sandbox import Limits
 

@@ -16,7 +16,7 @@ import anyio
 import pytest
 
 from cellwright.kernel import Observation, OpenNotebook
-from cellwright.kernel.branch import Branch
+from cellwright.kernel.branches.branch import Branch
 from cellwright.notebook import CreateCell
 from cellwright.sandbox import AllowedHost, Egress
 from cellwright.settings import Settings

@@ -18,9 +18,9 @@ import pytest
 
 from cellwright.app import open_notebook
 from cellwright.kernel import ConsoleText, KernelPool, Observation, OpenNotebook
-from cellwright.kernel.branch import Branch
-from cellwright.kernel.branch_kernel import BranchKernel, BranchLimits
-from cellwright.kernel.checkpoints import Checkpoint
+from cellwright.kernel.branches.branch import Branch
+from cellwright.kernel.branches.branch_kernel import BranchKernel, BranchLimits
+from cellwright.kernel.branches.checkpoints import Checkpoint
 from cellwright.notebook import CreateCell
 from cellwright.sandbox import probe
 from cellwright.sandbox.spec import BRANCH_SLOTS

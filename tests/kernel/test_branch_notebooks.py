@@ -13,7 +13,7 @@ import marimo
 import pytest
 
 from cellwright.kernel import OpenNotebook
-from cellwright.kernel.committing import Committed
+from cellwright.kernel.branches.branch import Committed
 from cellwright.notebook import Cell, CreateCell, read
 from tests.conftest import notebook_source
 

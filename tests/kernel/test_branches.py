@@ -12,10 +12,10 @@ import pytest
 
 from cellwright.ids import CellId
 from cellwright.kernel import Observation, OpenNotebook
-from cellwright.kernel.branch_kernel import BranchLimits
-from cellwright.kernel.branching import NoFork
-from cellwright.kernel.checkpoints import Checkpoint
-from cellwright.kernel.committing import CommitRefused, Committed, Differs, Promoted
+from cellwright.kernel.branches.branch import CommitRefused, Committed, Differs, Promoted
+from cellwright.kernel.branches.branch_kernel import BranchLimits
+from cellwright.kernel.branches.checkpoints import Checkpoint
+from cellwright.kernel.branches.runtime import NoFork
 from cellwright.notebook import CreateCell, EditCell
 
 Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]

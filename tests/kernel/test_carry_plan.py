@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from cellwright.ids import CellId
-from cellwright.kernel.carrying import CarryPlan, plan, replay_plan
+from cellwright.kernel.branches.transfer_plan import TransferPlan, plan_replay, plan_transfer
 from cellwright.kernel.observation import CellOutcome, CellStatus
 from cellwright.notebook import SETUP_ID, Cell, CellConfig, Document
 
@@ -28,13 +28,13 @@ def all_ran(notebook: Document, **other: CellStatus) -> dict[CellId, CellOutcome
     return {CellId(cell): CellOutcome(id=CellId(cell), name=cell, status=status) for cell, status in statuses.items()}
 
 
-def planned(notebook: Document, candidate: str, kinds: Mapping[str, str], *cannot: str) -> CarryPlan:
-    return plan(notebook, all_ran(notebook), {CellId(candidate)}, kinds, cannot=cannot)
+def planned(notebook: Document, candidate: str, kinds: Mapping[str, str], *cannot: str) -> TransferPlan:
+    return plan_transfer(notebook, all_ran(notebook), {CellId(candidate)}, kinds, cannot=cannot)
 
 
 def test_only_what_the_candidate_refers_to_is_carried() -> None:
     notebook = document(imports=IMPORTS, load=LOAD, limit=LIMIT, clean=CLEAN, table=TABLE, show=SHOW)
-    assert planned(notebook, "show", KINDS) == CarryPlan(
+    assert planned(notebook, "show", KINDS) == TransferPlan(
         replay=[],
         carry=["table"],
         fresh=[CellId(cell) for cell in ("imports", "load", "limit", "clean", "table")],
@@ -44,7 +44,7 @@ def test_only_what_the_candidate_refers_to_is_carried() -> None:
 
 def test_modules_and_functions_are_made_again_and_what_functions_use_is_carried() -> None:
     notebook = document(imports=IMPORTS, load=LOAD, limit=LIMIT, clean=CLEAN, table=TABLE, show=SHOW)
-    assert planned(notebook, "table", KINDS) == CarryPlan(
+    assert planned(notebook, "table", KINDS) == TransferPlan(
         replay=[CellId("clean")],
         carry=["limit", "raw"],
         fresh=[CellId("imports"), CellId("load"), CellId("limit")],
@@ -129,9 +129,11 @@ def test_dependents_of_the_candidates_have_what_they_need_too() -> None:
 def test_a_cell_that_has_not_run_well_runs_with_the_candidates() -> None:
     notebook = document(a="a = 1", b="b = a + 1", beside="f = b", use="b")
     outcomes = all_ran(notebook, b="failed")
-    made = plan(notebook, outcomes, {CellId("use")}, {"a": "number", "f": "number"})
+    made = plan_transfer(notebook, outcomes, {CellId("use")}, {"a": "number", "f": "number"})
     assert (made.replay, made.carry, made.fresh) == ([], ["a"], ["a"])
-    made = plan(notebook, all_ran(notebook), {CellId("use")}, dict.fromkeys("abf", "number"), stale={CellId("b")})
+    made = plan_transfer(
+        notebook, all_ran(notebook), {CellId("use")}, dict.fromkeys("abf", "number"), stale={CellId("b")}
+    )
     assert (made.carry, made.fresh) == (["a"], ["a"])
 
 
@@ -139,21 +141,21 @@ def test_the_setup_cell_is_always_replayed() -> None:
     notebook = document(**{SETUP_ID: "import numpy as np", "a": "a = 1", "use": "a"})
     made = planned(notebook, "use", {"np": "module", "a": "number"})
     assert (made.replay, made.carry) == (["setup"], ["a"])
-    assert replay_plan(notebook, all_ran(notebook), {CellId("use")}).replay == ["setup", "a"]
+    assert plan_replay(notebook, all_ran(notebook), {CellId("use")}).replay == ["setup", "a"]
 
 
 def test_a_disabled_cell_is_neither_carried_nor_replayed() -> None:
     cells = (Cell(id=CellId("a"), code="a = 1", config=CellConfig(disabled=True)), Cell(id=CellId("use"), code="a"))
     notebook = Document(cells=cells)
     outcomes = all_ran(notebook, a="disabled")
-    assert plan(notebook, outcomes, {CellId("use")}, {}) == CarryPlan(replay=[], carry=[], fresh=[])
-    assert replay_plan(notebook, outcomes, {CellId("use")}).replay == []
+    assert plan_transfer(notebook, outcomes, {CellId("use")}, {}) == TransferPlan(replay=[], carry=[], fresh=[])
+    assert plan_replay(notebook, outcomes, {CellId("use")}).replay == []
 
 
 def test_replay_alone_runs_every_ancestor_in_order_and_nothing_else() -> None:
     notebook = document(show=SHOW, table=TABLE, clean=CLEAN, limit=LIMIT, load=LOAD, imports=IMPORTS, apart="z = 1")
-    made = replay_plan(notebook, all_ran(notebook), {CellId("show")})
-    assert made == CarryPlan(
+    made = plan_replay(notebook, all_ran(notebook), {CellId("show")})
+    assert made == TransferPlan(
         replay=[CellId("limit"), CellId("clean"), CellId("imports"), CellId("load"), CellId("table")],
         carry=[],
         fresh=[],

@@ -14,17 +14,18 @@ from inline_snapshot import snapshot
 
 import cellwright
 from cellwright.kernel import OpenNotebook
-from cellwright.kernel.cell_functions import (
-    Asking,
+from cellwright.kernel.functions.cell_functions import (
     BadCall,
     CallFailed,
     CallStopped,
     Returned,
+    SideCall,
+    UnsoundSchema,
     call_outcome,
     functions_of,
+    sound_schema,
     value_of,
 )
-from cellwright.kernel.function_schema import UnsoundSchema, sound_schema
 from cellwright.notebook import CreateCell, graph
 from cellwright_guest import wire
 
@@ -450,7 +451,7 @@ def test_a_forged_result_is_bounded_and_never_believed_to_be_json() -> None:
     shown = wire.Variable(name="result", kind="k", type="t", text="x" * 100_000)
     for body in (b"{", b'"\\ud800"', b"[" * 100_000, b" " * (1 << 20), b"NaN", b'"\xff"'):
         assert not value_of(wire.Value(variable=shown, json=body)).is_whole
-    asked = Asking(1, anyio.Event())
+    asked = SideCall(1, anyio.Event())
     asked.hear(wire.FunctionEnded(request=1, console="x" * 1_000_000, rebound=["n"] * 1_000))
     outcome = call_outcome(asked, seconds=1, end="")
     assert isinstance(outcome, CallFailed)

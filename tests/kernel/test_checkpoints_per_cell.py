@@ -10,9 +10,9 @@ import anyio
 import pytest
 
 from cellwright.ids import CellId
-from cellwright.kernel import Observation, OpenNotebook, RunWhat
-from cellwright.kernel.checkpoints import Checkpoint, CheckpointBudget
-from cellwright.kernel.observation import CellFinished, CellStarted, ConsoleText, Event
+from cellwright.kernel import CellSelection, Observation, OpenNotebook
+from cellwright.kernel.branches.checkpoints import Checkpoint, CheckpointBudget
+from cellwright.kernel.observation import CellFinishedEvent, CellStartedEvent, ConsoleText, Event
 from cellwright.notebook import ConfigureCell, DeleteCell, Edit, EditCell
 from tests.sampling import every
 
@@ -32,7 +32,7 @@ CHAIN = (
 class Case:
     cells: Sequence[str]
     edits: MakeEdits = lambda _: []
-    run: RunWhat = "affected"
+    run: CellSelection = "affected"
 
 
 def cell(notebook: OpenNotebook, number: int) -> CellId:
@@ -123,9 +123,9 @@ def seen(observation: Observation) -> object:
 
 
 def told(events: Sequence[Event]) -> list[object]:
-    kinds = (CellStarted, CellFinished, ConsoleText)
+    kinds = (CellStartedEvent, CellFinishedEvent, ConsoleText)
     return [
-        (type(event).__name__, event.outcome.id if isinstance(event, CellFinished) else event.cell)
+        (type(event).__name__, event.outcome.id if isinstance(event, CellFinishedEvent) else event.cell)
         for event in events
         if isinstance(event, kinds)
     ]
@@ -136,7 +136,7 @@ async def carry_out(notebook: OpenNotebook, case: Case, turn: str) -> list[objec
     first = await notebook.run("all")
     if turn:
         assert isinstance(await notebook.checkpoints.take(turn), Checkpoint)
-    what: RunWhat = [cell(notebook, 2), cell(notebook, 4)] if case.run == [] else case.run
+    what: CellSelection = [cell(notebook, 2), cell(notebook, 4)] if case.run == [] else case.run
     events = [event async for event in notebook.apply(case.edits(notebook), run=what, turn=turn)]
     assert isinstance(events[-1], Observation)
     again = await notebook.run("stale")
@@ -314,7 +314,7 @@ async def test_an_interrupt_between_cells_stops_the_turn_there(opened: Opener) -
         call = notebook.run("all", turn="turn")
         async with anyio.create_task_group() as tasks:
             async for event in call:
-                if isinstance(event, CellFinished) and event.outcome.id == cell(notebook, 3):
+                if isinstance(event, CellFinishedEvent) and event.outcome.id == cell(notebook, 3):
                     # The kernel waits before the next cell meanwhile, or has just begun it.
                     tasks.start_soon(notebook.interrupt)
                 observation = event if isinstance(event, Observation) else observation

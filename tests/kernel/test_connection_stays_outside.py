@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from cellwright.connection import Connection
 from cellwright.kernel import OpenNotebook
+from cellwright.network import NetworkSettings
 from cellwright.notebook import CreateCell
 from cellwright.sandbox import Egress
 from cellwright.settings import Settings
@@ -56,7 +56,7 @@ async def test_nothing_of_the_hosts_connection_is_in_a_kernels_environment_or_fi
     }
     settings = Settings.read(variables)
     assert {"HTTPS_PROXY", "SSL_CERT_FILE", "UV_DEFAULT_INDEX"} <= set(settings.connection.variables)
-    egress = Egress(connection=Connection.of(settings.connection.variables)) if has_network else None
+    egress = Egress(connection=NetworkSettings.of(settings.connection.variables)) if has_network else None
     async with opened("x = 1", settings=settings, egress=egress) as notebook:
         observation = await notebook.apply([CreateCell(code=LOOK)])
         console = observation.cells[-1].console

@@ -17,9 +17,9 @@ from packaging.requirements import Requirement
 
 from cellwright.app import Files
 from cellwright.app.notebooks import terrain_for
-from cellwright.connection import Connection
 from cellwright.errors import UserError
 from cellwright.kernel import KernelPool, OpenNotebook
+from cellwright.network import NetworkSettings
 from cellwright.notebook import CreateCell, read
 from cellwright.sandbox import Limits, probe
 from cellwright.settings import Settings
@@ -86,7 +86,7 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def settings(wheels: Path, tmp_path: Path) -> Settings:
     variables = {"UV_FIND_LINKS": str(wheels), "UV_OFFLINE": "1"}
-    return Settings(home=tmp_path / "home", cache=tmp_path / "cache", connection=Connection.of(variables))
+    return Settings(home=tmp_path / "home", cache=tmp_path / "cache", connection=NetworkSettings.of(variables))
 
 
 def with_header(path: Path, *dependencies: str, python: str = "") -> Path:

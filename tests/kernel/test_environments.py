@@ -27,9 +27,15 @@ from inline_snapshot import snapshot
 from uv import find_uv_bin
 
 from cellwright.errors import Unavailable, UserError
-from cellwright.kernel.environments import Environment, UvSettings, environment_for, hold, prune
-from cellwright.kernel.interpreters import our_interpreter
-from cellwright.kernel.script_header import (
+from cellwright.kernel.environments.interpreters import our_interpreter
+from cellwright.kernel.environments.lookup import (
+    Environment,
+    UvSettings,
+    environment_for,
+    hold_environment,
+    prune_environments,
+)
+from cellwright.kernel.environments.script_header import (
     DEPENDENCIES_LIMIT,
     HEADER_LIMIT_CHARS,
     ScriptHeader,
@@ -44,8 +50,8 @@ WAIT_SECONDS = 240
 BUILD = """
 import sys, anyio
 from pathlib import Path
-from cellwright.kernel.environments import UvSettings, environment_for
-from cellwright.kernel.script_header import ScriptHeader
+from cellwright.kernel.environments.lookup import UvSettings, environment_for
+from cellwright.kernel.environments.script_header import ScriptHeader
 cache, wheels, binary = map(Path, sys.argv[1:4])
 uv = UvSettings(find_links=(str(wheels),), no_index=True, binary=binary)
 async def build():
@@ -715,7 +721,7 @@ async def test_unused_environments_are_pruned_and_used_ones_kept(cache: Path, uv
     new = await environment_for(asking_for(), cache=cache, uv=uv)
     age(old)
     (cache / "building" / "dead").mkdir()
-    assert await prune(cache, older_than=timedelta(days=30)) == (old.key,)
+    assert await prune_environments(cache, older_than=timedelta(days=30)) == (old.key,)
     assert finished(cache) == [new.key]
     assert half_built(cache) == []
 
@@ -724,20 +730,20 @@ async def test_asking_for_an_environment_counts_as_use(cache: Path, uv: UvSettin
     environment = await environment_for(asking_for("tool"), cache=cache, uv=uv)
     age(environment)
     await environment_for(asking_for("tool"), cache=cache, uv=uv)
-    assert await prune(cache, older_than=timedelta(days=30)) == ()
+    assert await prune_environments(cache, older_than=timedelta(days=30)) == ()
 
 
 async def test_a_held_environment_is_never_pruned(cache: Path, uv: UvSettings) -> None:
     environment = await environment_for(asking_for("tool"), cache=cache, uv=uv)
-    with hold(environment), hold(environment):
+    with hold_environment(environment), hold_environment(environment):
         age(environment)
-        assert await prune(cache, older_than=timedelta(0)) == ()
-    assert await prune(cache, older_than=timedelta(days=30)) == ()
+        assert await prune_environments(cache, older_than=timedelta(0)) == ()
+    assert await prune_environments(cache, older_than=timedelta(days=30)) == ()
     age(environment)
-    assert await prune(cache, older_than=timedelta(days=30)) == (environment.key,)
-    with pytest.raises(Unavailable, match="just removed"), hold(environment):
+    assert await prune_environments(cache, older_than=timedelta(days=30)) == (environment.key,)
+    with pytest.raises(Unavailable, match="just removed"), hold_environment(environment):
         pass
 
 
 async def test_pruning_a_cache_that_does_not_exist_removes_nothing(cache: Path) -> None:
-    assert await prune(cache, older_than=timedelta(0)) == ()
+    assert await prune_environments(cache, older_than=timedelta(0)) == ()

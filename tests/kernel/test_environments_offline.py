@@ -15,10 +15,15 @@ from inline_snapshot import snapshot
 from packaging.requirements import Requirement
 
 from cellwright.errors import Unavailable
-from cellwright.kernel.environments import UvSettings, environment_for
-from cellwright.kernel.installed_packages import NotInstalled, installed, lacking, link
-from cellwright.kernel.interpreters import our_interpreter
-from cellwright.kernel.script_header import ScriptHeader
+from cellwright.kernel.environments.installed_packages import (
+    NotInstalled,
+    installed_distributions,
+    link_distribution,
+    missing_distributions,
+)
+from cellwright.kernel.environments.interpreters import our_interpreter
+from cellwright.kernel.environments.lookup import UvSettings, environment_for
+from cellwright.kernel.environments.script_header import ScriptHeader
 from tests.kernel.test_environments import MARIMO, MSGSPEC, make_wheel
 from tests.sandbox.egress.world import HOST, make_certificates
 from tests.walled_network import PASSWORD, cut_off, forward_proxy, package_index
@@ -151,15 +156,15 @@ def prefix(tmp_path: Path) -> Path:
 
 
 def put(prefix: Path, name: str) -> Distribution:
-    [distribution] = installed({name: [Requirement(name)]})
-    link(distribution, prefix, prefix / PACKAGES, INTERPRETER)
+    [distribution] = installed_distributions({name: [Requirement(name)]})
+    link_distribution(distribution, prefix, prefix / PACKAGES, INTERPRETER)
     return distribution
 
 
 def test_a_linked_package_is_whole_has_its_programs_and_no_byte_code(prefix: Path) -> None:
     distribution = put(prefix, "idna")
     packages = prefix / PACKAGES
-    assert lacking(packages, ["idna"]) == {}
+    assert missing_distributions(packages, ["idna"]) == {}
     assert (packages / "idna" / "core.py").samefile(str(distribution.locate_file("idna/core.py")))
     assert not list(prefix.rglob("*.pyc"))
     program = (prefix / "bin" / "idna").read_text()
@@ -171,21 +176,24 @@ def test_a_linked_package_is_whole_has_its_programs_and_no_byte_code(prefix: Pat
 def test_what_a_package_needs_in_turn_is_lacking_until_it_is_there(prefix: Path) -> None:
     packages = prefix / PACKAGES
     put(prefix, "anyio")
-    needed = lacking(packages, ["anyio", "msgspec"])
+    needed = missing_distributions(packages, ["anyio", "msgspec"])
     assert {"idna", "msgspec"} <= set(needed)
     put(prefix, "idna")
-    assert "idna" not in lacking(packages, ["anyio"])
+    assert "idna" not in missing_distributions(packages, ["anyio"])
 
 
 def test_another_version_than_is_asked_for_is_not_taken(prefix: Path) -> None:
-    assert installed({"idna": [Requirement("idna==0.1")], "no-such-tool": [Requirement("no-such-tool")]}) == []
+    assert (
+        installed_distributions({"idna": [Requirement("idna==0.1")], "no-such-tool": [Requirement("no-such-tool")]})
+        == []
+    )
     put(prefix, "idna")
     with pytest.raises(NotInstalled, match=r"idna==0\.1"):
-        lacking(prefix / PACKAGES, ["idna==0.1"])
+        missing_distributions(prefix / PACKAGES, ["idna==0.1"])
 
 
 def test_our_own_checkout_is_no_package_of_a_notebook() -> None:
-    assert installed({"cellwright": [Requirement("cellwright")]}) == []
+    assert installed_distributions({"cellwright": [Requirement("cellwright")]}) == []
 
 
 def test_a_file_that_was_changed_since_it_was_installed_makes_no_environment(prefix: Path, tmp_path: Path) -> None:
@@ -199,4 +207,4 @@ def test_a_file_that_was_changed_since_it_was_installed_makes_no_environment(pre
     (copied / "packaging" / "version.py").write_text("changed = True\n")
     [changed] = importlib.metadata.distributions(path=[str(copied)])
     with pytest.raises(NotInstalled, match="was changed since it was installed"):
-        link(changed, tmp_path / "another", tmp_path / "another" / PACKAGES, INTERPRETER)
+        link_distribution(changed, tmp_path / "another", tmp_path / "another" / PACKAGES, INTERPRETER)

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cellwright.kernel import OpenNotebook
-from cellwright.kernel.hazards import Safe, SafeAfter, Unsafe, judge
-from cellwright_guest.hazard_facts import (
-    MOST,
+from cellwright.kernel.branches.hazards import Safe, SafeAfter, Unsafe, judge_fork
+from cellwright_guest.facts_wire import (
+    MOST_LISTED,
     ChildProcess,
     DatabaseFile,
     HazardFacts,
@@ -65,7 +65,7 @@ _HARMLESS = {
 
 @pytest.mark.parametrize("facts", _HARMLESS.values(), ids=_HARMLESS.keys())
 def test_what_is_known_to_survive_a_fork_is_safe(facts: HazardFacts) -> None:
-    assert judge(facts) == Safe()
+    assert judge_fork(facts) == Safe()
 
 
 def test_openmp_is_safe_once_it_is_paused() -> None:
@@ -73,7 +73,7 @@ def test_openmp_is_safe_once_it_is_paused() -> None:
         native_threads=[_native("libgomp"), _native("libarrow")],
         openmp=[OpenMpRuntime(library="libgomp", is_pausable=True), OpenMpRuntime(library="libomp", is_pausable=True)],
     )
-    assert judge(facts) == SafeAfter(steps=("pause OpenMP: libgomp, libomp",))
+    assert judge_fork(facts) == SafeAfter(steps=("pause OpenMP: libgomp, libomp",))
 
 
 _HARMFUL: list[tuple[HazardFacts, list[str]]] = [
@@ -130,18 +130,18 @@ _HARMFUL: list[tuple[HazardFacts, list[str]]] = [
 
 @pytest.mark.parametrize(("facts", "reasons"), _HARMFUL, ids=[reasons[0][:40] for _, reasons in _HARMFUL])
 def test_a_hazard_is_named_in_words(facts: HazardFacts, reasons: list[str]) -> None:
-    assert judge(facts) == Unsafe(reasons=tuple(reasons))
+    assert judge_fork(facts) == Unsafe(reasons=tuple(reasons))
 
 
 def test_a_hazard_is_unsafe_although_openmp_could_be_paused() -> None:
     facts = HazardFacts(openmp=[OpenMpRuntime(library="libgomp", is_pausable=True)], tasks=1)
-    assert judge(facts) == Unsafe(reasons=("1 unfinished asyncio task",))
+    assert judge_fork(facts) == Unsafe(reasons=("1 unfinished asyncio task",))
 
 
 def test_a_list_that_may_have_been_cut_is_not_counted_exactly() -> None:
-    verdict = judge(HazardFacts(python_threads=_threads(*(str(number) for number in range(MOST)))))
+    verdict = judge_fork(HazardFacts(python_threads=_threads(*(str(number) for number in range(MOST_LISTED)))))
     assert isinstance(verdict, Unsafe)
-    assert verdict.reasons == (f"{MOST} or more Python threads: 0, 1, 2 and 197 more",)
+    assert verdict.reasons == (f"{MOST_LISTED} or more Python threads: 0, 1, 2 and 197 more",)
 
 
 _text = st.text(max_size=400)
@@ -180,7 +180,7 @@ _facts = st.fixed_dictionaries(
 
 @given(said=_facts)
 def test_whatever_a_hostile_kernel_says_the_words_stay_few_short_and_printable(said: dict[str, Any]) -> None:
-    verdict = judge(msgspec.msgpack.decode(msgspec.msgpack.encode(said), type=HazardFacts))
+    verdict = judge_fork(msgspec.msgpack.decode(msgspec.msgpack.encode(said), type=HazardFacts))
     match verdict:
         case Safe():
             texts: tuple[str, ...] = ()
@@ -194,7 +194,7 @@ def test_whatever_a_hostile_kernel_says_the_words_stay_few_short_and_printable(s
 
 def test_a_thousand_hazards_make_a_dozen_reasons() -> None:
     facts = HazardFacts(native_threads=[_native(f"lib{number}") for number in range(1_000)])
-    verdict = judge(facts)
+    verdict = judge_fork(facts)
     assert isinstance(verdict, Unsafe)
     assert len(verdict.reasons) == 12
     assert verdict.reasons[-1] == "and 989 more reasons"
@@ -202,7 +202,7 @@ def test_a_thousand_hazards_make_a_dozen_reasons() -> None:
 
 _SURVEY = """
 import asyncio, os, msgspec
-from cellwright_guest.surveying import survey
+from cellwright_guest.forks.hazard_survey import survey
 
 def is_console(number):
     try:
@@ -236,7 +236,7 @@ async def test_a_caged_kernel_knows_whose_threads_it_has_and_may_be_forked_with_
     owners = {threads.owner for threads in facts.native_threads}
     assert "libarrow" in owners
     assert owners <= {"libarrow", "libscipy_openblas64_"}
-    assert judge(facts) == Safe()
+    assert judge_fork(facts) == Safe()
 
 
 async def test_a_caged_kernel_with_a_background_task_and_a_process_may_not(opened: Opener) -> None:
@@ -245,5 +245,5 @@ async def test_a_caged_kernel_with_a_background_task_and_a_process_may_not(opene
         "process = subprocess.Popen(['sleep', '1000'])"
     )
     async with opened(_SURVEY, started, "said = look(process)") as notebook:
-        verdict = judge(await _surveyed(notebook))
+        verdict = judge_fork(await _surveyed(notebook))
     assert verdict == Unsafe(reasons=("a child process: sleep", "1 unfinished asyncio task"))

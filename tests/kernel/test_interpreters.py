@@ -11,9 +11,17 @@ from pathlib import Path
 import pytest
 
 from cellwright.errors import UserError
-from cellwright.kernel.interpreter_search import interpreter_for, search_path
-from cellwright.kernel.interpreters import Interpreter, Pythons, in_order, installable, none_fits, our_interpreter
-from cellwright.kernel.script_header import ScriptHeader, header_of, requirements_for
+from cellwright.kernel.environments.interpreters import (
+    Interpreter,
+    Pythons,
+    in_order,
+    installable,
+    interpreter_for,
+    none_fits,
+    our_interpreter,
+    search_path,
+)
+from cellwright.kernel.environments.script_header import ScriptHeader, header_of, requirements_for
 
 OURS = our_interpreter()
 STRANGE = replace(OURS, version="3.0.0")

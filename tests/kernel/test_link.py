@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cellwright.kernel.link import Link, LinkBroken, LinkCaps, LinkClosed, MarimoNotification
+from cellwright.kernel.process.link import Link, LinkBroken, LinkCaps, LinkClosed, MarimoNotification
 from cellwright_guest import wire
 
 CAPS = LinkCaps(bytes_per_request=1 << 20, burst_frames=100, frames_per_second=1)

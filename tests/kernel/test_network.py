@@ -20,7 +20,7 @@ from dirty_equals import IsPositiveFloat, IsPositiveInt
 from cellwright.errors import RefusedByPolicy
 from cellwright.kernel import CellOutcome, KernelPool, OpenNotebook
 from cellwright.notebook import CreateCell
-from cellwright.sandbox import AllowedHost, Egress, EgressCaps, Visit
+from cellwright.sandbox import AllowedHost, Egress, EgressCaps, EgressRecord
 from cellwright.sandbox.spec import PROXY_PORT
 from tests.sampling import every
 from tests.sandbox.egress import attacks
@@ -65,7 +65,7 @@ async def run_cell(notebook: OpenNotebook, code: str) -> CellOutcome:
 async def test_a_host_can_be_read_as_soon_as_it_is_approved_and_not_before(
     opened: Opener, internet: World, client: str
 ) -> None:
-    telling, told = anyio.create_memory_object_stream[Visit](100)
+    telling, told = anyio.create_memory_object_stream[EgressRecord](100)
     egress = egress_to(internet, on_visit=telling.send_nowait)
     async with telling, told, opened("kept = 'still here'", egress=egress) as notebook:
         await notebook.run("all")
@@ -91,7 +91,7 @@ async def test_a_host_can_be_read_as_soon_as_it_is_approved_and_not_before(
         "bytes_in": IsPositiveInt(),
         "milliseconds": IsPositiveFloat(),
     }
-    assert egress.visits[2] == Visit(
+    assert egress.visits[2] == EgressRecord(
         host=HOST,
         port=internet.http_port,
         address="127.0.0.1",
@@ -138,7 +138,7 @@ async def test_whoever_decides_is_asked_about_hosts_that_are_not_on_the_list(ope
         asked.append((host, port))
         return Allowed(has_private_addresses=True) if host == HOST else Denied(why="ask Ada first")
 
-    told: list[Visit] = []
+    told: list[EgressRecord] = []
     egress = Egress(decide=decide, resolve=internet.resolve, on_visit=told.append)
     async with opened(egress=egress) as notebook:
         assert (await run_cell(notebook, f"URL = {internet.url('/birds.csv')!r}\n{CLIENTS['requests']}")).status == "ok"

@@ -12,7 +12,7 @@ from inline_snapshot import snapshot
 
 from cellwright.errors import UserError
 from cellwright.kernel import OpenNotebook
-from cellwright.kernel.notebook_function import NotebookAnswer, call_notebook
+from cellwright.kernel.functions.notebook_function import NotebookAnswer, call_notebook
 
 Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]
 

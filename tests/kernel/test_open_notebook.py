@@ -14,10 +14,10 @@ from marimo._runtime.commands import ExecuteCellsCommand
 from marimo._types.ids import CellId_t
 
 from cellwright.kernel import (
-    CellFinished,
+    CellFinishedEvent,
     CellOutcome,
     CellProgress,
-    CellStarted,
+    CellStartedEvent,
     ConsoleText,
     Observation,
     OpenNotebook,
@@ -85,7 +85,7 @@ async def test_an_edit_of_a_cell_somebody_changed_meanwhile_is_refused_with_both
 async def test_iterating_a_call_gives_its_events_and_ends_with_the_observation(opened: Opener) -> None:
     async with opened() as notebook:
         events = [event async for event in notebook.apply([CreateCell(code="print('a')\nx = 1")])]
-        assert [type(event) for event in events] == [CellStarted, ConsoleText, CellFinished, Observation]
+        assert [type(event) for event in events] == [CellStartedEvent, ConsoleText, CellFinishedEvent, Observation]
 
 
 async def test_an_error_names_its_type_message_and_line_inside_the_cell(opened: Opener) -> None:
@@ -315,7 +315,7 @@ async def test_observers_see_what_others_do(opened: Opener) -> None:
     async with opened("x = 1") as notebook, notebook.observe() as events:
         await notebook.run("all")
         seen = [await events.receive() for _ in range(3)]
-        assert [type(event) for event in seen] == [CellStarted, CellFinished, Observation]
+        assert [type(event) for event in seen] == [CellStartedEvent, CellFinishedEvent, Observation]
 
 
 async def test_what_child_processes_print_joins_the_console(opened: Opener) -> None:
@@ -381,7 +381,7 @@ async def test_marimos_own_words_travel_unopened_on_a_lane_of_their_own(opened: 
                     names.append(msgspec.json.decode(await editor.notifications.receive())["op"])
                 while len(outcomes) < 2:
                     event = await events.receive()
-                    if isinstance(event, CellFinished):
+                    if isinstance(event, CellFinishedEvent):
                         outcomes += [variable.text for variable in event.outcome.variables]
         assert "cell-op" in names
         assert outcomes == ["41", "42"]

@@ -11,12 +11,10 @@ from pathlib import Path
 import pytest
 from inline_snapshot import snapshot
 
-from cellwright.connection import Connection
 from cellwright.errors import RefusedByPolicy, Unavailable, UserError
 from cellwright.ids import CellId
-from cellwright.kernel import OpenNotebook, Terrain
-from cellwright.kernel.observation import CellFault
-from cellwright.kernel.packages import (
+from cellwright.kernel import KernelOptions, OpenNotebook
+from cellwright.kernel.environments.packages import (
     MissingPackage,
     added_between,
     for_module,
@@ -25,8 +23,10 @@ from cellwright.kernel.packages import (
     packages_used,
     with_package,
 )
+from cellwright.kernel.environments.script_header import header_of
+from cellwright.kernel.observation import CellFault
 from cellwright.kernel.pool import KernelPool
-from cellwright.kernel.script_header import header_of
+from cellwright.network import NetworkSettings
 from cellwright.notebook import Cell, CreateCell, Document, read
 from cellwright.settings import Settings
 from tests.kernel.test_environment_kernels import needed_by, wheel_of
@@ -63,7 +63,7 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def settings(wheels: Path, tmp_path: Path) -> Settings:
     variables = {"UV_FIND_LINKS": str(wheels), "UV_OFFLINE": "1"}
-    return Settings(home=tmp_path / "home", cache=tmp_path / "cache", connection=Connection.of(variables))
+    return Settings(home=tmp_path / "home", cache=tmp_path / "cache", connection=NetworkSettings.of(variables))
 
 
 # ── which one ──
@@ -305,7 +305,7 @@ async def test_where_environments_are_off_nothing_is_installed(
     pool: KernelPool, write_notebook: Callable[..., Path]
 ) -> None:
     path = write_notebook("x = 1")
-    async with pool.open_notebook(path, Terrain(project=path.parent)) as notebook:
+    async with pool.open_notebook(path, KernelOptions(project=path.parent)) as notebook:
         with pytest.raises(RefusedByPolicy):
             await notebook.install("loud")
 

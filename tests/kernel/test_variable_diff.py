@@ -10,14 +10,14 @@ import pandas as pd
 import pytest
 from inline_snapshot import snapshot
 
-from cellwright.kernel.variable_diff import VariableDiff, differences, summary
+from cellwright.kernel.branches.variable_diff import VariableDiff, variable_differences, variable_summary
 from cellwright_guest.facts_wire import ColumnFacts, VariableFacts
 from cellwright_guest.variable_facts import facts_of
 
 
 def diff(before: dict[str, Any], after: dict[str, Any]) -> tuple[VariableDiff, ...]:
     """Of real values, through the guest's own look at them."""
-    return differences(facts_of(before.items()), facts_of(after.items()))
+    return variable_differences(facts_of(before.items()), facts_of(after.items()))
 
 
 def lines(before: Any, after: Any) -> list[str]:
@@ -111,7 +111,7 @@ def a_frame(*columns: ColumnFacts, left: int = 0, rows: int = 10) -> VariableFac
 def test_what_comes_from_a_sample_says_so() -> None:
     old = ColumnFacts(name="a", type="f8", nulls=10, smallest="0", largest="1", digest="1", is_exact=False)
     new = ColumnFacts(name="a", type="f8", nulls=0, smallest="0", largest="1", digest="2", is_exact=False)
-    [found] = differences([a_frame(old)], [a_frame(new)])
+    [found] = variable_differences([a_frame(old)], [a_frame(new)])
     assert found.lines()[1] == "  a: nulls ≈ 10 → 0"
     assert found.sides() == ("a: nulls ≈ 10", "a: nulls ≈ 0")
 
@@ -119,33 +119,33 @@ def test_what_comes_from_a_sample_says_so() -> None:
 def test_digests_of_a_sample_and_of_everything_are_not_compared() -> None:
     whole = ColumnFacts(name="a", type="f8", nulls=0, digest="1")
     sampled = ColumnFacts(name="a", type="f8", nulls=0, digest="2", is_exact=False)
-    assert differences([a_frame(whole)], [a_frame(sampled)]) == ()
+    assert variable_differences([a_frame(whole)], [a_frame(sampled)]) == ()
 
 
 def test_a_column_beyond_those_told_is_neither_new_nor_gone() -> None:
     a, b = ColumnFacts(name="a"), ColumnFacts(name="b")
-    assert differences([a_frame(a, left=1)], [a_frame(b, left=1)]) == ()
+    assert variable_differences([a_frame(a, left=1)], [a_frame(b, left=1)]) == ()
 
 
 def test_what_could_not_be_looked_at_is_said_and_not_compared() -> None:
     known = VariableFacts(name="x", kind="number", type="int", text="1")
     unknown = VariableFacts(name="x", kind="object", type="int", problem="looking at it took too long")
-    [found] = differences([known], [unknown])
+    [found] = variable_differences([known], [unknown])
     assert found.lines() == ("x: int", "  not compared: looking at it took too long")
-    assert summary(unknown) == "not known: looking at it took too long"
+    assert variable_summary(unknown) == "not known: looking at it took too long"
 
 
 def test_many_differences_are_cut_and_counted() -> None:
     old = a_frame(*(ColumnFacts(name=f"c{number}", type="i8", nulls=1) for number in range(90)))
     new = a_frame(*(ColumnFacts(name=f"c{number}", type="i8", nulls=2) for number in range(90)))
-    [found] = differences([old], [new])
+    [found] = variable_differences([old], [new])
     assert (len(found.facts), found.facts_left) == (60, 30)
     assert found.lines()[-1] == "  … 30 more differences"
 
 
 def test_texts_of_a_hostile_kernel_are_cut_and_hold_no_control_characters() -> None:
     hostile = VariableFacts(name="\x1b[2J" + "n" * 10_000, kind="number", type="t" * 10_000, text="\n\x07")
-    [found] = differences([], [hostile])
+    [found] = variable_differences([], [hostile])
     told = json.dumps(found.json(), ensure_ascii=False)
     assert len(told) < 2_000
     assert "\\u00" not in told

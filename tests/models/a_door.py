@@ -7,15 +7,14 @@ import os
 import sys
 from pathlib import Path
 
-from cellwright.models.handover import hand_over_keys
-from cellwright.models.launching import Launch
+from cellwright.models.client.gateway_process import GatewayLaunch, hand_over_keys
 
 
 def main() -> None:
     home = Path(sys.argv[1])
     with (home / "starts").open("a") as starts:
         starts.write("once\n")
-    launch = Launch(home=home, command=tuple(json.loads(sys.argv[2])))
+    launch = GatewayLaunch(home=home, command=tuple(json.loads(sys.argv[2])))
     hand_over_keys(os.environ, home, sys.orig_argv, warn=lambda text: print(text, file=sys.stderr), launch=launch)  # noqa: T201
     seen = {
         "arguments": sys.argv[3:],

@@ -9,16 +9,16 @@ from pathlib import Path
 
 from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, UserPromptPart
 
-from cellwright.models.calls import Answered, Attempt, Call, Cancelled, Payer, Request, Usage
-from cellwright.models.ledger import Ledger
-from cellwright.models.names import CallId
+from cellwright.models.calls import Cancelled, FailedAttempt, ModelAnswer, ModelCall, Payer, Request, TokenUsage
+from cellwright.models.config.names import CallId
+from cellwright.models.money import Ledger
 from cellwright.policy import Limit, Masker, Money, Price, Secret, UnknownPrice
 
 KEY = "sk-canary-5f2c9e8d7b6a4c3e"
 MASKER = Masker.of([Secret(name="OPENAI_API_KEY", value=KEY)], salt=b"tests of the ledger")
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
 ANN = Payer(run="run-1", step="brief", role="planner", person="ann", team="data")
-USED = Usage(input_tokens=100, output_tokens=20)
+USED = TokenUsage(input_tokens=100, output_tokens=20)
 
 
 def dollars(amount: str) -> Money:
@@ -29,7 +29,7 @@ def mask(text: str) -> str:
     return MASKER.mask(text).text
 
 
-def at_a_cent(model: str, usage: Usage) -> Price:
+def at_a_cent(model: str, usage: TokenUsage) -> Price:
     """A price list: a cent a call, and one model that is on no list."""
     return UnknownPrice(why=f"no list has {model}") if "strange" in model else dollars("0.01")
 
@@ -46,20 +46,24 @@ def asking(text: str) -> Request:
     return Request(messages=[ModelRequest(parts=[UserPromptPart(text)])])
 
 
-def call(name: str = "one", *, text: str = "How many rows?", payer: Payer = ANN, **options: object) -> Call:
+def call(name: str = "one", *, text: str = "How many rows?", payer: Payer = ANN, **options: object) -> ModelCall:
     limits = options.pop("limits", ())
     assert isinstance(limits, tuple)
     again = options.pop("again", False)
     assert not options
-    return Call(
+    return ModelCall(
         id=CallId(name), request=asking(text), payer=payer, limits=limits, if_unknown="again" if again else "tell"
     )
 
 
 def answer(
-    text: str = "42", *, price: Price | None = None, model: str = "openai:gpt-5", attempts: tuple[Attempt, ...] = ()
-) -> Answered:
-    return Answered(
+    text: str = "42",
+    *,
+    price: Price | None = None,
+    model: str = "openai:gpt-5",
+    attempts: tuple[FailedAttempt, ...] = (),
+) -> ModelAnswer:
+    return ModelAnswer(
         response=ModelResponse(parts=[TextPart(text)], finish_reason="stop", timestamp=NOON),
         model=model,
         usage=USED,
@@ -70,27 +74,29 @@ def answer(
     )
 
 
-def failed(model: str = "anthropic:claude-sonnet-4-5", *, usage: Usage | None = USED, detail: str = "cut") -> Attempt:
-    return Attempt(model=model, failing="connection", detail=detail, milliseconds=3, usage=usage)
+def failed(
+    model: str = "anthropic:claude-sonnet-4-5", *, usage: TokenUsage | None = USED, detail: str = "cut"
+) -> FailedAttempt:
+    return FailedAttempt(model=model, failing="connection", detail=detail, milliseconds=3, usage=usage)
 
 
 def cancelled(price: Price | None = None) -> Cancelled:
     return Cancelled(model="openai:gpt-5", usage=USED, price=dollars("0.10") if price is None else price)
 
 
-def send(ledger: Ledger, asked: Call, *, price: Price | None = None, model: str = "openai:gpt-5") -> None:
+def send(ledger: Ledger, asked: ModelCall, *, price: Price | None = None, model: str = "openai:gpt-5") -> None:
     """Begin a call and record it as sent, expected to cost 50 cents."""
     ledger.begin(asked)
     ledger.sent(
         asked.id,
         model,
         idempotency_key=f"key of {asked.id}",
-        estimate=Usage(input_tokens=90, output_tokens=1_000, is_estimate=True),
+        estimate=TokenUsage(input_tokens=90, output_tokens=1_000, is_estimate=True),
         price=dollars("0.50") if price is None else price,
     )
 
 
-def send_and_answer(ledger: Ledger, asked: Call, answered: Answered | None = None) -> None:
+def send_and_answer(ledger: Ledger, asked: ModelCall, answered: ModelAnswer | None = None) -> None:
     send(ledger, asked)
     ledger.answered(asked.id, answered or answer())
 

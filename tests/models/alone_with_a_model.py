@@ -20,12 +20,12 @@ import anyio
 from pydantic_ai.messages import ModelRequest, UserPromptPart
 
 from cellwright.errors import CellwrightError
-from cellwright.models.calls import Answered, Call, Choice, OutputSchema, Piece, Request
-from cellwright.models.client import Models
-from cellwright.models.launching import Launch
-from cellwright.models.names import CallId, ModelName
+from cellwright.models.calls import Choice, ModelAnswer, ModelCall, OutputSchema, Piece, Request
+from cellwright.models.client.gateway_client import Models
+from cellwright.models.client.gateway_process import GatewayLaunch
+from cellwright.models.config.names import CallId, ModelName
 from cellwright.policy import Money
-from cellwright.sandbox import linux
+from cellwright.sandbox.linux import syscalls
 
 SIOCSIFFLAGS: Final = 0x8914
 UP_AND_RUNNING: Final = 0x41
@@ -59,7 +59,7 @@ CITY: Final = OutputSchema(
 def leave_the_network() -> None:
     """For good, with everything this process starts."""
     uid, gid = os.geteuid(), os.getegid()
-    linux.unshare(linux.CLONE_NEWNET | (0 if uid == 0 else linux.CLONE_NEWUSER))
+    syscalls.unshare(syscalls.CLONE_NEWNET | (0 if uid == 0 else syscalls.CLONE_NEWUSER))
     if uid != 0:
         Path("/proc/self/setgroups").write_text("deny")
         Path("/proc/self/uid_map").write_text(f"{uid} {uid} 1")
@@ -79,17 +79,17 @@ def is_reachable(host: str) -> bool:
 
 def a_call(
     id: str, text: str, *, models: tuple[str, ...] = ("local:smollm2",), private: bool = True, **more: Any
-) -> Call:
+) -> ModelCall:
     output = more.pop("output", None)
     settings = {"temperature": 0.0, "max_tokens": 60}
     request = Request(messages=[ModelRequest(parts=[UserPromptPart(text)])], output=output, settings=settings)
     choice = Choice(models=tuple(map(ModelName.parse, models)), private=private)
-    return Call(id=CallId(id), request=request, choice=choice, deadline_seconds=SECONDS, **more)
+    return ModelCall(id=CallId(id), request=request, choice=choice, deadline_seconds=SECONDS, **more)
 
 
 async def ask_everything(home: Path) -> dict[str, Any]:
     """A stream, an answer of a given shape, the tier's chain without and with what is elsewhere, and the account."""
-    async with Models.open(home, launch=Launch(home=home, keys={"openai": "sk-not-to-be-used"})) as models:
+    async with Models.open(home, launch=GatewayLaunch(home=home, keys={"openai": "sk-not-to-be-used"})) as models:
         pieces, last = 0, None
         async with models.stream(a_call("stream", "Say hello to Ada.", stream=True)) as told:
             async for item in told:
@@ -116,7 +116,7 @@ async def ask_everything(home: Path) -> dict[str, Any]:
 
 
 def shown(outcome: object) -> dict[str, Any]:
-    assert isinstance(outcome, Answered), outcome
+    assert isinstance(outcome, ModelAnswer), outcome
     return {
         "text": outcome.response.text,
         "model": outcome.model,

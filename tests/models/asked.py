@@ -20,9 +20,9 @@ from pydantic_ai.messages import (
 from pydantic_ai.tools import ToolDefinition
 
 from cellwright.models.calls import OutputSchema, Request
-from cellwright.models.configuration import Configuration, Endpoint, Kind
-from cellwright.models.names import ModelName
-from cellwright.models.providers import Providers
+from cellwright.models.config.configuration import Configuration, Endpoint, Kind
+from cellwright.models.config.names import ModelName
+from cellwright.models.providers.providers import Providers
 from cellwright.testing import ProviderServer
 
 KEY: Final = "sk-test-0123456789"

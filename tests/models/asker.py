@@ -8,9 +8,9 @@ from pathlib import Path
 
 import anyio
 
-from cellwright.models.calls import Answered, Piece
-from cellwright.models.client import Models
-from cellwright.models.launching import Launch
+from cellwright.models.calls import ModelAnswer, Piece
+from cellwright.models.client.gateway_client import Models
+from cellwright.models.client.gateway_process import GatewayLaunch
 from tests.models.houses import a_call
 
 
@@ -21,7 +21,7 @@ def start(arguments: list[str]) -> None:
 
 
 async def ask(home: str, id: str, text: str, until: str) -> None:
-    launch = Launch(home=Path(home), command=("/bin/false",))
+    launch = GatewayLaunch(home=Path(home), command=("/bin/false",))
     async with Models.open(Path(home), launch=launch) as models:
         if until == "connected":
             await here(until)
@@ -31,7 +31,7 @@ async def ask(home: str, id: str, text: str, until: str) -> None:
             async for item in told:
                 if until == "streaming" and isinstance(item, Piece):
                     await here(until)
-                if until == "answered" and isinstance(item, Answered):
+                if until == "answered" and isinstance(item, ModelAnswer):
                     await here(until)
 
 

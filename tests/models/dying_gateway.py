@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cellwright.models.gateway.__main__ import main
-from cellwright.models.gateway.crash import GatewayCrash, carry_on, crash_at
+from cellwright.models.gateway.lifetime import GatewayCrash, carry_on, crash_at
 
 
 def start(arguments: list[str]) -> None:

@@ -13,9 +13,9 @@ import anyio
 import httpx2
 import openai
 
-from cellwright.models.client import Models
-from cellwright.models.gateway.openai_address import Address, read_address
-from cellwright.models.launching import Launch, running_pid
+from cellwright.models.client.gateway_client import Models
+from cellwright.models.client.gateway_process import GatewayLaunch, running_pid
+from cellwright.models.gateway.openai_access import EndpointAddress, read_address
 from cellwright.testing import ProviderServer
 
 KEY = "sk-endpoint-test-0123456789"
@@ -52,7 +52,7 @@ class House:
 
     home: Path
     provider: ProviderServer
-    address: Address
+    address: EndpointAddress
 
     @classmethod
     @contextmanager
@@ -79,9 +79,9 @@ class House:
         return httpx2.AsyncClient(base_url=self.address.base_url, headers=sent)
 
 
-def launch(home: Path, **more: Any) -> Launch:
+def launch(home: Path, **more: Any) -> GatewayLaunch:
     """How the gateway of these tests is started."""
-    return Launch(home=home, environment=os.environ, keys={"near": KEY}, idle_seconds=60, person="ada", **more)
+    return GatewayLaunch(home=home, environment=os.environ, keys={"near": KEY}, idle_seconds=60, person="ada", **more)
 
 
 async def _start(home: Path) -> None:

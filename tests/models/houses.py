@@ -15,10 +15,10 @@ from typing import Any, Self, TypeVar
 
 from pydantic_ai.messages import ModelRequest, UserPromptPart
 
-from cellwright.models.calls import Call, Choice, Payer, Request
-from cellwright.models.gateway.crash import GatewayCrash
-from cellwright.models.launching import Launch, running_pid
-from cellwright.models.names import CallId, ModelName
+from cellwright.models.calls import Choice, ModelCall, Payer, Request
+from cellwright.models.client.gateway_process import GatewayLaunch, running_pid
+from cellwright.models.config.names import CallId, ModelName
+from cellwright.models.gateway.lifetime import GatewayCrash
 from cellwright.testing import ProviderServer
 
 ROOT = Path(__file__).parents[2]
@@ -45,10 +45,10 @@ output_price_per_million = "2 USD"
 """
 
 
-def a_call(text: str, *, id: str, model: str = "near:one", **more: Any) -> Call:
+def a_call(text: str, *, id: str, model: str = "near:one", **more: Any) -> ModelCall:
     request = Request(messages=[ModelRequest(parts=[UserPromptPart(text)])])
     choice = Choice(models=(ModelName.parse(model),))
-    return Call(id=CallId(id), request=request, choice=choice, payer=Payer(run="run", person="ada"), **more)
+    return ModelCall(id=CallId(id), request=request, choice=choice, payer=Payer(run="run", person="ada"), **more)
 
 
 def eventually(look: Callable[[], T], *, seconds: float = 120) -> T:
@@ -102,9 +102,9 @@ class House:
             finally:
                 house.kill_gateway()
 
-    def launch(self, dies: GatewayCrash | None = None, **more: Any) -> Launch:
+    def launch(self, dies: GatewayCrash | None = None, **more: Any) -> GatewayLaunch:
         command = self.warm.command("gateway", *([dies] if dies else []))
-        return Launch(home=self.home, keys={"near": KEY, "later": KEY}, command=command, **more)
+        return GatewayLaunch(home=self.home, keys={"near": KEY, "later": KEY}, command=command, **more)
 
     def kill_gateway(self) -> None:
         """With -9, and gone when this returns."""

@@ -13,9 +13,9 @@ from typing import Any
 import anyio
 from pydantic_ai.messages import PartDeltaEvent, PartStartEvent, TextPart, TextPartDelta
 
-from cellwright.models.calls import Answered, Piece, Restarted
-from cellwright.models.client import Models
-from cellwright.models.launching import Launch
+from cellwright.models.calls import ModelAnswer, Piece, Restarted
+from cellwright.models.client.gateway_client import Models
+from cellwright.models.client.gateway_process import GatewayLaunch
 from tests.models.houses import a_call
 
 
@@ -35,12 +35,12 @@ async def main(home: Path, name: str, count: int) -> None:
                     if len(begun) == count:
                         _say("streaming")
                 answer = item
-        assert isinstance(answer, Answered)
+        assert isinstance(answer, ModelAnswer)
         heard.append(
             {"pieces": text, "answer": answer.response.text, "tokens": answer.usage.tokens, "restarts": restarts}
         )
 
-    launch = Launch(home=home, command=("/bin/false",))
+    launch = GatewayLaunch(home=home, command=("/bin/false",))
     async with Models.open(home, launch=launch) as models, anyio.create_task_group() as tasks:
         for number in range(count):
             tasks.start_soon(listen, models, f"{name}/{number}")

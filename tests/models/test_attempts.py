@@ -23,12 +23,12 @@ from pydantic_ai.messages import (
 from pydantic_ai.usage import RequestUsage
 
 from cellwright.errors import ModelUnavailable
-from cellwright.models.attempts import Attempts, Exhausted, Finished
-from cellwright.models.breaker import BreakerRules, Breakers
-from cellwright.models.calls import Attempt, Failing, Piece, Request, Restarted, Started, Update, Usage
-from cellwright.models.hearing import Deadlines
-from cellwright.models.names import ModelName
-from cellwright.models.routing import Route
+from cellwright.models.calls import FailedAttempt, FailureKind, Piece, Request, Restarted, Started, TokenUsage, Update
+from cellwright.models.config.names import ModelName
+from cellwright.models.routing.attempt import Deadlines
+from cellwright.models.routing.breaker import BreakerRules, Breakers
+from cellwright.models.routing.fallback import Attempts, RouteAnswer, RouteExhausted
+from cellwright.models.routing.route import Route
 
 FIRST, SECOND = ModelName("a", "first"), ModelName("b", "second")
 REQUEST = Request(messages=[ModelRequest(parts=[UserPromptPart(content="hello")])])
@@ -38,17 +38,17 @@ SILENCE = "silence"
 class ProviderError(Exception):
     """What the scripted provider raises: the failure it stands for."""
 
-    def __init__(self, failing: Failing, retry_after_seconds: float | None = None) -> None:
+    def __init__(self, failing: FailureKind, retry_after_seconds: float | None = None) -> None:
         super().__init__(failing)
         self.meaning = (failing, f"it is {failing}", retry_after_seconds)
 
 
-def explain(error: BaseException) -> tuple[Failing, str, float | None]:
+def explain(error: BaseException) -> tuple[FailureKind, str, float | None]:
     assert isinstance(error, ProviderError)
     return error.meaning
 
 
-def fails(failing: Failing, retry_after_seconds: float | None = None) -> ProviderError:
+def fails(failing: FailureKind, retry_after_seconds: float | None = None) -> ProviderError:
     return ProviderError(failing, retry_after_seconds)
 
 
@@ -136,14 +136,14 @@ class Studio:
     def note_id(self, model: ModelName, provider_id: str) -> None:
         self.ids.append((model, provider_id))
 
-    async def run(self, *models: ModelName, stream: bool = False, **more: Any) -> Finished | Exhausted:
+    async def run(self, *models: ModelName, stream: bool = False, **more: Any) -> RouteAnswer | RouteExhausted:
         route = Route(order=models, reasons={model: f"why {model}" for model in models}, refused={})
         known: dict[str, Any] = {"deadline_seconds": 600, "on_sent": self.note_sent}
         with anyio.fail_after(120):
             return await self.attempts.run(REQUEST, route, stream=stream, tell=self.told.append, **(known | more))
 
 
-def failings(outcome: Finished | Exhausted) -> list[tuple[str, Failing]]:
+def failings(outcome: RouteAnswer | RouteExhausted) -> list[tuple[str, FailureKind]]:
     return [(attempt.model, attempt.failing) for attempt in outcome.attempts]
 
 
@@ -151,7 +151,7 @@ async def test_the_first_answer_ends_it() -> None:
     answer = says("hi")
     studio = Studio(script={FIRST: [[answer]]})
     outcome = await studio.run(FIRST, SECOND)
-    assert outcome == Finished(response=answer, model=FIRST, reason="why a:first", attempts=())
+    assert outcome == RouteAnswer(response=answer, model=FIRST, reason="why a:first", attempts=())
     assert studio.told == [Started(model="a:first", reason="why a:first")]
     assert studio.closed == 1
 
@@ -160,7 +160,7 @@ async def test_pieces_are_told_as_they_come_and_the_response_is_whole() -> None:
     answer = says("hi there")
     studio = Studio(script={FIRST: [[piece("hi"), piece("there"), answer]]})
     outcome = await studio.run(FIRST, stream=True)
-    assert isinstance(outcome, Finished)
+    assert isinstance(outcome, RouteAnswer)
     assert outcome.response is answer
     assert studio.told[1:] == [Piece(event=piece("hi")), Piece(event=piece("there"))]
 
@@ -170,7 +170,7 @@ async def test_an_ill_model_is_asked_again_and_then_the_next_one() -> None:
         script={FIRST: [[fails("server-error")], [fails("overloaded")], [fails("connection")]], SECOND: [[says("hi")]]}
     )
     outcome = await studio.run(FIRST, SECOND)
-    assert isinstance(outcome, Finished)
+    assert isinstance(outcome, RouteAnswer)
     assert outcome.model == SECOND
     assert failings(outcome) == [("a:first", "server-error"), ("a:first", "overloaded"), ("a:first", "connection")]
     assert studio.slept == [0.25, 0.5]
@@ -213,7 +213,7 @@ async def test_what_a_failed_try_used_is_kept() -> None:
     used = says("half", RequestUsage(input_tokens=7, output_tokens=3, cache_read_tokens=2, cache_write_tokens=1))
     studio = Studio(script={FIRST: [[piece("half"), used, fails("rejected")]], SECOND: [[says("hi")]]})
     outcome = await studio.run(FIRST, SECOND, stream=True)
-    assert outcome.attempts[0].usage == Usage(
+    assert outcome.attempts[0].usage == TokenUsage(
         input_tokens=7, output_tokens=3, cache_read_tokens=2, cache_write_tokens=1
     )
 
@@ -227,7 +227,7 @@ async def test_an_answer_that_ends_without_a_response_is_broken() -> None:
 async def test_an_exhausted_chain_names_every_attempt() -> None:
     studio = Studio(script={FIRST: [[fails("not-found")]], SECOND: [[fails("unauthorised")]]})
     outcome = await studio.run(FIRST, SECOND)
-    assert isinstance(outcome, Exhausted)
+    assert isinstance(outcome, RouteExhausted)
     error = outcome.error()
     assert isinstance(error, ModelUnavailable)
     assert error.message == (
@@ -238,7 +238,7 @@ async def test_an_exhausted_chain_names_every_attempt() -> None:
 async def test_a_wait_the_provider_named_is_kept_to_and_the_breaker_lets_the_retry_through() -> None:
     studio = Studio(script={FIRST: [[fails("rate-limited", 3.0)], [says("hi")]]})
     outcome = await studio.run(FIRST, SECOND)
-    assert isinstance(outcome, Finished)
+    assert isinstance(outcome, RouteAnswer)
     assert studio.slept == [3.25]
     assert studio.attempts.breakers.health("a") == "closed"
 
@@ -262,7 +262,7 @@ async def test_silence_has_a_deadline(steps: list[Step], stream: bool, detail: s
     deadlines = Deadlines(first_piece_seconds=0.01, next_piece_seconds=0.02, answer_seconds=0.03)
     studio = Studio(script={FIRST: [steps, list(steps)], SECOND: [[says("hi")]]}, deadlines=deadlines)
     outcome = await studio.run(FIRST, SECOND, stream=stream)
-    assert isinstance(outcome, Finished)
+    assert isinstance(outcome, RouteAnswer)
     assert outcome.model == SECOND
     assert [(attempt.failing, attempt.detail) for attempt in outcome.attempts] == [("timed-out", detail)] * 2
     assert studio.closed == 3
@@ -272,9 +272,9 @@ async def test_the_deadline_of_the_call_bounds_everything_together() -> None:
     studio = Studio(script={FIRST: [[SILENCE]], SECOND: [[says("never asked")]]})
     studio.attempts.clock = anyio.current_time
     outcome = await studio.run(FIRST, SECOND, deadline_seconds=0.02)
-    assert isinstance(outcome, Exhausted)
+    assert isinstance(outcome, RouteExhausted)
     assert outcome.attempts == (
-        Attempt(
+        FailedAttempt(
             model="a:first",
             failing="timed-out",
             detail="no answer within the call's deadline",
@@ -287,7 +287,7 @@ async def test_the_deadline_of_the_call_bounds_everything_together() -> None:
 async def test_a_call_with_no_time_left_asks_nobody() -> None:
     studio = Studio(script={})
     outcome = await studio.run(FIRST, deadline_seconds=0)
-    assert isinstance(outcome, Exhausted)
+    assert isinstance(outcome, RouteExhausted)
     assert outcome.attempts == ()
     assert outcome.error().message == "There was no time to ask a model."
 
@@ -297,7 +297,7 @@ async def test_an_open_breaker_is_passed_over_and_said_so() -> None:
     studio.attempts.breakers.rules = BreakerRules(failures_in_a_row=3)
     await studio.run(FIRST, SECOND)
     outcome = await studio.run(FIRST, SECOND)
-    assert isinstance(outcome, Finished)
+    assert isinstance(outcome, RouteAnswer)
     assert failings(outcome) == [("a:first", "breaker-open")]
     assert len(studio.asked) == 5
 
@@ -306,7 +306,7 @@ async def test_with_no_other_model_left_a_call_waits_for_the_endpoint_and_then_t
     studio = Studio(script={FIRST: [[says("back")]]})
     breakers = studio.attempts.breakers
     breakers.failed("a", "rate-limited", 5)
-    outcomes: list[Finished | Exhausted] = []
+    outcomes: list[RouteAnswer | RouteExhausted] = []
 
     async def ask() -> None:
         outcomes.append(await studio.run(FIRST))
@@ -317,7 +317,7 @@ async def test_with_no_other_model_left_a_call_waits_for_the_endpoint_and_then_t
         studio.now = 5
         breakers.enter("a")
         breakers.succeeded("a")
-    assert isinstance(outcomes[0], Finished)
+    assert isinstance(outcomes[0], RouteAnswer)
     assert failings(outcomes[0]) == [("a:first", "breaker-open")]
 
 
@@ -326,7 +326,7 @@ async def test_an_endpoint_that_does_not_come_back_in_time_is_not_waited_for() -
     studio.attempts.breakers.failed("a", "rate-limited", 5)
     studio.attempts.patience_seconds = 0
     outcome = await studio.run(FIRST)
-    assert isinstance(outcome, Exhausted)
+    assert isinstance(outcome, RouteExhausted)
     assert failings(outcome) == [("a:first", "breaker-open")]
 
 
@@ -340,7 +340,7 @@ async def test_a_probe_that_is_cancelled_leaves_room_for_the_next() -> None:
             await anyio.wait_all_tasks_blocked()
             scope.cancel()
     assert studio.closed == 1
-    assert isinstance(await studio.run(FIRST), Finished)
+    assert isinstance(await studio.run(FIRST), RouteAnswer)
 
 
 async def test_a_probe_that_was_never_sent_leaves_room_for_the_next() -> None:
@@ -385,7 +385,7 @@ async def test_calls_that_wait_for_one_endpoint_all_get_through_after_a_single_p
     studio = Studio(script={FIRST: [[release, says("back")], *([says("hi")] for _ in range(9))]})
     studio.attempts.breakers.failed("a", "rate-limited", 5)
     studio.now = 5
-    outcomes: list[Finished | Exhausted] = []
+    outcomes: list[RouteAnswer | RouteExhausted] = []
 
     async def ask() -> None:
         outcomes.append(await studio.run(FIRST))
@@ -397,20 +397,20 @@ async def test_calls_that_wait_for_one_endpoint_all_get_through_after_a_single_p
         assert len(studio.asked) == 1
         release.set()
     assert len(studio.asked) == 10
-    assert all(isinstance(outcome, Finished) for outcome in outcomes)
+    assert all(isinstance(outcome, RouteAnswer) for outcome in outcomes)
 
 
 texts = st.lists(st.text(alphabet="abc", min_size=1, max_size=3), max_size=3)
-endings: st.SearchStrategy[Failing | None] = st.none() | st.sampled_from(get_args(Failing))
+endings: st.SearchStrategy[FailureKind | None] = st.none() | st.sampled_from(get_args(FailureKind))
 tries = st.lists(st.tuples(texts, endings), min_size=3, max_size=3)
 
 
 @given(tries, tries)
 @settings(deadline=None, derandomize=True, database=None)
 def test_whatever_fails_when_only_the_pieces_of_the_answer_are_left_standing(
-    first: list[tuple[list[str], Failing | None]], second: list[tuple[list[str], Failing | None]]
+    first: list[tuple[list[str], FailureKind | None]], second: list[tuple[list[str], FailureKind | None]]
 ) -> None:
-    def steps(said: list[str], failing: Failing | None) -> list[Step]:
+    def steps(said: list[str], failing: FailureKind | None) -> list[Step]:
         return [*map(piece, said), says("".join(said)) if failing is None else fails(failing)]
 
     script = {FIRST: [steps(*one) for one in first], SECOND: [steps(*one) for one in second]}
@@ -426,9 +426,9 @@ def test_whatever_fails_when_only_the_pieces_of_the_answer_are_left_standing(
                 standing.append(content)
             case _:
                 pass
-    assert len(outcome.attempts) + isinstance(outcome, Finished) == len(studio.asked) <= 6
+    assert len(outcome.attempts) + isinstance(outcome, RouteAnswer) == len(studio.asked) <= 6
     assert studio.closed == len(studio.asked) == sum(isinstance(update, Started) for update in studio.told)
-    if isinstance(outcome, Finished):
+    if isinstance(outcome, RouteAnswer):
         assert "".join(standing) == "".join(
             part.content for part in outcome.response.parts if isinstance(part, TextPart)
         )

@@ -10,18 +10,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from cellwright.models.breaker import (
+from cellwright.models.calls import FailureKind
+from cellwright.models.routing.breaker import (
     ENDPOINT_FAILURES,
     NEVER_ASKED,
     BreakerRules,
     Breakers,
+    CallAllowed,
+    CallBlocked,
     Closed,
     HalfOpen,
-    No,
     Open,
     Probe,
     State,
-    Yes,
     after_abandoned,
     after_failure,
     after_success,
@@ -29,11 +30,10 @@ from cellwright.models.breaker import (
     may_try,
     probing,
 )
-from cellwright.models.calls import Failing
 
 PROPERTY = settings(deadline=None, derandomize=True, database=None)
 RULES = BreakerRules(failures_in_a_row=3, open_seconds=10, longest_open_seconds=60, probe_seconds=30)
-FAILING: list[Failing] = list(get_args(Failing))
+FAILING: list[FailureKind] = list(get_args(FailureKind))
 
 moments = st.floats(min_value=0, max_value=1000)
 states = st.one_of(
@@ -43,7 +43,7 @@ states = st.one_of(
 )
 
 
-def failed(state: State, *failings: Failing, now: float = 0, named: float | None = None) -> State:
+def failed(state: State, *failings: FailureKind, now: float = 0, named: float | None = None) -> State:
     for failing in failings:
         state = after_failure(state, failing, now, RULES, named)
     return state
@@ -59,7 +59,7 @@ def test_an_answer_in_between_ends_the_row() -> None:
 
 
 @pytest.mark.parametrize("failing", sorted(set(FAILING) - ENDPOINT_FAILURES - NEVER_ASKED))
-def test_a_refusal_shows_that_the_endpoint_is_there(failing: Failing) -> None:
+def test_a_refusal_shows_that_the_endpoint_is_there(failing: FailureKind) -> None:
     assert failed(Closed(failures=2), failing) == Closed()
     assert failed(HalfOpen(since=0, seconds=10), failing) == Closed()
 
@@ -72,11 +72,11 @@ def test_a_rate_limit_that_says_when_to_come_back_opens_until_then_within_bounds
 
 def test_when_its_time_has_come_exactly_one_call_is_let_through() -> None:
     state: State = Open(until=10, seconds=10)
-    assert may_try(state, 9.9, RULES) == No(until=10)
+    assert may_try(state, 9.9, RULES) == CallBlocked(until=10)
     assert may_try(state, 10, RULES) == Probe()
     state = probing(state, 10)
-    assert may_try(state, 11, RULES) == No(until=40)
-    assert may_try(after_success(state), 11, RULES) == Yes()
+    assert may_try(state, 11, RULES) == CallBlocked(until=40)
+    assert may_try(after_success(state), 11, RULES) == CallAllowed()
 
 
 def test_each_failed_probe_doubles_the_wait_up_to_a_bound() -> None:
@@ -104,18 +104,18 @@ def test_an_answer_asked_for_before_it_opened_does_not_close_it() -> None:
 @given(states, st.sampled_from(FAILING), moments, st.none() | st.floats(min_value=0, max_value=9999))
 @PROPERTY
 def test_nothing_is_ever_closed_to_everybody_for_longer_than_the_bounds(
-    state: State, failing: Failing, now: float, named: float | None
+    state: State, failing: FailureKind, now: float, named: float | None
 ) -> None:
     after = after_failure(state, failing, now, RULES, named)
     if isinstance(after, Open) and after != state:
         assert after.until <= max(now + RULES.longest_open_seconds, state.until if isinstance(state, Open) else 0)
     far = now + 2000 + RULES.longest_open_seconds
-    assert may_try(after, far, RULES) in {Yes(), Probe()}
+    assert may_try(after, far, RULES) in {CallAllowed(), Probe()}
 
 
 @given(states, st.sampled_from(sorted(NEVER_ASKED)), moments)
 @PROPERTY
-def test_what_was_never_asked_teaches_nothing(state: State, failing: Failing, now: float) -> None:
+def test_what_was_never_asked_teaches_nothing(state: State, failing: FailureKind, now: float) -> None:
     assert after_failure(state, failing, now, RULES) == state
 
 
@@ -123,11 +123,11 @@ def test_what_was_never_asked_teaches_nothing(state: State, failing: Failing, no
 @PROPERTY
 def test_health_says_what_a_call_would_meet(state: State, now: float) -> None:
     match may_try(state, now, RULES):
-        case Yes():
+        case CallAllowed():
             assert health(state, now) == "closed"
         case Probe():
             assert health(state, now) == "half-open"
-        case No():
+        case CallBlocked():
             assert health(state, now) in {"open", "half-open"}
 
 
@@ -149,15 +149,15 @@ class OneProbeAtATime(RuleBasedStateMachine):
     @rule()
     def a_call_comes(self) -> None:
         match self.breakers.enter("x"):
-            case Yes():
+            case CallAllowed():
                 self.calls += 1
             case Probe():
                 self.probes_since.append(self.now)
-            case No(until=until):
+            case CallBlocked(until=until):
                 assert until > self.now
 
     @rule(failing=st.sampled_from(FAILING), named=st.none() | st.floats(min_value=0, max_value=20))
-    def a_call_fails(self, failing: Failing, named: float | None) -> None:
+    def a_call_fails(self, failing: FailureKind, named: float | None) -> None:
         if self.calls:
             self.calls -= 1
             self.breakers.failed("x", failing, named)
@@ -165,7 +165,7 @@ class OneProbeAtATime(RuleBasedStateMachine):
                 self.probes_since = []
 
     @rule(failing=st.sampled_from(FAILING))
-    def the_probe_fails(self, failing: Failing) -> None:
+    def the_probe_fails(self, failing: FailureKind) -> None:
         if self.probes_since:
             self.breakers.failed("x", failing, None)
             if failing not in NEVER_ASKED:

@@ -11,24 +11,24 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
-from cellwright.models.budgeting import Budgets, decide
-from cellwright.models.calls import BudgetReached, Payer, Usage
-from cellwright.models.names import CallId
-from cellwright.policy import Ledger, Limit, Money, UnknownPrice
+from cellwright.models.calls import BudgetReached, Payer, TokenUsage
+from cellwright.models.config.names import CallId
+from cellwright.models.money.budgets import Budgets, decide
+from cellwright.policy import BudgetLedger, Limit, Money, UnknownPrice
 from tests.models.accounts import NOON, answer, at_most, call, dollars, noon, opened, send, send_and_answer
 
-GUESS = Usage(input_tokens=50, output_tokens=50, is_estimate=True)
+GUESS = TokenUsage(input_tokens=50, output_tokens=50, is_estimate=True)
 
 
 def test_a_call_within_its_limits_may_be_sent() -> None:
     asked = call(limits=(at_most("1.00"), at_most("100", measure="tokens")))
-    assert decide(asked, GUESS, dollars("1.00"), Ledger(limits=asked.limits), NOON) is None
+    assert decide(asked, GUESS, dollars("1.00"), BudgetLedger(limits=asked.limits), NOON) is None
 
 
 def test_a_call_that_would_pass_a_limit_is_a_question_to_the_person() -> None:
     limit = Limit(measure="money", per="run", at_most=Decimal(1), currency="USD", where="rules.toml:3")
     asked = call(limits=(limit,))
-    assert decide(asked, GUESS, dollars("1.01"), Ledger(limits=asked.limits), NOON) == snapshot(
+    assert decide(asked, GUESS, dollars("1.01"), BudgetLedger(limits=asked.limits), NOON) == snapshot(
         BudgetReached(
             limit=limit,
             party="run-1",
@@ -43,12 +43,12 @@ def test_a_call_that_would_pass_a_limit_is_a_question_to_the_person() -> None:
 def test_an_unknown_price_under_a_limit_of_money_is_a_question_and_under_one_of_tokens_is_none() -> None:
     unknown = UnknownPrice(why="no list has it")
     asked = call(limits=(at_most("1.00"),))
-    reached = decide(asked, GUESS, unknown, Ledger(limits=asked.limits), NOON)
+    reached = decide(asked, GUESS, unknown, BudgetLedger(limits=asked.limits), NOON)
     assert reached is not None
     assert (reached.used, reached.price) == (None, unknown)
     assert "no list has it" in reached.question
     counted = call(limits=(at_most("100", measure="tokens"),))
-    assert decide(counted, GUESS, unknown, Ledger(limits=counted.limits), NOON) is None
+    assert decide(counted, GUESS, unknown, BudgetLedger(limits=counted.limits), NOON) is None
 
 
 def test_ten_calls_at_once_cannot_pass_a_limit_together(tmp_path: Path) -> None:

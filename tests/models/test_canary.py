@@ -26,10 +26,10 @@ import openai
 import pytest
 
 from cellwright.errors import CellwrightError
-from cellwright.models.client import Models
-from cellwright.models.gateway.openai_address import read_address
-from cellwright.models.keys import key_variables
-from cellwright.models.launching import Launch, running_pid
+from cellwright.models.client.gateway_client import Models
+from cellwright.models.client.gateway_process import GatewayLaunch, running_pid
+from cellwright.models.config.keys import key_variables
+from cellwright.models.gateway.openai_access import read_address
 from cellwright.testing import Fault, FaultKind, ProviderProcess, Say
 from tests.conftest import notebook_source
 from tests.models.houses import a_call, eventually
@@ -273,7 +273,7 @@ def ask_by_the_client(person: Person) -> None:
             told.extend(traceback.format_exception(error))
 
     async def ask_all() -> None:
-        async with Models.open(person.home, launch=Launch(home=person.home, command=("/bin/false",))) as models:
+        async with Models.open(person.home, launch=GatewayLaunch(home=person.home, command=("/bin/false",))) as models:
             for number, answer in enumerate(script):
                 person.provider.script(answer)
                 with anyio.fail_after(SECONDS):

@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from cellwright.errors import UserError
-from cellwright.models.catalogue import Probed, Traits, is_worth_probing, traits_of
-from cellwright.models.configuration import Configuration, read_configuration
-from cellwright.models.names import ModelName
+from cellwright.models.config.catalogue import ProbeResult, Traits, is_worth_probing, traits_of
+from cellwright.models.config.configuration import Configuration, read_configuration
+from cellwright.models.config.names import ModelName
 
 LOCAL = '[endpoints.local]\nkind = "openai-chat"\nbase_url = "http://127.0.0.1:1/v1"\n'
 QWEN = ModelName("local", "qwen3")
 
 
-def traits(name: str, text: str = LOCAL, probed: Probed | None = None) -> Traits:
+def traits(name: str, text: str = LOCAL, probed: ProbeResult | None = None) -> Traits:
     model = ModelName.parse(name)
     return traits_of(model, read_configuration(text, "models.toml"), {model: probed} if probed else {})
 
@@ -43,7 +43,7 @@ def test_known_models_have_their_known_abilities(name: str, schema: bool, reason
 
 
 def test_a_probe_counts_more_than_caution() -> None:
-    probed = Probed(tools=True, schema=False, at="2026-11-15T00:00:00+00:00")
+    probed = ProbeResult(tools=True, schema=False, at="2026-11-15T00:00:00+00:00")
 
     found = traits("local:qwen3", probed=probed)
 
@@ -52,7 +52,7 @@ def test_a_probe_counts_more_than_caution() -> None:
 
 def test_what_the_person_says_counts_most() -> None:
     text = f'{LOCAL}[models."local:qwen3"]\ntools = false\nimages = true\nreasoning = true\ncontext = 4096\n'
-    probed = Probed(tools=True, schema=True, at="2026-11-15T00:00:00+00:00")
+    probed = ProbeResult(tools=True, schema=True, at="2026-11-15T00:00:00+00:00")
 
     found = traits("local:qwen3", text, probed)
 
@@ -87,7 +87,7 @@ def test_only_local_models_nobody_knows_are_worth_probing() -> None:
     said = read_configuration(f'{LOCAL}[models."local:qwen3"]\ntools = true\nschema = true\n', "models.toml")
 
     assert is_worth_probing(QWEN, configuration, {})
-    assert not is_worth_probing(QWEN, configuration, {QWEN: Probed(tools=True, schema=True, at="")})
+    assert not is_worth_probing(QWEN, configuration, {QWEN: ProbeResult(tools=True, schema=True, at="")})
     assert not is_worth_probing(QWEN, said, {})
     assert not is_worth_probing(ModelName("openai", "gpt-5"), configuration, {})
 

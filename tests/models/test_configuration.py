@@ -9,15 +9,15 @@ import pytest
 from inline_snapshot import snapshot
 
 from cellwright.errors import UserError
-from cellwright.models.configuration import (
+from cellwright.models.config.configuration import (
     BUILT_IN_CHAINS,
     BUILT_IN_ENDPOINTS,
-    Beliefs,
     Configuration,
     Endpoint,
+    ModelOverrides,
     read_configuration,
 )
-from cellwright.models.names import TIERS, ModelName
+from cellwright.models.config.names import TIERS, ModelName
 from cellwright.policy import Money
 
 WHOLE = """
@@ -89,7 +89,7 @@ def test_everything_a_file_can_say_is_read() -> None:
         background=True,
     )
     assert configuration.models == {
-        ModelName("local", "qwen3"): Beliefs(
+        ModelName("local", "qwen3"): ModelOverrides(
             tools=False,
             schema=True,
             images=False,

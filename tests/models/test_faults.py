@@ -26,14 +26,14 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.tools import ToolDefinition
 
-from cellwright.models.attempts import Attempts, Exhausted, Finished
-from cellwright.models.breaker import BreakerRules, Breakers
-from cellwright.models.calls import Failing, Piece, Request, Restarted, Started, Update
-from cellwright.models.configuration import KINDS, Beliefs, Configuration, Endpoint, Kind
-from cellwright.models.hearing import Deadlines
-from cellwright.models.names import ModelName
-from cellwright.models.providers import Providers
-from cellwright.models.routing import Route
+from cellwright.models.calls import FailureKind, Piece, Request, Restarted, Started, Update
+from cellwright.models.config.configuration import KINDS, Configuration, Endpoint, Kind, ModelOverrides
+from cellwright.models.config.names import ModelName
+from cellwright.models.providers.providers import Providers
+from cellwright.models.routing.attempt import Deadlines
+from cellwright.models.routing.breaker import BreakerRules, Breakers
+from cellwright.models.routing.fallback import Attempts, RouteAnswer, RouteExhausted
+from cellwright.models.routing.route import Route
 from cellwright.testing import FAULTS, Answer, CallTool, Fault, FaultKind, ProviderServer, Received, Say
 from tests.leaping import leap
 from tests.sampling import every
@@ -48,7 +48,7 @@ class Answers:
 class Fails:
     """The first model is tried so often and fails so each time; then the second answers."""
 
-    failing: Failing
+    failing: FailureKind
     tries: int
     restarts: bool = False
     """Pieces had been told, and are taken back."""
@@ -162,7 +162,7 @@ async def providers(server: ProviderServer) -> AsyncGenerator[Providers]:
     configuration = Configuration(
         tiers={},
         endpoints={endpoint.name: endpoint for endpoint in [*endpoints, second]},
-        models={name: Beliefs(tools=True, schema=True) for name in names},
+        models={name: ModelOverrides(tools=True, schema=True) for name in names},
     )
     opened = Providers(configuration)
     yield opened
@@ -202,14 +202,14 @@ class Trial:
     async def sleep(self, seconds: float) -> None:
         self.now += seconds
 
-    async def run(self) -> Finished | Exhausted:
+    async def run(self) -> RouteAnswer | RouteExhausted:
         fault = FAULT_SCRIPTS.get(self.fault) or Fault(self.fault)
         script: list[Answer] = [fault] * 3 if self.for_ever else [fault, Say(FIRST_IS_BACK)]
         self.server.when(partial(self.is_for, "ill"), *script)
         self.server.when(partial(self.is_for, "well"), Say(SECOND_SAYS))
         return await self.along(self.first, SECOND)
 
-    async def along(self, *models: ModelName) -> Finished | Exhausted:
+    async def along(self, *models: ModelName) -> RouteAnswer | RouteExhausted:
         route = Route(order=models, reasons={}, refused={})
         async with anyio.create_task_group() as group:
             group.start_soon(self.leap_over_silence)
@@ -291,7 +291,7 @@ async def test_a_fault_that_stays_has_its_stated_outcome(
 ) -> None:
     trial = Trial(server, providers, fault, kind, stream)
     outcome = await trial.run()
-    assert isinstance(outcome, Finished), outcome
+    assert isinstance(outcome, RouteAnswer), outcome
     match stated(fault, kind, stream):
         case Answers():
             assert (outcome.attempts, outcome.model) == ((), trial.first)
@@ -327,7 +327,7 @@ async def test_a_fault_that_strikes_once_is_over_after_a_retry_where_one_can_hel
     outcome = await trial.run()
     expected = stated(fault, kind, stream)
     assert isinstance(expected, Fails)
-    assert isinstance(outcome, Finished), outcome
+    assert isinstance(outcome, RouteAnswer), outcome
     assert [attempt.failing for attempt in outcome.attempts] == [expected.failing], outcome.attempts
     is_retried = expected.tries > 1
     answer = FIRST_IS_BACK if is_retried else SECOND_SAYS
@@ -351,12 +351,14 @@ async def test_with_nobody_to_reach_the_model_on_this_machine_still_answers(serv
             name="second", kind="openai-chat", base_url=server.base_url("openai-chat"), local=True, key="none"
         )
         lonely = Providers(
-            Configuration(tiers={}, endpoints={one.name: one for one in [*endpoints, here]}, models={SECOND: Beliefs()})
+            Configuration(
+                tiers={}, endpoints={one.name: one for one in [*endpoints, here]}, models={SECOND: ModelOverrides()}
+            )
         )
         trial = Trial(server, lonely, "drop", "openai-chat", True)
         server.when(partial(trial.is_for, "well"), Say(SECOND_SAYS))
         outcome = await trial.along(*(ModelName(kind, "far") for kind in KINDS), SECOND)
         await lonely.aclose()
-    assert isinstance(outcome, Finished), outcome
+    assert isinstance(outcome, RouteAnswer), outcome
     assert (outcome.model, text_of(outcome.response)) == (SECOND, SECOND_SAYS)
     assert [attempt.failing for attempt in outcome.attempts] == ["connection"] * 3 * len(KINDS)

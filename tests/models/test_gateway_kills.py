@@ -6,9 +6,9 @@ from decimal import Decimal
 
 import pytest
 
-from cellwright.models.calls import Answered, AnswerUnknown, Outcome, Piece, Restarted
-from cellwright.models.client import Models
-from cellwright.models.gateway.crash import GatewayCrash
+from cellwright.models.calls import AnswerUnknown, ModelAnswer, Outcome, Piece, Restarted
+from cellwright.models.client.gateway_client import Models
+from cellwright.models.gateway.lifetime import GatewayCrash
 from cellwright.testing import Fault, Say
 from tests.models.houses import House, a_call
 from tests.sampling import every, some
@@ -19,7 +19,7 @@ IN_FLIGHT = {GatewayCrash.SENT, GatewayCrash.FIRST_PIECE, GatewayCrash.ANSWERED_
 
 
 def said(outcome: Outcome) -> str | None:
-    assert isinstance(outcome, Answered)
+    assert isinstance(outcome, ModelAnswer)
     return outcome.response.text
 
 
@@ -55,7 +55,7 @@ async def test_a_caller_killed_anywhere_gets_the_whole_answer_when_it_asks_again
             house.provider.release()
         outcome = await models.ask(a_call(TEXT, id="run/step/1", stream=True))
         assert said(outcome) == TEXT
-        assert isinstance(outcome, Answered)
+        assert isinstance(outcome, ModelAnswer)
         # What was let go may have come to its end before it is asked for again: then it is on record.
         assert outcome.source in (("record",) if until == "answered" else ("provider", "record"))
         assert len(house.provider.charged) == 1
@@ -121,7 +121,7 @@ async def test_pieces_told_by_a_gateway_that_died_are_taken_back(house: House) -
                     text = "something"
                 if isinstance(item, Restarted):
                     restarts += 1
-                if isinstance(item, Answered):
+                if isinstance(item, ModelAnswer):
                     assert item.response.text == TEXT
         assert restarts == 1
 
@@ -148,7 +148,7 @@ async def test_our_books_are_the_providers_after_many_calls_and_many_deaths(hous
             await models.ask(call)
             if number % 4 == 3:
                 house.kill_gateway()
-            assert isinstance(await models.ask(call), Answered)
+            assert isinstance(await models.ask(call), ModelAnswer)
         assert len(house.provider.charged) == 12
         assert await paid(models) == (*charged(house), 0)
         (row,) = (await models.usage(by="run")).rows

@@ -9,9 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from cellwright.models.client import Models
-from cellwright.models.handover import MARKER, hand_over_keys
-from cellwright.models.launching import connect_or_start
+from cellwright.models.client.gateway_client import Models
+from cellwright.models.client.gateway_process import MARKER, connect_or_start, hand_over_keys
 from tests.models.houses import ROOT, House, a_call
 
 KEY = "sk-handover-0123456789abcdef"

@@ -11,8 +11,8 @@ import httpx2
 import pytest
 from anyio.abc import SocketStream, TaskStatus
 
-from cellwright.models.clients import BEFORE_SENDING, open_http
-from cellwright.models.configuration import Endpoint
+from cellwright.models.config.configuration import Endpoint
+from cellwright.models.providers.sdk_clients import BEFORE_SENDING, open_http
 
 _ONE = b"HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\none"
 _ENDLESS = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\none\r\n"

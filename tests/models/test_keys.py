@@ -12,7 +12,7 @@ import keyring.backend
 import pytest
 
 from cellwright.errors import RefusedByPolicy, Unavailable, UserError
-from cellwright.models.keys import (
+from cellwright.models.config.keys import (
     Key,
     KeyRing,
     kept_keys,

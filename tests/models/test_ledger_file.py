@@ -18,9 +18,9 @@ import anyio
 import pytest
 
 from cellwright.errors import Unavailable, UserError
-from cellwright.models.gateway.syncing import AnswerSync
-from cellwright.models.ledger import Kept, Ledger, New, Unknown
-from cellwright.models.names import CallId
+from cellwright.models.config.names import CallId
+from cellwright.models.gateway.ledger_sync import AnswerSync
+from cellwright.models.money import EndedCall, Ledger, LostCall, NewCall
 from tests.house.places import ROOT
 from tests.models.accounts import ANN, answer, at_most, call, cancelled, opened, send, send_and_answer
 
@@ -55,13 +55,13 @@ def _check_truth(ledger: Ledger, told: list[tuple[str, ...]]) -> None:
         begun = ledger.begin(call(name, text=f"Question {number}?"))
         is_last = number == len(sent) - 1
         if name in ended:
-            assert isinstance(begun, Kept)
+            assert isinstance(begun, EndedCall)
             assert type(begun.outcome).__name__.lower() == ended[name]
         else:
             assert is_last
-            assert isinstance(begun, Kept) or (isinstance(begun, Unknown) and name in lost)
+            assert isinstance(begun, EndedCall) or (isinstance(begun, LostCall) and name in lost)
     after = ledger.begin(call(f"call-{len(sent)}", text=f"Question {len(sent)}?"))
-    assert isinstance(after, New | Unknown)
+    assert isinstance(after, NewCall | LostCall)
     rows = {row.what: row for row in ledger.usage()}
     attempted = sum(what == "attempted" for what, _ in told)
     paid_attempts = rows["anthropic:claude-sonnet-4-5"].calls if "anthropic:claude-sonnet-4-5" in rows else 0
@@ -86,10 +86,10 @@ def test_a_record_cut_off_by_a_power_failure_opens_at_an_earlier_truth(tmp_path:
         with opened(torn) as ledger:
             lost = ledger.adopt()
             begun = [ledger.begin(call(f"call-{number}")) for number in range(20)]
-            kept = [isinstance(one, Kept) for one in begun]
+            kept = [isinstance(one, EndedCall) for one in begun]
             assert kept == sorted(kept, reverse=True)
             assert len(lost) <= 1
-            assert sum(isinstance(one, Unknown) for one in begun) == len(lost)
+            assert sum(isinstance(one, LostCall) for one in begun) == len(lost)
             assert sum(row.calls for row in ledger.usage()) == sum(kept) + len(lost)
             known.append(sum(kept))
     assert known == sorted(known)
@@ -123,7 +123,7 @@ def test_what_a_method_wrote_is_on_the_disk_when_it_returns(tmp_path: Path, monk
     def after_a_power_cut(name: str) -> str:
         with opened(disk) as ledger:
             begun = ledger.begin(call(name))
-            return type(begun.outcome if isinstance(begun, Kept) else begun).__name__
+            return type(begun.outcome if isinstance(begun, EndedCall) else begun).__name__
 
     monkeypatch.setattr(os, "fdatasync", sync)
     with opened(home) as ledger:
@@ -254,7 +254,7 @@ def test_what_cannot_be_recorded_raises_so_that_nothing_is_sent(tmp_path: Path) 
         assert "recorded first" in full.value.hint
         ledger._file.row("PRAGMA max_page_count = 1000000")
         send_and_answer(ledger, call("after"))
-        assert isinstance(ledger.begin(call("after")), Kept)
+        assert isinstance(ledger.begin(call("after")), EndedCall)
 
 
 def test_many_threads_may_use_one_ledger(tmp_path: Path) -> None:

@@ -16,8 +16,8 @@ from typing import IO, Any
 import anyio
 import pytest
 
-from cellwright.models.client import Models
-from cellwright.models.launching import Launch, connect_or_start, running_pid
+from cellwright.models.client.gateway_client import Models
+from cellwright.models.client.gateway_process import GatewayLaunch, connect_or_start, running_pid
 from cellwright.models.reports import StatusReport, UsageReport
 from cellwright.testing import Fault, ProviderProcess, Say, Tokens
 from tests.models.houses import CONFIGURATION, KEY, ROOT
@@ -54,7 +54,7 @@ def gateway(home: Path, provider: ProviderProcess) -> Generator[Path]:
     home.mkdir(mode=0o700)
     chat, responses = provider.base_url("openai-chat"), provider.base_url("openai-responses")
     (home / "models.toml").write_text(CONFIGURATION.format(chat=chat, responses=responses))
-    connect_or_start(Launch(home=home, keys={"near": KEY})).close()
+    connect_or_start(GatewayLaunch(home=home, keys={"near": KEY})).close()
     try:
         yield home
     finally:
@@ -104,5 +104,5 @@ def released(provider: ProviderProcess) -> Generator[None]:
 
 async def asked(home: Path) -> tuple[StatusReport, UsageReport]:
     """How the gateway is doing, and what it counted."""
-    async with Models.open(home, launch=Launch(home=home, command=("/bin/false",))) as models:
+    async with Models.open(home, launch=GatewayLaunch(home=home, command=("/bin/false",))) as models:
         return await models.status(), await models.usage()

@@ -31,10 +31,19 @@ from pydantic_ai.messages import (
 )
 
 from cellwright.errors import ModelUnavailable, RefusedByPolicy, UserError
-from cellwright.models.calls import Answered, Attempt, BudgetReached, Choice, Piece, Restarted, Started, Usage
-from cellwright.models.gateway.openai_answer import Chunks, completion, embeddings, failure_of, model_list
+from cellwright.models.calls import (
+    BudgetReached,
+    Choice,
+    FailedAttempt,
+    ModelAnswer,
+    Piece,
+    Restarted,
+    Started,
+    TokenUsage,
+)
+from cellwright.models.config.names import ModelName
 from cellwright.models.gateway.openai_request import read_chat, read_embedding
-from cellwright.models.names import ModelName
+from cellwright.models.gateway.openai_response import Chunks, completion, embeddings, failure_of, model_list
 from cellwright.models.reports import ListedModel
 from cellwright.policy import Limit, Money, UnknownPrice
 
@@ -226,11 +235,11 @@ def test_texts_to_embed_are_one_or_many() -> None:
 # ── what is answered ──
 
 
-def answered(*parts: Any, price: Money | UnknownPrice | None = None, **more: Any) -> Answered:
-    return Answered(
+def answered(*parts: Any, price: Money | UnknownPrice | None = None, **more: Any) -> ModelAnswer:
+    return ModelAnswer(
         response=ModelResponse(parts=list(parts), finish_reason=more.pop("finish_reason", "stop")),
         model="openai:gpt-5",
-        usage=Usage(input_tokens=10, output_tokens=5, cache_read_tokens=2),
+        usage=TokenUsage(input_tokens=10, output_tokens=5, cache_read_tokens=2),
         price=price or Money(amount=Decimal("0.0100")),
         reason="first of smart",
         **more,
@@ -238,7 +247,7 @@ def answered(*parts: Any, price: Money | UnknownPrice | None = None, **more: Any
 
 
 def test_a_whole_answer_looks_like_openais() -> None:
-    tried = Attempt(model="anthropic:claude", failing="overloaded", detail="busy")
+    tried = FailedAttempt(model="anthropic:claude", failing="overloaded", detail="busy")
     whole = answered(ThinkingPart("Hm."), TextPart("Hello!"), attempts=(tried,))
     assert completion(whole, identity="chatcmpl-1", created=7) == snapshot(
         {
@@ -347,7 +356,7 @@ def test_an_answer_from_the_record_is_streamed_as_one_piece() -> None:
 
 def test_a_restart_before_the_first_word_is_not_seen() -> None:
     chunks = Chunks(identity="i", created=0, include_usage=False)
-    failed = Attempt(model="openai:gpt-5", failing="overloaded", detail="busy")
+    failed = FailedAttempt(model="openai:gpt-5", failing="overloaded", detail="busy")
     assert chunks.told(Restarted(failed=failed)) == []
     assert not chunks.is_over
 
@@ -355,7 +364,7 @@ def test_a_restart_before_the_first_word_is_not_seen() -> None:
 def test_text_of_two_models_is_never_spliced() -> None:
     chunks = Chunks(identity="i", created=0, include_usage=False)
     chunks.told(Piece(event=PartStartEvent(index=0, part=TextPart("Once upon"))))
-    failed = Attempt(model="openai:gpt-5", failing="connection", detail="reset")
+    failed = FailedAttempt(model="openai:gpt-5", failing="connection", detail="reset")
     [error] = chunks.told(Restarted(failed=failed))
     assert error["error"]["code"] == "cellwright_broke_off"
     assert chunks.is_over
@@ -366,7 +375,7 @@ def test_every_failure_has_a_status_of_its_own() -> None:
         limit=Limit(measure="money", per="person", at_most=Decimal(1), currency="USD"),
         party="ada",
         question="1 USD is reached. Go on?",
-        estimate=Usage(is_estimate=True),
+        estimate=TokenUsage(is_estimate=True),
         price=Money(amount=Decimal(2)),
     )
     problems = [reached, UserError("No.", hint="Try."), RefusedByPolicy("No."), ModelUnavailable("Gone.")]

@@ -17,7 +17,7 @@ import httpx2
 import pytest
 from websockets.asyncio.client import connect
 
-from cellwright.cli import models_render
+from cellwright.cli.render import model_tables
 from cellwright.testing import CallTool, Say
 from tests.conftest import notebook_source
 from tests.models.gateway_house import KEY, House
@@ -28,7 +28,7 @@ SECONDS = 240
 
 def settings_for_marimo(house: House, capsys: pytest.CaptureFixture[str]) -> str:
     """What `cellwright models endpoint --marimo` prints."""
-    models_render.marimo_settings({"base_url": house.address.base_url, "token": house.address.token})
+    model_tables.marimo_settings({"base_url": house.address.base_url, "token": house.address.token})
     return capsys.readouterr().out
 
 

@@ -8,10 +8,10 @@ from decimal import Decimal
 
 import pytest
 
-from cellwright.models.calls import Usage
-from cellwright.models.configuration import BUILT_IN_CHAINS, Beliefs, Configuration, read_configuration
-from cellwright.models.names import ModelName
-from cellwright.models.prices import Prices, Rates
+from cellwright.models.calls import TokenUsage
+from cellwright.models.config.configuration import BUILT_IN_CHAINS, Configuration, ModelOverrides, read_configuration
+from cellwright.models.config.names import ModelName
+from cellwright.models.money.prices import Prices, Rates
 from cellwright.policy import Money, Price, UnknownPrice
 from tests.models.accounts import dollars
 
@@ -40,7 +40,7 @@ output_price_per_million = "1.00 USD"
     "models.toml",
 )
 PRICES = Prices(CONFIGURATION)
-USED = Usage(input_tokens=1_000, output_tokens=100)
+USED = TokenUsage(input_tokens=1_000, output_tokens=100)
 
 
 @pytest.mark.parametrize(
@@ -78,26 +78,26 @@ def test_a_price_nobody_knows_is_unknown_and_says_why(name: str, why: str) -> No
 
 def test_a_price_told_in_part_is_unknown() -> None:
     name = ModelName("openai", "gpt-4o")
-    prices = Prices(Configuration(models={name: Beliefs(input_price_per_million=dollars("2"))}))
+    prices = Prices(Configuration(models={name: ModelOverrides(input_price_per_million=dollars("2"))}))
     assert isinstance(prices.price_of(name, USED), UnknownPrice)
     assert prices.rates(name) is None
 
 
 def test_use_that_was_not_counted_has_no_known_price_unless_it_ran_here() -> None:
-    assert isinstance(PRICES.price_of("openai:gpt-5", Usage()), UnknownPrice)
-    assert isinstance(PRICES.price_of("corp:priced", Usage()), UnknownPrice)
-    assert PRICES.price_of("ollama:qwen3", Usage()) == dollars("0")
+    assert isinstance(PRICES.price_of("openai:gpt-5", TokenUsage()), UnknownPrice)
+    assert isinstance(PRICES.price_of("corp:priced", TokenUsage()), UnknownPrice)
+    assert PRICES.price_of("ollama:qwen3", TokenUsage()) == dollars("0")
 
 
 def test_use_that_does_not_add_up_has_no_known_price() -> None:
-    price = PRICES.price_of("openai:gpt-5", Usage(input_tokens=10, cache_read_tokens=20))
+    price = PRICES.price_of("openai:gpt-5", TokenUsage(input_tokens=10, cache_read_tokens=20))
     assert isinstance(price, UnknownPrice)
     assert "does not add up" in price.why
 
 
 def test_what_is_read_from_a_cache_costs_less() -> None:
-    cold = PRICES.price_of("anthropic:claude-sonnet-4-5", Usage(input_tokens=1_000))
-    warm = PRICES.price_of("anthropic:claude-sonnet-4-5", Usage(input_tokens=1_000, cache_read_tokens=1_000))
+    cold = PRICES.price_of("anthropic:claude-sonnet-4-5", TokenUsage(input_tokens=1_000))
+    warm = PRICES.price_of("anthropic:claude-sonnet-4-5", TokenUsage(input_tokens=1_000, cache_read_tokens=1_000))
     assert (cold, warm) == (dollars("0.003"), dollars("0.0003"))
 
 
@@ -121,7 +121,7 @@ def test_every_listed_model_costs_what_its_list_says_however_much_is_read() -> N
         for model in provider.models if provider.id in makers else ():
             for read, written in ((1_000, 333), (300_000, 10), (7, 0)):
                 price = PRICES.price_of(
-                    ModelName(provider.id, model.id), Usage(input_tokens=read, output_tokens=written)
+                    ModelName(provider.id, model.id), TokenUsage(input_tokens=read, output_tokens=written)
                 )
                 if isinstance(price, Money):
                     counted = Counted(input_tokens=read, output_tokens=written)
@@ -149,6 +149,6 @@ def test_every_model_of_our_own_chains_has_a_price() -> None:
 
 
 def test_prices_that_are_not_needed_are_not_read() -> None:
-    script = "import sys, cellwright.models.prices; print('genai_prices.data' in sys.modules)"
+    script = "import sys, cellwright.models.money.prices; print('genai_prices.data' in sys.modules)"
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=300)
     assert ran.stdout == "False\n"

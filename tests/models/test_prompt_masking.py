@@ -19,8 +19,8 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from cellwright.models.calls import Answered, Request
-from cellwright.models.client import Models
+from cellwright.models.calls import ModelAnswer, Request
+from cellwright.models.client.gateway_client import Models
 from cellwright.models.gateway.prompt_masking import masked_prompt
 from cellwright.policy import Masker, Secret
 from tests.models.houses import KEY, House, Warm, a_call
@@ -75,7 +75,7 @@ async def house(warm: Warm, tmp_path_factory: pytest.TempPathFactory) -> AsyncGe
 async def test_a_key_that_got_into_a_prompt_does_not_reach_the_provider(house: House) -> None:
     async with Models.open(house.home, launch=house.launch()) as models:
         answered = await models.ask(a_call(f"my key is {KEY}, is it good?", id="run/masked"))
-    assert isinstance(answered, Answered)
+    assert isinstance(answered, ModelAnswer)
     (received,) = house.provider.requests
     assert "is it good?" in json.dumps(received.body)
     assert KEY not in json.dumps(received.body)

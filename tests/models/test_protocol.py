@@ -31,50 +31,50 @@ from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.usage import RequestUsage
 
 from cellwright.errors import CellwrightError, Defect, ModelUnavailable, RefusedByPolicy, Unavailable, UserError
-from cellwright.framing import MAX_GREETING, BadFrame, Unpacker, pack
+from cellwright.framing import MAX_GREETING, BadFrame, FrameUnpacker, pack
 from cellwright.models.calls import (
-    Answered,
     AnswerUnknown,
-    Attempt,
     BudgetReached,
-    Call,
     Cancelled,
     Choice,
+    FailedAttempt,
+    ModelAnswer,
+    ModelCall,
     Outcome,
     OutputSchema,
     Piece,
     Request,
     Restarted,
     Started,
+    TokenUsage,
     Update,
-    Usage,
 )
-from cellwright.models.names import CallId, ModelName
-from cellwright.models.protocol import (
-    Answer,
-    Ask,
+from cellwright.models.client.protocol import (
+    Acknowledgement,
+    CallEnd,
+    CallUpdates,
     Cancel,
-    Done,
+    Detach,
     Embed,
-    Ended,
-    Failed,
     FromGateway,
     Hello,
     Keys,
-    Leave,
     Query,
+    QueryReply,
+    RequestFailure,
     Stop,
+    SubmitCall,
     ToGateway,
-    Told,
     Vectors,
     Welcome,
-    pack_answer,
-    pack_ended,
+    pack_end,
+    pack_reply,
     pack_request,
-    pack_told,
-    read_answer,
+    pack_updates,
+    read_reply,
     read_request,
 )
+from cellwright.models.config.names import CallId, ModelName
 from cellwright.models.reports import AskProviders, AskUsage, ProvidersReport, ProviderState, UsageReport, UsageRow
 from cellwright.policy import Limit, Money, UnknownPrice
 
@@ -93,7 +93,7 @@ MESSAGES: list[ModelMessage] = [
     ),
     ModelRequest(parts=[ToolReturnPart("look_up", {"rows": [1.5, "ü", "😀"]}, "call-1")]),
 ]
-CALL = Call(
+CALL = ModelCall(
     id=CallId("run/step/ü"),
     request=Request(
         messages=MESSAGES,
@@ -106,10 +106,10 @@ CALL = Call(
     stream=True,
     if_unknown="again",
 )
-USED = Usage(input_tokens=1, output_tokens=2)
-FAILED = Attempt(model="near:one", failing="overloaded", detail="529", usage=USED)
+USED = TokenUsage(input_tokens=1, output_tokens=2)
+FAILED = FailedAttempt(model="near:one", failing="overloaded", detail="529", usage=USED)
 OUTCOMES: list[Outcome] = [
-    Answered(
+    ModelAnswer(
         response=ModelResponse(parts=[TextPart("yes")], usage=RequestUsage(input_tokens=1, output_tokens=2)),
         model="near:one",
         usage=USED,
@@ -154,7 +154,7 @@ updates: st.SearchStrategy[Update] = st.one_of(
 
 
 def payload(frame: bytes) -> bytes:
-    (found,) = Unpacker().feed(frame)
+    (found,) = FrameUnpacker().feed(frame)
     return found
 
 
@@ -162,7 +162,7 @@ def payload(frame: bytes) -> bytes:
     "message",
     [
         Hello(),
-        Leave(number=3),
+        Detach(number=3),
         Cancel(number=4, call=CallId("a/b")),
         Keys(number=5, keys={"near": "sk-1"}, forget=("far",)),
         Query(number=6, question=AskUsage(by="day", since="2026-11-15")),
@@ -177,8 +177,8 @@ def test_what_a_door_says_arrives_as_it_was_said(message: ToGateway) -> None:
 
 
 def test_a_call_arrives_whole_with_pydantic_ais_messages_inside_it() -> None:
-    message = read_request(payload(pack_request(Ask(number=1, call=CALL))))
-    assert isinstance(message, Ask)
+    message = read_request(payload(pack_request(SubmitCall(number=1, call=CALL))))
+    assert isinstance(message, SubmitCall)
     arrived = message.call
     assert arrived.request.hash == CALL.request.hash
     assert list(arrived.request.messages)[1:] == MESSAGES[1:]
@@ -187,27 +187,27 @@ def test_a_call_arrives_whole_with_pydantic_ais_messages_inside_it() -> None:
 
 @pytest.mark.parametrize("outcome", OUTCOMES, ids=lambda outcome: type(outcome).__name__)
 def test_an_outcome_arrives_as_it_was(outcome: Outcome) -> None:
-    assert read_answer(payload(pack_ended(7, outcome))) == Ended(number=7, outcome=outcome)
+    assert read_reply(payload(pack_end(7, outcome))) == CallEnd(number=7, outcome=outcome)
 
 
 @given(st.lists(updates, max_size=12))
 def test_updates_arrive_in_order_whatever_they_are(told: list[Update]) -> None:
-    assert read_answer(payload(pack_told(1, told))) == Told(number=1, updates=tuple(told))
+    assert read_reply(payload(pack_updates(1, told))) == CallUpdates(number=1, updates=tuple(told))
 
 
 @pytest.mark.parametrize(
     "message",
     [
         Welcome(pid=1),
-        Done(number=1, happened=False),
+        Acknowledgement(number=1, happened=False),
         Vectors(number=2, vectors=[[0.5, -1.0], []]),
-        Answer(
+        QueryReply(
             number=3,
             report=UsageReport(
                 rows=(UsageRow(what="m", calls=1, input_tokens=1, output_tokens=2, paid={"USD": Decimal("0.1")}),)
             ),
         ),
-        Answer(
+        QueryReply(
             number=4,
             report=ProvidersReport(
                 providers=(ProviderState(name="n", kind="ollama", is_ready=True, key_from="", needs="", is_local=True),)
@@ -216,21 +216,23 @@ def test_updates_arrive_in_order_whatever_they_are(told: list[Update]) -> None:
     ],
     ids=lambda message: type(message).__name__,
 )
-def test_what_the_gateway_says_arrives_as_it_was_said(message: Welcome | Done | Vectors | Answer) -> None:
-    assert read_answer(payload(pack_answer(message))) == message
+def test_what_the_gateway_says_arrives_as_it_was_said(
+    message: Welcome | Acknowledgement | Vectors | QueryReply,
+) -> None:
+    assert read_reply(payload(pack_reply(message))) == message
 
 
 @pytest.mark.parametrize("kind", [UserError, RefusedByPolicy, Unavailable, ModelUnavailable, Defect])
 def test_an_error_arrives_as_its_own_kind(kind: type[CellwrightError]) -> None:
-    message = read_answer(payload(pack_answer(Failed(number=1, error=kind("what", hint="do this")))))
-    assert isinstance(message, Failed)
+    message = read_reply(payload(pack_reply(RequestFailure(number=1, error=kind("what", hint="do this")))))
+    assert isinstance(message, RequestFailure)
     assert type(message.error) is kind
     assert (message.error.message, message.error.hint) == ("what", "do this")
 
 
 @given(st.binary(max_size=200) | texts.map(str.encode))
 def test_what_is_not_of_the_language_is_refused_and_nothing_else_happens(content: bytes) -> None:
-    for read, language in ((read_request, ToGateway), (read_answer, FromGateway)):
+    for read, language in ((read_request, ToGateway), (read_reply, FromGateway)):
         try:
             message = read(content)
         except BadFrame:
@@ -249,7 +251,7 @@ def test_a_refusal_repeats_nothing_of_what_was_said() -> None:
 
 @given(st.lists(st.binary(max_size=40), max_size=6), st.lists(st.integers(1, 9)))
 def test_frames_come_out_whole_however_the_bytes_are_cut(contents: list[bytes], cuts: list[int]) -> None:
-    wire, unpacker, found = b"".join(map(pack, contents)), Unpacker(), list[bytes]()
+    wire, unpacker, found = b"".join(map(pack, contents)), FrameUnpacker(), list[bytes]()
     for cut in cuts:
         found += unpacker.feed(wire[:cut])
         wire = wire[cut:]
@@ -258,15 +260,15 @@ def test_frames_come_out_whole_however_the_bytes_are_cut(contents: list[bytes], 
 
 def test_a_frame_that_is_too_long_is_refused_by_its_length_alone() -> None:
     with pytest.raises(BadFrame):
-        Unpacker(MAX_GREETING).feed(b"\x00\x00\x10\x01")
+        FrameUnpacker(MAX_GREETING).feed(b"\x00\x00\x10\x01")
     with pytest.raises(BadFrame):
-        Unpacker().feed(b"\xff\xff\xff\xff")
+        FrameUnpacker().feed(b"\xff\xff\xff\xff")
 
 
 def test_a_request_that_cannot_be_written_down_is_the_callers_error() -> None:
     request = Request(messages=[ModelRequest(parts=[UserPromptPart("half of a smile: \ud83d")])])
     with pytest.raises(UserError):
-        pack_request(Ask(number=1, call=replace(CALL, request=request)))
+        pack_request(SubmitCall(number=1, call=replace(CALL, request=request)))
 
 
 def test_a_message_with_a_key_does_not_show_it() -> None:

@@ -12,13 +12,13 @@ from anyio.lowlevel import checkpoint
 from pydantic_ai.messages import BinaryContent, ImageUrl, ModelRequest, ModelResponse, TextPart, UserPromptPart
 
 from cellwright.errors import Unavailable, UserError
-from cellwright.models.asking import SETTINGS, check_settings
 from cellwright.models.calls import Request
-from cellwright.models.catalogue import Probed
-from cellwright.models.configuration import KINDS, Kind
-from cellwright.models.failing import BrokenAnswer
-from cellwright.models.names import ModelName
-from cellwright.models.providers import Providers, failure_of
+from cellwright.models.config.catalogue import ProbeResult
+from cellwright.models.config.configuration import KINDS, Kind
+from cellwright.models.config.names import ModelName
+from cellwright.models.providers.failures import BrokenAnswer
+from cellwright.models.providers.providers import Providers, failure_of
+from cellwright.models.providers.request_adapter import SETTINGS, check_settings
 from cellwright.testing import CallTool, Fault, ProviderServer, Say, SayJson, Tokens
 from tests.models.asked import KEY, PERSON, WEATHER, configured, hear, model_of, put_together, saying
 
@@ -320,7 +320,7 @@ async def test_a_model_is_built_once_per_name_and_key(providers: Providers) -> N
 async def test_what_a_probe_taught_changes_how_a_model_is_asked(server: ProviderServer, providers: Providers) -> None:
     name = model_of("openai-chat")
     await hear(providers, name, saying(tools=[WEATHER]))
-    providers.learn(name, Probed(tools=False, schema=True, at="2026-11-15T00:00:00+00:00"))
+    providers.learn(name, ProbeResult(tools=False, schema=True, at="2026-11-15T00:00:00+00:00"))
     server.script(SayJson({"reply": {"answer": "ok"}}))
 
     await hear(providers, name, saying(tools=[WEATHER]))

@@ -9,9 +9,9 @@ import httpx2
 import pytest
 
 from cellwright.errors import UserError
-from cellwright.models.configuration import Configuration, Endpoint
-from cellwright.models.names import ModelName
-from cellwright.models.providers import Providers, failure_of
+from cellwright.models.config.configuration import Configuration, Endpoint
+from cellwright.models.config.names import ModelName
+from cellwright.models.providers.providers import Providers, failure_of
 from cellwright.testing import ProviderServer, Say
 from tests.models.asked import KEY, configured, hear, model_of, put_together, saying
 

@@ -7,8 +7,8 @@ from collections.abc import AsyncGenerator
 import pytest
 from pydantic_ai.exceptions import ModelHTTPError
 
-from cellwright.models.configuration import KINDS, Kind
-from cellwright.models.providers import Providers, failure_of
+from cellwright.models.config.configuration import KINDS, Kind
+from cellwright.models.providers.providers import Providers, failure_of
 from cellwright.testing import Fault, ProviderServer
 from tests.models.asked import KEY, configured, hear, model_of, saying
 

@@ -13,11 +13,11 @@ SDKS = ("openai", "anthropic", "google.genai", "groq", "mistralai")
 
 LOADING = """
 import sys
-import cellwright.models, cellwright.models.providers, cellwright.models.catalogue, cellwright.models.probing
-from cellwright.models.catalogue import traits_of
-from cellwright.models.configuration import Configuration, Endpoint
-from cellwright.models.names import ModelName
-from cellwright.models.providers import Providers
+import cellwright.models, cellwright.models.providers.providers, cellwright.models.config.catalogue, cellwright.models.gateway.model_probe
+from cellwright.models.config.catalogue import traits_of
+from cellwright.models.config.configuration import Configuration, Endpoint
+from cellwright.models.config.names import ModelName
+from cellwright.models.providers.providers import Providers
 configuration = Configuration()
 for name in configuration.offered():
     traits_of(name, configuration, {})

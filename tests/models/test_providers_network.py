@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from cellwright.errors import Unavailable
-from cellwright.models.clients import connecting_by
-from cellwright.models.configuration import KINDS, Configuration, Endpoint, Kind
-from cellwright.models.names import ModelName
-from cellwright.models.providers import Providers, failure_of
+from cellwright.models.config.configuration import KINDS, Configuration, Endpoint, Kind
+from cellwright.models.config.names import ModelName
+from cellwright.models.providers.providers import Providers, failure_of
+from cellwright.models.providers.sdk_clients import connecting_by
 from cellwright.testing import ProviderServer, Say
 from cellwright.testing.wire.formats import BASE_PATHS
 from tests.models.asked import KEY, MODELS, hear, saying

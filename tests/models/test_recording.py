@@ -15,22 +15,22 @@ from pydantic_ai.tools import ToolDefinition
 
 from cellwright.errors import ModelUnavailable, UserError
 from cellwright.models.calls import (
-    Answered,
     AnswerUnknown,
     BudgetReached,
-    Call,
+    ModelAnswer,
+    ModelCall,
     Outcome,
     OutputSchema,
     Piece,
     Request,
     Restarted,
     Started,
+    TokenUsage,
     Update,
-    Usage,
 )
-from cellwright.models.client import Models
-from cellwright.models.names import CallId
-from cellwright.models.recording import Asked, Recording, Replay, read_recording
+from cellwright.models.client.gateway_client import Models
+from cellwright.models.client.recording import ModelBackend, Recording, Replay, read_recording
+from cellwright.models.config.names import CallId
 from cellwright.policy import UnknownPrice
 from tests.models.accounts import KEY, NOON, answer, at_most, call, cancelled, dollars, failed, mask
 
@@ -41,14 +41,14 @@ class Answers:
     def __init__(self, *endings: Outcome | ModelUnavailable) -> None:
         self._endings = list(endings)
 
-    async def ask(self, call: Call) -> Outcome:
+    async def ask(self, call: ModelCall) -> Outcome:
         ending = self._endings.pop(0)
         if isinstance(ending, ModelUnavailable):
             raise ending
         return ending
 
     @asynccontextmanager
-    async def stream(self, call: Call) -> AsyncGenerator[AsyncIterator[Update | Outcome]]:
+    async def stream(self, call: ModelCall) -> AsyncGenerator[AsyncIterator[Update | Outcome]]:
         async def told() -> AsyncGenerator[Update | Outcome]:
             yield Started(model="openai:gpt-5", reason="first")
             yield Piece(event=PartStartEvent(index=0, part=TextPart("4")))
@@ -58,11 +58,11 @@ class Answers:
         yield told()
 
 
-def is_asked_like_the_gateway(models: Models) -> Asked:
+def is_asked_like_the_gateway(models: Models) -> ModelBackend:
     return models
 
 
-async def record(path: Path, calls: Sequence[Call], *endings: Outcome | ModelUnavailable) -> None:
+async def record(path: Path, calls: Sequence[ModelCall], *endings: Outcome | ModelUnavailable) -> None:
     with Recording(Answers(*endings), path, mask=mask) as recording:
         for asked in calls:
             await recording.ask(asked)
@@ -83,7 +83,7 @@ async def test_equal_requests_are_answered_in_the_order_they_were_recorded(tmp_p
     replay = Replay(tmp_path / "talk.jsonl", mask=mask)
     assert replay.unasked == 2
     outcomes = [await replay.ask(call()) for _ in range(2)]
-    texts = [outcome.response.text for outcome in outcomes if isinstance(outcome, Answered)]
+    texts = [outcome.response.text for outcome in outcomes if isinstance(outcome, ModelAnswer)]
     assert texts == ["one", "two"]
     with pytest.raises(UserError, match="holds this request 2 times, and it was asked once more"):
         await replay.ask(call())
@@ -95,7 +95,11 @@ async def test_equal_requests_are_answered_in_the_order_they_were_recorded(tmp_p
         cancelled(),
         AnswerUnknown(model="openai:gpt-5", sent_at="2026-11-15T12:00:00+00:00"),
         BudgetReached(
-            limit=at_most("1"), party="ann", question="Go on?", estimate=Usage(is_estimate=True), price=dollars("2")
+            limit=at_most("1"),
+            party="ann",
+            question="Go on?",
+            estimate=TokenUsage(is_estimate=True),
+            price=dollars("2"),
         ),
     ],
 )

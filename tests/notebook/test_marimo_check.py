@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cellwright.notebook import CreateCell, Document, EditRefused, Finding, apply_edits, check
+from cellwright.notebook import CreateCell, Document, EditRefused, LintFinding, apply_edits, check
 from cellwright.notebook.marimo_check import tests_code as code_that_tests
 from cellwright.notebook.marimo_check import tests_in as found_in
 
@@ -36,7 +36,7 @@ async def test_findings_carry_marimos_stable_codes() -> None:
     assert not isinstance(document, EditRefused)
     findings = await check(document)
     assert [(finding.code, finding.severity) for finding in findings] == [("MB002", "breaking"), ("MB003", "breaking")]
-    assert all(isinstance(finding, Finding) and finding.line > 0 for finding in findings)
+    assert all(isinstance(finding, LintFinding) and finding.line > 0 for finding in findings)
 
 
 async def test_a_clean_notebook_has_no_findings() -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
 from cellwright.ids import CellId
-from cellwright.notebook import Cell, CellConfig, Document, Outcome, clip, estimate_tokens, summary
+from cellwright.notebook import Cell, CellConfig, CellOutcomeText, Document, clip, estimate_tokens, summary
 
 
 def notebook(*cells: Cell) -> Document:
@@ -29,8 +29,8 @@ SMALL = notebook(
     Cell(id=CellId("gggg"), code="x = 2"),
 )
 OUTCOMES = {
-    CellId("aaaa"): Outcome(status="ok", output="3.14", variables={"x": "float 3.14"}),
-    CellId("bbbb"): Outcome(status="failed", error="ZeroDivisionError: float division by zero"),
+    CellId("aaaa"): CellOutcomeText(status="ok", output="3.14", variables={"x": "float 3.14"}),
+    CellId("bbbb"): CellOutcomeText(status="failed", error="ZeroDivisionError: float division by zero"),
 }
 
 
@@ -103,7 +103,7 @@ def test_focus_comes_first_then_neighbours_failures_and_changes() -> None:
         Cell(id=CellId("eeee"), code="e = d"),
         Cell(id=CellId("ffff"), code="f = 1", version=9),
     )
-    text = summary(document, {CellId("aaaa"): Outcome(status="failed")}, 1000, focus=[CellId("dddd")])
+    text = summary(document, {CellId("aaaa"): CellOutcomeText(status="failed")}, 1000, focus=[CellId("dddd")])
     positions = [text.index(f"] {cell} v") for cell in ("dddd", "cccc", "eeee", "aaaa", "ffff", "bbbb")]
     assert positions == sorted(positions)
 
@@ -153,7 +153,9 @@ def test_the_summary_never_exceeds_its_budget(
         Cell(id=CellId(f"c{index}"), code=cell.code, name=cell.name, version=cell.version)
         for index, cell in enumerate(cells)
     ]
-    outcome = Outcome(status="failed" if status == "failed" else "ok", error=text, output=text, variables={"v": text})
+    outcome = CellOutcomeText(
+        status="failed" if status == "failed" else "ok", error=text, output=text, variables={"v": text}
+    )
     outcomes = {cell.id: outcome for cell in numbered_cells[::2]}
     told = summary(notebook(*numbered_cells), outcomes, budget, focus=[CellId(f"c{focused}")])
     assert estimate_tokens(told) <= max(budget, 0)

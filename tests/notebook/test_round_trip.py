@@ -23,6 +23,7 @@ from cellwright.notebook import (
     AtStart,
     Before,
     CellConfig,
+    CellPosition,
     ConfigureCell,
     CreateCell,
     DeleteCell,
@@ -31,7 +32,6 @@ from cellwright.notebook import (
     EditCell,
     EditRefused,
     MoveCell,
-    Place,
     RenameCell,
     apply_edits,
     new,
@@ -423,7 +423,7 @@ NAMES = st.sampled_from(["_", "_", "alpha", "beta", "gamma", "ünder", "f", "set
 
 @st.composite
 def edits_of(draw: st.DrawFn, document: Document) -> Edit:
-    place: Place = draw(st.sampled_from([AtStart(), AtEnd()]))
+    place: CellPosition = draw(st.sampled_from([AtStart(), AtEnd()]))
     if document.cells and draw(st.booleans()):
         anchor = draw(st.sampled_from(document.cells)).id
         place = draw(st.sampled_from([After(cell=anchor), Before(cell=anchor)]))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from cellwright.policy import (
     Action,
-    CallTool,
+    CallServerTool,
     DeleteFile,
     EditCells,
     GitCommit,
@@ -99,5 +99,5 @@ def actions() -> st.SearchStrategy[Action]:
         ),
         st.builds(RunShell, command=st.lists(text, max_size=3).map(tuple), folder=paths()),
         st.builds(GitCommit, repository=paths(), branch=text, message=text, diff=text),
-        st.builds(CallTool, server=text, tool=text, arguments=text),
+        st.builds(CallServerTool, server=text, tool=text, arguments=text),
     )

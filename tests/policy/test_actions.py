@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from cellwright.errors import UserError
 from cellwright.policy import (
     Action,
-    CallTool,
+    CallServerTool,
     DeleteFile,
     EditCells,
     GitCommit,
@@ -27,9 +27,9 @@ from cellwright.policy import (
     UnknownPrice,
     UseNetwork,
     WriteFile,
-    action_json,
     fingerprint,
     parse_action,
+    serialization,
 )
 from cellwright.policy.actions import ACTIONS, KINDS
 from tests.policy.strategies import PROPERTY, actions
@@ -61,7 +61,7 @@ DESCRIBED: list[tuple[Action, str]] = [
         GitCommit(repository=".", branch="main", message="Fix", diff="+1"),
         "Commit to the branch main of .:\nFix\n\n+1",
     ),
-    (CallTool.of("github", "search", {"q": "x"}), 'Call the tool search of github:\n{"q": "x"}'),
+    (CallServerTool.of("github", "search", {"q": "x"}), 'Call the tool search of github:\n{"q": "x"}'),
 ]
 
 
@@ -92,7 +92,7 @@ def test_nothing_invisible_reaches_the_person(path: str, told: str) -> None:
 @PROPERTY
 @given(action=actions())
 def test_json_brings_back_the_same_action(action: Action) -> None:
-    text = json.dumps(action_json(action))
+    text = json.dumps(serialization(action))
     try:
         again = parse_action(json.loads(text))
     except UserError:

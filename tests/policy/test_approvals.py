@@ -18,18 +18,18 @@ from cellwright.policy import (
     AgreedEnvelope,
     Answered,
     AnswerRefused,
+    ApprovalQuestion,
     Envelope,
     Grant,
-    Kernel,
+    KernelOrigin,
     Lapsed,
     Malformed,
-    Model,
+    ModelOrigin,
     Money,
     No,
     Origin,
     Pending,
     Person,
-    Question,
     QuestionId,
     QuestionState,
     ReadFile,
@@ -60,8 +60,8 @@ ENVELOPE = envelope_of([WRITE, UseNetwork(host="10.0.0.1", port=1), UseNetwork(h
 HOUR = timedelta(hours=1)
 
 
-def question(about: Action | Envelope = WRITE, expires_at: datetime | None = None) -> Question:
-    return Question(
+def question(about: Action | Envelope = WRITE, expires_at: datetime | None = None) -> ApprovalQuestion:
+    return ApprovalQuestion(
         id=QuestionId("q1"),
         run="r1",
         project=PROJECT,
@@ -72,7 +72,7 @@ def question(about: Action | Envelope = WRITE, expires_at: datetime | None = Non
     )
 
 
-def answered(asked: Question, reply: Reply) -> Answered:
+def answered(asked: ApprovalQuestion, reply: Reply) -> Answered:
     given_answer = answer(Pending(question=asked), reply, origin=ADA, shown_fingerprint=asked.fingerprint, now=NOW)
     assert isinstance(given_answer, Answered)
     return given_answer
@@ -123,7 +123,7 @@ class Impostor(Person):
 
 
 @pytest.mark.parametrize(
-    "origin", [Kernel(kernel="k1"), Model(agent="planner"), Impostor(name="ada", door="web"), None, "ada"]
+    "origin", [KernelOrigin(kernel="k1"), ModelOrigin(agent="planner"), Impostor(name="ada", door="web"), None, "ada"]
 )
 def test_nothing_but_a_person_at_a_door_can_answer(origin: Any) -> None:
     assert refusal(Pending(question=question()), Yes(reach="once"), origin=origin) == "not-a-person"
@@ -314,7 +314,7 @@ def test_what_is_no_object_is_no_question() -> None:
 
 
 def test_origins_are_a_closed_set() -> None:
-    origins: list[Origin] = [ADA, Kernel(kernel="k"), Model(agent="a")]
+    origins: list[Origin] = [ADA, KernelOrigin(kernel="k"), ModelOrigin(agent="a")]
     states = [
         answer(STATES[0], No(), origin=origin, shown_fingerprint=question().fingerprint, now=NOW) for origin in origins
     ]

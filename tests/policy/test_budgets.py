@@ -14,7 +14,7 @@ from cellwright.errors import Defect
 from cellwright.policy import (
     Account,
     Budget,
-    Ledger,
+    BudgetLedger,
     Limit,
     Money,
     Price,
@@ -31,7 +31,7 @@ from cellwright.policy import (
     reserve,
     settle,
 )
-from cellwright.policy.limits import MEASURES, PARTIES
+from cellwright.policy.budgets import MEASURES, PARTIES
 from cellwright.policy.money import add, parse_money, subtract
 from tests.policy.strategies import NOW, PROPERTY
 
@@ -52,12 +52,14 @@ def money_limit(amount: str, **more: Any) -> Limit:
     return Limit(**(known | more))
 
 
-def total(ledger: Ledger, measure: Any = "money", per: Any = "run", party: str = "r1", day: Any = None) -> Decimal:
+def total(
+    ledger: BudgetLedger, measure: Any = "money", per: Any = "run", party: str = "r1", day: Any = None
+) -> Decimal:
     currency = "USD" if measure == "money" else ""
     return ledger.used(Account(measure=measure, per=per, party=party, currency=currency, day=day))
 
 
-def within(budget: Budget) -> Ledger:
+def within(budget: Budget) -> BudgetLedger:
     assert isinstance(budget, Within)
     return budget.ledger
 
@@ -80,7 +82,7 @@ def test_every_measure_is_limited_for_every_party_and_time(
 ) -> None:
     currency = "USD" if measure == "money" else ""
     limit = Limit(measure=measure, per=per, window=window, at_most=Decimal(5), currency=currency, where="rules.toml:1")
-    first = charge(Ledger(limits=(limit,)), used(1, **use), NOW)
+    first = charge(BudgetLedger(limits=(limit,)), used(1, **use), NOW)
     second = charge(within(first), used(2, **use), NOW)
     assert isinstance(second, Reached)
     assert (second.limit, second.party, second.used) == (limit, party, Decimal(6))
@@ -89,7 +91,7 @@ def test_every_measure_is_limited_for_every_party_and_time(
 
 
 def test_a_limit_used_up_exactly_is_not_passed_but_the_next_use_is_not_reserved() -> None:
-    full = within(charge(Ledger(limits=(money_limit("5"),)), used(1, price=usd("5")), NOW))
+    full = within(charge(BudgetLedger(limits=(money_limit("5"),)), used(1, price=usd("5")), NOW))
     refused = reserve(full, used(2, price=usd("0.01")), NOW)
     assert isinstance(refused, Reached)
     assert refused.ledger == full
@@ -97,7 +99,7 @@ def test_a_limit_used_up_exactly_is_not_passed_but_the_next_use_is_not_reserved(
 
 
 def test_what_is_held_counts_and_settling_replaces_the_estimate() -> None:
-    held = within(reserve(Ledger(limits=(money_limit("5"),)), used(1, price=usd("4")), NOW))
+    held = within(reserve(BudgetLedger(limits=(money_limit("5"),)), used(1, price=usd("4")), NOW))
     assert total(held) == 0
     assert isinstance(reserve(held, used(2, price=usd("2")), NOW), Reached)
     settled = within(settle(held, used(1, price=usd("1.25")), NOW))
@@ -106,19 +108,19 @@ def test_what_is_held_counts_and_settling_replaces_the_estimate() -> None:
 
 
 def test_reserving_again_replaces_and_a_call_that_never_happened_is_let_go() -> None:
-    ledger = Ledger(limits=(money_limit("5"),))
+    ledger = BudgetLedger(limits=(money_limit("5"),))
     held = within(reserve(within(reserve(ledger, used(price=usd("4")), NOW)), used(price=usd("5")), NOW))
     assert release(held, UseId("u1")) == ledger
 
 
 def test_a_use_told_twice_counts_once() -> None:
-    once = within(charge(Ledger(), used(price=usd("1")), NOW))
+    once = within(charge(BudgetLedger(), used(price=usd("1")), NOW))
     assert within(charge(once, used(price=usd("1")), NOW)) is once
     assert within(reserve(once, used(price=usd("1")), NOW)) is once
 
 
 def test_a_new_day_begins_at_midnight_utc() -> None:
-    ledger = Ledger(limits=(money_limit("5", window="day"),))
+    ledger = BudgetLedger(limits=(money_limit("5", window="day"),))
     evening = datetime(2026, 3, 1, 23, 59, 59, tzinfo=UTC)
     full = within(charge(ledger, used(1, price=usd("5")), evening))
     assert isinstance(reserve(full, used(2, price=usd("1")), evening), Reached)
@@ -130,32 +132,32 @@ def test_a_new_day_begins_at_midnight_utc() -> None:
 
 def test_a_time_without_zone_is_our_mistake() -> None:
     with pytest.raises(Defect):
-        charge(Ledger(), used(), NOW.replace(tzinfo=None))
+        charge(BudgetLedger(), used(), NOW.replace(tzinfo=None))
 
 
 def test_a_limit_per_team_does_not_bind_who_has_none() -> None:
-    ledger = Ledger(limits=(money_limit("1", per="team"),))
+    ledger = BudgetLedger(limits=(money_limit("1", per="team"),))
     assert isinstance(charge(ledger, used(team="", price=usd("9")), NOW), Within)
 
 
 def test_a_limit_binds_only_its_party() -> None:
-    ledger = within(charge(Ledger(limits=(money_limit("5"),)), used(1, price=usd("5")), NOW))
+    ledger = within(charge(BudgetLedger(limits=(money_limit("5"),)), used(1, price=usd("5")), NOW))
     assert isinstance(charge(ledger, used(2, run="r2", price=usd("5")), NOW), Within)
 
 
 @pytest.mark.parametrize("unknown", [UnknownPrice(why="no price list"), Money(amount=Decimal(1), currency="EUR")])
 def test_a_price_that_cannot_be_compared_asks_where_money_is_bounded(unknown: Price) -> None:
-    bounded = Ledger(limits=(money_limit("5"),))
+    bounded = BudgetLedger(limits=(money_limit("5"),))
     for budget in (reserve(bounded, used(price=unknown), NOW), charge(bounded, used(price=unknown), NOW)):
         assert isinstance(budget, Unpriced)
         assert budget.describe().startswith("5 USD per run holds for r1, but ")
-    assert isinstance(charge(Ledger(), used(price=unknown), NOW), Within)
+    assert isinstance(charge(BudgetLedger(), used(price=unknown), NOW), Within)
     steps = Limit(measure="steps", per="run", at_most=Decimal(1))
-    assert isinstance(charge(Ledger(limits=(steps,)), used(price=unknown), NOW), Within)
+    assert isinstance(charge(BudgetLedger(limits=(steps,)), used(price=unknown), NOW), Within)
 
 
 def test_an_unknown_price_keeps_asking_until_somebody_puts_one_on_it() -> None:
-    unpriced = charge(Ledger(limits=(money_limit("5"),)), used(1, price=UnknownPrice(), tokens=7), NOW)
+    unpriced = charge(BudgetLedger(limits=(money_limit("5"),)), used(1, price=UnknownPrice(), tokens=7), NOW)
     assert isinstance(unpriced, Unpriced)
     assert isinstance(reserve(unpriced.ledger, used(2, price=usd("1")), NOW), Unpriced)
     known = price(unpriced.ledger, UseId("u1"), usd("4.5"))
@@ -165,7 +167,7 @@ def test_an_unknown_price_keeps_asking_until_somebody_puts_one_on_it() -> None:
 
 
 def test_a_price_put_on_a_use_beforehand_holds_when_it_is_reserved_and_settled() -> None:
-    priced = price(Ledger(limits=(money_limit("5"),)), UseId("u1"), usd("3"))
+    priced = price(BudgetLedger(limits=(money_limit("5"),)), UseId("u1"), usd("3"))
     for unknown in (UnknownPrice(), Money(amount=Decimal(90), currency="EUR")):
         held = within(reserve(priced, used(1, price=unknown), NOW))
         assert isinstance(reserve(held, used(2, price=usd("2.01")), NOW), Reached)
@@ -174,8 +176,8 @@ def test_a_price_put_on_a_use_beforehand_holds_when_it_is_reserved_and_settled()
 
 
 def test_a_price_put_on_a_held_use_counts_at_once() -> None:
-    unbounded = within(reserve(Ledger(), used(1, price=UnknownPrice()), NOW))
-    bounded = Ledger(limits=(money_limit("5"),), held=unbounded.held)
+    unbounded = within(reserve(BudgetLedger(), used(1, price=UnknownPrice()), NOW))
+    bounded = BudgetLedger(limits=(money_limit("5"),), held=unbounded.held)
     asks = reserve(bounded, used(2, price=usd("1")), NOW)
     assert isinstance(asks, Unpriced)
     assert asks.use == "u1"
@@ -183,7 +185,7 @@ def test_a_price_put_on_a_held_use_counts_at_once() -> None:
 
 
 def test_a_run_left_uncounted_asks_no_more_about_prices_and_other_runs_still_do() -> None:
-    daily = Ledger(limits=(money_limit("5", per="person"),))
+    daily = BudgetLedger(limits=(money_limit("5", per="person"),))
     waived = leave_uncounted(charge(daily, used(1, price=UnknownPrice()), NOW).ledger, "r1")
     assert isinstance(reserve(waived, used(2, price=UnknownPrice()), NOW), Within)
     assert isinstance(reserve(waived, used(2, price=usd("6")), NOW), Reached)
@@ -191,7 +193,7 @@ def test_a_run_left_uncounted_asks_no_more_about_prices_and_other_runs_still_do(
 
 
 def test_an_unknown_price_of_another_day_or_party_does_not_ask() -> None:
-    ledger = Ledger(limits=(money_limit("5", window="day"),))
+    ledger = BudgetLedger(limits=(money_limit("5", window="day"),))
     unpriced = charge(ledger, used(1, price=UnknownPrice()), NOW)
     assert isinstance(reserve(unpriced.ledger, used(2), NOW + timedelta(days=1)), Within)
     assert isinstance(reserve(unpriced.ledger, used(2, run="r2"), NOW), Within)
@@ -241,7 +243,7 @@ def test_settled_totals_are_exact_never_negative_and_independent_of_order(
     told: list[tuple[Use, datetime]], data: st.DataObject
 ) -> None:
     first = {use.id: (use, now) for use, now in reversed(told)}
-    ledger = Ledger(limits=LIMITS)
+    ledger = BudgetLedger(limits=LIMITS)
     for use, now in told:
         estimate = data.draw(
             uses.map(lambda drawn, use=use: Use(id=use.id, run=use.run, person=use.person, price=drawn.price))
@@ -249,7 +251,7 @@ def test_settled_totals_are_exact_never_negative_and_independent_of_order(
         ledger = reserve(ledger, estimate, now).ledger
         ledger = settle(ledger, use, now).ledger
         assert use.id not in ledger.held
-    shuffled = Ledger(limits=LIMITS)
+    shuffled = BudgetLedger(limits=LIMITS)
     for use, now in data.draw(st.permutations(list(first.values()))):
         shuffled = settle(shuffled, use, now).ledger
     assert shuffled == ledger
@@ -273,7 +275,7 @@ def test_settled_totals_are_exact_never_negative_and_independent_of_order(
 @PROPERTY
 @given(told=st.lists(st.tuples(uses, moments), max_size=12))
 def test_no_reservation_passes_a_limit(told: list[tuple[Use, datetime]]) -> None:
-    ledger = Ledger(limits=LIMITS)
+    ledger = BudgetLedger(limits=LIMITS)
     for use, now in told:
         budget = reserve(ledger, use, now)
         if isinstance(budget, Within):
@@ -284,7 +286,7 @@ def test_no_reservation_passes_a_limit(told: list[tuple[Use, datetime]]) -> None
 @PROPERTY
 @given(told=st.lists(st.tuples(uses, moments), max_size=12))
 def test_a_waiver_lets_no_known_money_pass_a_limit(told: list[tuple[Use, datetime]]) -> None:
-    ledger = leave_uncounted(leave_uncounted(Ledger(limits=LIMITS), "r1"), "r2")
+    ledger = leave_uncounted(leave_uncounted(BudgetLedger(limits=LIMITS), "r1"), "r2")
     for use, now in told:
         budget = reserve(ledger, use, now)
         assert not isinstance(budget, Unpriced)

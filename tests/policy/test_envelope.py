@@ -10,7 +10,7 @@ from inline_snapshot import snapshot
 
 from cellwright.policy import (
     Action,
-    CallTool,
+    CallServerTool,
     DeleteFile,
     EditCells,
     Envelope,
@@ -46,7 +46,7 @@ PLAN: list[Action] = [
     InstallPackage(requirement="x @ https://example.com/x.whl"),
     RunShell(command=("git", "status"), folder="."),
     GitCommit(repository=".", branch="work", message="", diff=""),
-    CallTool(server="github", tool="search", arguments="{}"),
+    CallServerTool(server="github", tool="search", arguments="{}"),
     Spend(price=Money(amount=Decimal("0.25"))),
     Spend(price=Money(amount=Decimal("1.5"))),
     Spend(price=UnknownPrice()),
@@ -117,7 +117,7 @@ def test_what_is_covered_is_just_what_was_shown() -> None:
         RunShell(command=("git", "status", "-s"), folder="."),
         RunShell(command=("git", "status"), folder="/"),
         GitCommit(repository=".", branch="main", message="", diff=""),
-        CallTool(server="github", tool="delete", arguments="{}"),
+        CallServerTool(server="github", tool="delete", arguments="{}"),
         Spend(price=Money(amount=Decimal("1.76"))),
         Spend(price=Money(amount=Decimal("0.1"), currency="EUR")),
         Spend(price=UnknownPrice()),

@@ -20,7 +20,7 @@ from cellwright.policy import (
     ByGrant,
     ByRule,
     ByShape,
-    CallTool,
+    CallServerTool,
     DeleteFile,
     Deny,
     EditCells,
@@ -51,8 +51,7 @@ from cellwright.policy import (
     scope_of,
 )
 from cellwright.policy.paths import PathPattern
-from cellwright.policy.patterns import AmountAbove, may_match, surely_matches
-from cellwright.policy.rules import STRICTNESS, Saying
+from cellwright.policy.rules import STRICTNESS, AmountAbove, RuleEffect, may_match, surely_matches
 from cellwright.policy.targets import target_of
 from tests.policy.strategies import NOW, PROJECT, PROPERTY, actions
 
@@ -121,7 +120,7 @@ DEFAULTS: list[tuple[Action, str]] = [
     (RunShell(command=("ls",), folder=".."), "Deny"),
     (GitCommit(repository=".", branch="x", message="", diff=""), "Ask"),
     (GitCommit(repository="..", branch="x", message="", diff=""), "Deny"),
-    (CallTool(server="s", tool="t", arguments=""), "Ask"),
+    (CallServerTool(server="s", tool="t", arguments=""), "Ask"),
 ]
 
 
@@ -176,10 +175,10 @@ MATCHES: list[tuple[str, Action, str]] = [
     ),
     (
         rule("call-tool", "allow", tools=["github/search_*"]),
-        CallTool(server="github", tool="search_x", arguments=""),
+        CallServerTool(server="github", tool="search_x", arguments=""),
         "Allow",
     ),
-    (rule("call-tool", "allow", tools=["github/*"]), CallTool(server="gitlab", tool="x", arguments=""), "Ask"),
+    (rule("call-tool", "allow", tools=["github/*"]), CallServerTool(server="gitlab", tool="x", arguments=""), "Ask"),
     (rule("*", "deny"), EditCells(notebook="a.py", diff=""), "Deny"),
 ]
 
@@ -198,7 +197,7 @@ NETWORK = UseNetwork(host="example.com", port=443)
 def test_the_stricter_layer_wins_and_only_the_person_loosens(user: Any, team: Any, project: Any) -> None:
     layers = {"user": user, "team": team, "project": project}
     texts = {name: rule("use-network", says, hosts=["*"]) for name, says in layers.items() if says}
-    sayings: list[Saying] = [user or "ask", team or "allow", project or "allow"]
+    sayings: list[RuleEffect] = [user or "ask", team or "allow", project or "allow"]
     strictest = max(sayings, key=lambda says: STRICTNESS[says])
     assert verdict(NETWORK, rules_of(**texts)).lower() == strictest
 

@@ -16,7 +16,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from cellwright.errors import Defect
-from cellwright.policy import Finding, Masked, Masker, Secret
+from cellwright.policy import Masked, Masker, Secret, SecretFinding
 from tests.policy.strategies import PROPERTY
 
 SALT = b"a salt for tests"
@@ -197,7 +197,7 @@ def test_seven_characters_are_no_print_and_stay() -> None:
 def test_what_is_found_is_told_by_name_and_place() -> None:
     text = f"é {KEY} é"
     assert masker(KEY).mask(text) == Masked(
-        text="é [masked S0] é", found=(Finding(name="S0", is_known=True, start=2, end=2 + len(KEY)),)
+        text="é [masked S0] é", found=(SecretFinding(name="S0", is_known=True, start=2, end=2 + len(KEY)),)
     )
 
 

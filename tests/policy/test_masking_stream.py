@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from cellwright.policy import Finding, Masker, MaskingStream, Secret
+from cellwright.policy import Masker, MaskingStream, Secret, SecretFinding
 from cellwright.policy.masking.stream import LONGEST_FINDING, LONGEST_WAIT
 from tests.policy.strategies import PROPERTY
 from tests.policy.test_masking import AROUND, LETTERS, SPELLINGS, TYPEABLE, is_findable, masker, shared
@@ -81,7 +81,7 @@ def test_findings_are_told_by_their_place_in_the_whole_text() -> None:
     text = f"{'word ' * 60}{KEY} and on"
     output = "".join([*(stream.feed(character) for character in text), stream.finish()])
     assert output == text.replace(KEY, "[masked S0]")
-    assert stream.found == (Finding(name="S0", is_known=True, start=300, end=300 + len(KEY)),)
+    assert stream.found == (SecretFinding(name="S0", is_known=True, start=300, end=300 + len(KEY)),)
 
 
 def test_a_value_is_recognised_by_a_name_that_has_gone_out_already() -> None:

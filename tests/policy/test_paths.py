@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cellwright.policy.paths import PathPattern, is_within, parse_path, parse_path_pattern
-from cellwright.policy.wildcards import matches_glob
+from cellwright.policy.paths import PathPattern, is_within, matches_glob, parse_path, parse_path_pattern
 from tests.policy.strategies import PROJECT, PROPERTY, paths
 
 

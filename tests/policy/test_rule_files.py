@@ -27,7 +27,7 @@ from cellwright.policy import (
     judge,
     read_rules,
 )
-from cellwright.policy.rules import STRICTNESS, Saying
+from cellwright.policy.rules import STRICTNESS, RuleEffect
 from cellwright.policy.targets import Malformed, target_of
 from tests.policy.strategies import NOW, PROJECT, PROPERTY, actions
 
@@ -249,7 +249,7 @@ def damaged(draw: st.DrawFn) -> tuple[bytes, int, int]:
     return seed[:start] + put + seed[end:], start, end
 
 
-def saying_of(action: Action, rules: Rules) -> Saying:
+def saying_of(action: Action, rules: Rules) -> RuleEffect:
     # Their names are the words.
     word: Any = type(judge(action, rules, run="r", now=NOW)).__name__.lower()
     return word
@@ -282,8 +282,8 @@ def test_a_damaged_file_is_an_error_or_says_exactly_what_stands_in_it(damage: tu
     for action in PROBES:
         target = target_of(action, PROJECT)
         assert not isinstance(target, Malformed)
-        speaking: list[Saying] = [rule.says for rule in rules.rules if rule.applies(action.kind, target)]
-        sayings: list[Saying] = speaking or [default_for(action.kind, target, PROJECT)]
+        speaking: list[RuleEffect] = [rule.says for rule in rules.rules if rule.applies(action.kind, target)]
+        sayings: list[RuleEffect] = speaking or [default_for(action.kind, target, PROJECT)]
         assert saying_of(action, rules) == max(sayings, key=lambda says: STRICTNESS[says])
 
 

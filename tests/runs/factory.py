@@ -15,11 +15,11 @@ from cellwright.journal import OpenQuestion
 from cellwright.kernel import KernelPool
 from cellwright.policy import Masker, No, Person, Reply, Yes
 from cellwright.runs import Delivery, Goal
-from cellwright.runs.delivery import parse_delivery
-from cellwright.runs.telling import RunView, read_view
+from cellwright.runs.deliver.delivery import parse_delivery
+from cellwright.runs.views.run_view import RunView, read_view
 from cellwright.settings import Settings
 from cellwright.testing import Answer, CallTool, CallTools, Received
-from cellwright.tools import Desk
+from cellwright.tools import Inbox
 from tests.models.houses import House
 
 ADA = Person(name="ada", door="web")
@@ -110,7 +110,7 @@ class Factory:
     async def answer(self, reply: Reply) -> str:
         """What was asked for, answered at the approvals door."""
         question = await self.asked("approval")
-        desk = Desk(self.runs.records, masker=Masker.of(salt=b"s" * 16))
+        desk = Inbox(self.runs.records, masker=Masker.of(salt=b"s" * 16))
         shown = (await desk.show(question.id)).question
         said = await desk.answer(question.id, reply, ADA, shown.fingerprint)
         assert not type(said).__name__.endswith("Refused"), said

@@ -14,7 +14,7 @@ import anyio
 
 from cellwright.journal import CrashPoint, crash_at
 from cellwright.journal.crash import carry_on
-from cellwright.runs.delivery import delivery_json
+from cellwright.runs.deliver.delivery import delivery_json
 from tests.models.houses import House, Warm
 from tests.runs.factory import open_factory
 

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from cellwright.runs.goal import Goal
-from cellwright.runs.plan import Plan, Task
-from cellwright.runs.workers import Worker, found_worker, named_worker
+from cellwright.runs.goal.goal import Goal, Worker, found_worker, named_worker
+from cellwright.runs.plan.plan import Plan, Task
 
 
 def goal(**more: Any) -> Goal:

@@ -12,7 +12,7 @@ import anyio.to_thread
 import pytest
 
 from cellwright.journal import CrashPoint
-from cellwright.models.client import Models
+from cellwright.models.client.gateway_client import Models
 from cellwright.notebook import read
 from tests.agents.forked import Forker, forking
 from tests.conftest import notebook_source

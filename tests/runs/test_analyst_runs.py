@@ -12,10 +12,10 @@ from cellwright.agents.role import built_in_roles
 from cellwright.app.model_readiness import has_model
 from cellwright.app.runs import run_folder
 from cellwright.journal import AuditRecorded, StepStarted, stream_of
-from cellwright.models.client import Models
-from cellwright.runs import orders
-from cellwright.runs.plan import DropTask
-from cellwright.runs.undo import turns_of, undo_run
+from cellwright.models.client.gateway_client import Models
+from cellwright.runs.execute import steering_commands
+from cellwright.runs.history.undo import revisions_of, undo_in_file
+from cellwright.runs.plan.plan import DropTask
 from cellwright.settings import Settings
 from tests.conftest import notebook_source
 from tests.models.houses import House
@@ -70,8 +70,8 @@ async def test_words_and_data_become_a_proven_notebook_without_a_model_and_all_o
         assert {"look at the data", "fit read", "tool apply", "see read", "tool read_tests"} <= set(steps)
         assert {event.role for event in events if isinstance(event, AuditRecorded)} == {"analyst"}
         memory = run_folder(replace(Settings.read(), home=house.home), "r") / "desk.json"
-        assert [turn.key.rpartition("-")[2] for turn in turns_of(memory)[:6]] == SECTIONS
-        await undo_run(project / "first.py", memory)
+        assert [turn.key.rpartition("-")[2] for turn in revisions_of(memory)[:6]] == SECTIONS
+        await undo_in_file(project / "first.py", memory)
         assert "read_csv" not in factory.notebook("first.py")
 
 
@@ -158,7 +158,7 @@ async def test_a_new_goal_midway_is_planned_anew_and_what_stays_the_same_is_kept
         (project / "first.py").write_text(notebook_source("import marimo as mo"))
         await factory.start(analysts_goal(factory))
         await factory.until(lambda seen: _is(seen, "look", "done"))
-        await orders.change_goal(factory.runs.records, "r", "Compare revenue by channel.", ADA)
+        await steering_commands.change_goal(factory.runs.records, "r", "Compare revenue by channel.", ADA)
         delivery = await factory.delivery()
         assert (delivery.why, delivery.status) == ("", "done")
         assert delivery.goal == "Compare revenue by channel."
@@ -174,10 +174,10 @@ async def test_it_pauses_does_without_a_dropped_task_and_does_it_later_in_a_run_
         (project / "first.py").write_text(notebook_source("import marimo as mo"))
         await factory.start(analysts_goal(factory))
         await factory.until(lambda seen: seen.plan is not None)
-        await orders.pause(factory.runs.records, "r", ADA)
+        await steering_commands.pause(factory.runs.records, "r", ADA)
         await factory.asked("paused")
-        await orders.change_plan(factory.runs.records, "r", DropTask(task="look"), ADA)
-        assert await orders.resume(factory.runs.records, "r", ADA)
+        await steering_commands.change_plan(factory.runs.records, "r", DropTask(task="look"), ADA)
+        assert await steering_commands.resume(factory.runs.records, "r", ADA)
         delivery = await factory.delivery()
         assert (delivery.why, delivery.status) == ("", "done")
         assert {task.id: task.status for task in delivery.tasks}["look"] == "dropped"

@@ -10,12 +10,12 @@ import anyio
 import pytest
 
 from cellwright.errors import UserError
-from cellwright.runs.comparing import branches_of
-from cellwright.runs.picture import Picture, line_of
-from cellwright.runs.plan import Alternative, Plan, Task, checked
-from cellwright.runs.report_words import report_text
+from cellwright.runs.deliver.report.text import report_text
+from cellwright.runs.plan.plan import Alternative, Plan, Task, checked
+from cellwright.runs.views.branches import branches_of
+from cellwright.runs.views.progress import ProgressView, progress_line
 from cellwright.testing import CallTool
-from cellwright.tools.branch_trials import BranchTried, TriedCheck, branch_told, read_branch
+from cellwright.tools.notebook.trial_records import TrialCheck, TrialRecord, read_trial, trial_event
 from tests.conftest import notebook_source
 from tests.models.houses import House
 from tests.runs.factory import Kernels, apply, at_once, create, finish, open_factory, plan, task
@@ -98,12 +98,12 @@ async def test_a_failed_task_leaves_the_notebook_as_it_was_before_it(
 
 
 def test_a_branch_is_one_line_for_whoever_watches() -> None:
-    checks = (TriedCheck(check="a > 0", has_passed=True), TriedCheck(check="a < 9", has_passed=False))
-    tried = BranchTried(branch="r/agent:1/s1c1.1", purpose="mean\x1b[31m", status="failed", checks=checks)
-    told = branch_told(tried)
-    assert read_branch(told) == tried
-    assert line_of(Picture(run="r"), told) == "branch mean\\u001b[31m: failed, checks 1/2, dropped"
-    assert line_of(Picture(run="r"), replace(told, text="{")) == ""
+    checks = (TrialCheck(check="a > 0", has_passed=True), TrialCheck(check="a < 9", has_passed=False))
+    tried = TrialRecord(branch="r/agent:1/s1c1.1", purpose="mean\x1b[31m", status="failed", checks=checks)
+    told = trial_event(tried)
+    assert read_trial(told) == tried
+    assert progress_line(ProgressView(run="r"), told) == "branch mean\\u001b[31m: failed, checks 1/2, dropped"
+    assert progress_line(ProgressView(run="r"), replace(told, text="{")) == ""
 
 
 def test_a_task_has_no_alternatives_or_two_to_five_under_different_names() -> None:

@@ -11,9 +11,9 @@ import anyio
 import pytest
 
 from cellwright.journal import Fact, Recorded, stream_of
-from cellwright.runs.picture import Picture, line_of, see
-from cellwright.runs.report import report_text
-from cellwright.runs.telling import files_told
+from cellwright.runs.deliver.report.report import report_text
+from cellwright.runs.views.progress import ProgressView, progress_line, update_progress
+from cellwright.runs.views.run_view import files_event
 from tests.conftest import notebook_source
 from tests.models.houses import House
 from tests.runs.factory import Factory, Kernels, apply, at_once, create, finish, open_factory, plan, task
@@ -92,6 +92,6 @@ async def test_files_within_the_limits_are_kept_before_the_run_is_over_and_a_sin
 
 def test_what_no_delivery_says_is_a_line_for_whoever_watches_and_stands_in_the_run() -> None:
     said = "No file that the notebook changed was kept: the disk is full."
-    recorded = Recorded(stream="run:r", sequence=1, at_ms=1, event=files_told(said), link="")
-    assert line_of(Picture(run="r"), recorded.event) == f"files: {said}"
-    assert see(Picture(run="r"), recorded).view.files == said
+    recorded = Recorded(stream="run:r", sequence=1, at_ms=1, event=files_event(said), link="")
+    assert progress_line(ProgressView(run="r"), recorded.event) == f"files: {said}"
+    assert update_progress(ProgressView(run="r"), recorded).view.files == said

@@ -12,11 +12,11 @@ import pytest
 from inline_snapshot import snapshot
 
 from cellwright.errors import UserError
-from cellwright.kernel.interpreters import our_interpreter
-from cellwright.kernel.script_header import header_of, requirements_for
+from cellwright.kernel.environments.interpreters import our_interpreter
+from cellwright.kernel.environments.script_header import header_of, requirements_for
 from cellwright.notebook import CreateCell, Document, apply_edits, render
 from cellwright.notebook.marimo_file import parse_notebook
-from cellwright.runs.header import (
+from cellwright.runs.deliver.header import (
     distributions_used,
     installed_packages,
     local_modules,

@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from cellwright.journal import CrashPoint
-from cellwright.models.client import Models
+from cellwright.models.client.gateway_client import Models
 from cellwright.testing import Fault
 from tests.agents.forked import Forker, forking
 from tests.conftest import notebook_source

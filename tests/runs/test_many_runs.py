@@ -12,14 +12,14 @@ import pytest
 
 from cellwright.journal import Fact, StepStarted, stream_of
 from cellwright.runs import Delivery
-from cellwright.runs.delivery import parse_delivery
-from cellwright.runs.turns import TurnLimits
+from cellwright.runs.deliver.delivery import parse_delivery
+from cellwright.runs.execute.slots import SlotLimits
 from cellwright.testing import CallTool, Fault
 from tests.conftest import notebook_source
 from tests.models.houses import House
 from tests.runs.factory import Factory, Kernels, finish, of, open_factory, plan, task
 
-LIMITS = TurnLimits(at_once=4, per_person=2)
+LIMITS = SlotLimits(at_once=4, per_person=2)
 PLANNING, WORKING, TELLING = of("You plan work"), of("Your task: Do sum"), of("Your task: Make it readable")
 
 
@@ -124,7 +124,7 @@ async def test_twelve_runs_of_three_people_keep_to_the_limits_and_all_are_delive
 async def test_a_run_that_waits_for_a_person_makes_room_for_another(
     house: House, project: Path, kernels: Kernels
 ) -> None:
-    async with open_factory(house, project, kernels, limits=TurnLimits(at_once=1)) as factory:
+    async with open_factory(house, project, kernels, limits=SlotLimits(at_once=1)) as factory:
         house.provider.when(PLANNING, plan(task("sum")), for_ever=True)
         house.provider.when(of("The person answered: seven"), finish("7"), finish("It is 7."))
         house.provider.when(TELLING, finish("It is 1."), for_ever=True)

@@ -21,11 +21,11 @@ from cellwright.errors import UserError
 from cellwright.kernel import OpenNotebook
 from cellwright.notebook import CreateCell, check, read
 from cellwright.notebook.marimo_file import parse_notebook
-from cellwright.notebook.wording import variable_name
-from cellwright.runs.data_copies import copy_data
-from cellwright.runs.new_notebook import (
+from cellwright.notebook.source_text import variable_name
+from cellwright.runs.deliver.data_copies import copy_data
+from cellwright.runs.goal.new_notebook import (
     DATA_CELL,
-    DataFile,
+    GoalDataFile,
     create_if_missing,
     data_files,
     new_notebook_text,
@@ -36,9 +36,9 @@ from cellwright.runs.new_notebook import (
 Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]
 
 
-def data_file(name: str, place: str | None = None, *, is_folder: bool = False) -> DataFile:
+def data_file(name: str, place: str | None = None, *, is_folder: bool = False) -> GoalDataFile:
     where = place or f"data/{name}"
-    return DataFile(name=name, place=where, source=Path("/x") / name, is_outside=place is None, is_folder=is_folder)
+    return GoalDataFile(name=name, place=where, source=Path("/x") / name, is_outside=place is None, is_folder=is_folder)
 
 
 @pytest.fixture
@@ -257,9 +257,9 @@ def test_a_place_where_nothing_can_be_written_is_said(tmp_path: Path) -> None:
 # ── data that travels ──
 
 
-def outside(source: Path, name: str | None = None) -> DataFile:
+def outside(source: Path, name: str | None = None) -> GoalDataFile:
     label = name or source.name
-    return DataFile(
+    return GoalDataFile(
         name=label, place=f"data/{label}", source=source.resolve(), is_outside=True, is_folder=source.is_dir()
     )
 

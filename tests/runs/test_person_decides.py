@@ -8,14 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from cellwright.runs import branch_decisions
-from cellwright.runs.briefing import work_text
-from cellwright.runs.picture import Picture, line_of
-from cellwright.runs.plan import Alternative, Task, parse_plan, plan_json
-from cellwright.runs.tried_branches import lane_json, read_lanes
+from cellwright.runs.plan.brief import work_text
+from cellwright.runs.plan.plan import Alternative, Task, parse_plan, plan_json
+from cellwright.runs.views import branches
+from cellwright.runs.views.branches import branch_view_json, read_branch_views
+from cellwright.runs.views.progress import ProgressView, progress_line
 from cellwright.testing import CallTool
-from cellwright.tools.branch_choice import BRANCH_CHOICE
-from cellwright.tools.branch_trials import BranchTried, branch_told
+from cellwright.tools.notebook.trial_records import BRANCH_CHOICE, TrialRecord, trial_event
 from tests.conftest import notebook_source
 from tests.models.houses import House
 from tests.runs.factory import ADA, Kernels, create, finish, open_factory, plan, task
@@ -49,14 +48,14 @@ async def test_a_run_waits_for_the_person_and_builds_on_what_they_accept(
         assert view.plan is not None
         assert view.plan.tasks[0].person_decides
         assert 'keep="ask"' in factory.prompts()[1]
-        await branch_decisions.accept(factory.runs.records, run, "mean", ADA)
+        await branches.accept(factory.runs.records, run, "mean", ADA)
         delivery = await factory.delivery()
         assert (delivery.why, delivery.status) == ("", "done")
         assert "average = sum(numbers) / len(numbers)" in factory.notebook()
         assert "The person (ada) accepted mean." in factory.prompts()[3]
         [compared] = delivery.comparisons
         assert [(way.name, way.is_kept) for way in compared.ways] == [("median", False), ("mean", True)]
-        lanes = [lane_json(lane) for lane in (await read_lanes(factory.runs.records, run)).lanes]
+        lanes = [branch_view_json(lane) for lane in (await read_branch_views(factory.runs.records, run)).lanes]
         assert [(lane["purpose"], lane["state"], lane["agent"]) for lane in lanes] == [
             ("median", "dropped", "r/agent:2"),
             ("mean", "accepted", "r/agent:2"),
@@ -86,7 +85,7 @@ def test_a_plan_says_who_decides_and_older_plans_leave_it_to_the_checks() -> Non
 
 
 def test_whoever_watches_reads_that_a_branch_waits_and_who_decided() -> None:
-    waits = BranchTried(branch="r/c0.1", purpose="mean", status="passed", waits=True)
-    assert line_of(Picture(run="r"), branch_told(waits)) == "branch mean: passed, waits for a person"
+    waits = TrialRecord(branch="r/c0.1", purpose="mean", status="passed", waits=True)
+    assert progress_line(ProgressView(run="r"), trial_event(waits)) == "branch mean: passed, waits for a person"
     kept = replace(waits, waits=False, is_kept=True, decision="accepted", decided_by="ada")
-    assert line_of(Picture(run="r"), branch_told(kept)) == "branch mean: passed, kept (accepted by ada)"
+    assert progress_line(ProgressView(run="r"), trial_event(kept)) == "branch mean: passed, kept (accepted by ada)"

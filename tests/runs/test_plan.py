@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cellwright.errors import UserError
-from cellwright.runs.plan import (
+from cellwright.runs.plan.plan import (
     AddTask,
     ChangeTask,
     Check,

@@ -13,22 +13,22 @@ import anyio
 import pytest
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, ToolCallPart, UserPromptPart
 
-from cellwright.agents.studio import Models as AskedModels
+from cellwright.agents.agent_context import ModelAccess as AskedModels
 from cellwright.app.runs import Runs
-from cellwright.models.calls import Answered, Call, Payer, Request
-from cellwright.models.client import Models
-from cellwright.models.launching import Launch
-from cellwright.models.names import CallId, ModelName
-from cellwright.models.recording import Replay, read_recording
-from cellwright.runs.delivery import Delivery, parse_delivery
+from cellwright.models.calls import ModelAnswer, ModelCall, Payer, Request
+from cellwright.models.client.gateway_client import Models
+from cellwright.models.client.gateway_process import GatewayLaunch
+from cellwright.models.client.recording import Replay, read_recording
+from cellwright.models.config.names import CallId, ModelName
+from cellwright.runs.deliver.delivery import Delivery, parse_delivery
 from cellwright.settings import Settings
 from tests.models.houses import Warm
 from tests.runs.recorded.retold import CellNames, Retold, gist, replayed
 from tests.runs.recorded.retold_runs import NOTEBOOK, NOWHERE, RUN, TALK, goal_in, lay_out, open_retold_runs
 
 
-def answers() -> list[Answered]:
-    return [each.ending for each in read_recording(TALK) if isinstance(each.ending, Answered)]
+def answers() -> list[ModelAnswer]:
+    return [each.ending for each in read_recording(TALK) if isinstance(each.ending, ModelAnswer)]
 
 
 def last_words() -> str:
@@ -45,7 +45,7 @@ async def open_replay(tmp_path: Path, cache: Path, warm: Warm, talk: Path) -> As
     (home / "models.toml").write_text(NOWHERE.format(base_url="http://127.0.0.1:9/v1"))
     # Ready, so that agents are told what it can do; never asked.
     keys = {ModelName.parse(answers()[0].model).provider: "sk-replay-0123456789abcdef"}
-    launch = Launch(home=home, keys=keys, command=warm.command("gateway"))
+    launch = GatewayLaunch(home=home, keys=keys, command=warm.command("gateway"))
     replays: list[Replay] = []
 
     def tell(gateway: AskedModels) -> Retold:
@@ -101,8 +101,8 @@ def test_the_recording_holds_nothing_of_the_machine_it_was_made_on() -> None:
 # ── what a call is found by ──
 
 
-def asking(*messages: ModelMessage, step: str = "recorded/agent:2#2") -> Call:
-    return Call(id=CallId("any"), request=Request(messages=messages), payer=Payer(role="coder", step=step))
+def asking(*messages: ModelMessage, step: str = "recorded/agent:2#2") -> ModelCall:
+    return ModelCall(id=CallId("any"), request=Request(messages=messages), payer=Payer(role="coder", step=step))
 
 
 def shown(text: str) -> ModelRequest:

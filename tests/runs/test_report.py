@@ -17,13 +17,13 @@ from inline_snapshot import snapshot
 
 from cellwright.ids import CellId
 from cellwright.kernel import CellFault, CellOutcome, CellOutput, KernelPool, OpenNotebook
-from cellwright.kernel.drawing import ChartCage
+from cellwright.kernel.process.chart_cage import ChartCage
 from cellwright.notebook import CellConfig, CreateCell, Document, apply_edits
 from cellwright.runs import DeliveredCheck, DeliveredTask, Delivery
-from cellwright.runs.report import MARK, draw_charts, duration, report_html, report_text
-from cellwright.runs.report_page.cleaning import clean, picture
-from cellwright.runs.report_page.outputs import clean_output, output_html
-from cellwright.runs.report_page.prose import prose
+from cellwright.runs.deliver.report.outputs import clean_output, output_html
+from cellwright.runs.deliver.report.page import prose
+from cellwright.runs.deliver.report.report import MARK, draw_charts, duration, report_html, report_text
+from cellwright.runs.deliver.report.sanitizer import clean, picture
 from cellwright.sandbox import probe
 
 Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]
@@ -441,6 +441,6 @@ def test_a_time_is_said_as_people_say_it(seconds: float, said: str) -> None:
 
 
 def test_the_style_is_part_of_the_package() -> None:
-    import cellwright.runs.report_page as room
+    import cellwright.runs.deliver.report as room
 
     assert (Path(room.__file__).parent / "style.css").is_file()

@@ -9,16 +9,15 @@ from typing import Any
 
 import pytest
 
-from cellwright.analyst.methods import columns
-from cellwright.analyst.writing import charts
-from cellwright.analyst.writing.explaining import _chart as explaining_chart
-from cellwright.analyst.writing.finding_charts import Pictured, finding_chart, picture_functions
-from cellwright.analyst.writing.sources import source_cells
+from cellwright.analyst.methods import pairs
+from cellwright.analyst.methods.source import source_cells
+from cellwright.analyst.sections import charts
+from cellwright.analyst.sections.attribution import _chart as explaining_chart
+from cellwright.analyst.sections.charts import ChartSubject, chart_functions, finding_chart
 from cellwright.kernel import KernelPool, OpenNotebook
-from cellwright.kernel.drawing import ChartCage
-from cellwright.runs.report import draw_charts
-from cellwright.runs.report_page.charts import Charts
-from cellwright.runs.report_page.outputs import output_html
+from cellwright.kernel.process.chart_cage import ChartCage
+from cellwright.runs.deliver.report.outputs import Charts, output_html
+from cellwright.runs.deliver.report.report import draw_charts
 from cellwright.sandbox import probe
 
 Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]
@@ -35,9 +34,9 @@ parts["town"][["amount", "rate", "share"]] = 0.5
 """
 
 
-def _pictured(kind: Any, y: str, x: str, *, n: int = 400, unit: str = "month") -> Pictured:
+def _pictured(kind: Any, y: str, x: str, *, n: int = 400, unit: str = "month") -> ChartSubject:
     spans = (("2024-04-01", "2024-06-30"), ("2024-07-01", "2024-09-30"))
-    return Pictured(
+    return ChartSubject(
         kind=kind, table="t", y=y, x=x, y_title=f"{y} (EUR)", x_title=x, row="None", otherwise="what is shown", n=n,
         unit=unit, spans=spans,
     )  # fmt: skip
@@ -66,8 +65,8 @@ FIRST_LOOKS = [
 
 @pytest.mark.slow
 async def test_every_chart_the_analyst_writes_is_drawn_in_the_report(opened: Opener, pool: KernelPool) -> None:
-    methods = "\n\n".join(inspect.getsource(held) for _, held in inspect.getmembers(columns, inspect.isfunction))
-    needed = source_cells(dict.fromkeys(name for one in PICTURED for name in picture_functions(one)))
+    methods = "\n\n".join(inspect.getsource(held) for _, held in inspect.getmembers(pairs, inspect.isfunction))
+    needed = source_cells(dict.fromkeys(name for one in PICTURED for name in chart_functions(one)))
     cells = [
         "import altair as alt\nimport numpy as np\nimport pandas as pd\nfrom scipy import stats",
         TABLE,

@@ -16,12 +16,11 @@ from inline_snapshot import snapshot
 from cellwright.errors import Unavailable
 from cellwright.ids import CellId
 from cellwright.kernel import CellOutcome, CellOutput, KernelPool, VariablePreview
-from cellwright.kernel.drawing import ChartCage
+from cellwright.kernel.process.chart_cage import ChartCage
 from cellwright.notebook import CreateCell, Document, apply_edits
 from cellwright.runs import Delivery
-from cellwright.runs.report import draw_charts, report_html
-from cellwright.runs.report_page.charts import Charts
-from cellwright.runs.report_page.outputs import output_html
+from cellwright.runs.deliver.report.outputs import Charts, output_html
+from cellwright.runs.deliver.report.report import draw_charts, report_html
 from cellwright.sandbox import probe
 
 VEGA = "application/vnd.vegalite.v6+json"

@@ -11,11 +11,11 @@ import pytest
 from cellwright.agents.steering import stop
 from cellwright.errors import UserError
 from cellwright.policy import Masker
-from cellwright.runs import orders
-from cellwright.runs.plan import AddTask, DropTask, RetryTask, Task
-from cellwright.runs.undo import turns_of
+from cellwright.runs.execute import steering_commands
+from cellwright.runs.history.undo import revisions_of
+from cellwright.runs.plan.plan import AddTask, DropTask, RetryTask, Task
 from cellwright.testing import CallTool, Fault
-from cellwright.tools import Desk, Raise
+from cellwright.tools import Inbox, Raise
 from tests.conftest import notebook_source
 from tests.models.houses import House
 from tests.runs.factory import ADA, Kernels, apply, at_once, create, finish, of, open_factory, plan, task
@@ -135,7 +135,7 @@ async def test_a_reached_budget_pauses_the_run_until_it_is_raised_and_is_raised_
         factory.script(plan(task()), finish("45"), finish("They sum to 45."))
         await factory.start(factory.goal(budget_usd=Decimal("0.000001")))
         question = await factory.asked("budget")
-        desk = Desk(factory.runs.records, masker=Masker.of(salt=b"s" * 16))
+        desk = Inbox(factory.runs.records, masker=Masker.of(salt=b"s" * 16))
         shown = (await desk.show(question.id)).question
         await desk.answer(question.id, Raise(more=Decimal(1)), ADA, shown.fingerprint)
         delivery = await factory.delivery()
@@ -161,12 +161,12 @@ async def test_a_paused_run_waits_before_its_next_step_and_goes_on(
         factory.script(plan(task()), Fault("slow-first-byte", answer=finish("45")), finish("They sum to 45."))
         await factory.start()
         await house.provider.until(lambda server: server.silent == 1, timeout_seconds=60)
-        await orders.pause(factory.runs.records, "r", ADA)
+        await steering_commands.pause(factory.runs.records, "r", ADA)
         house.provider.release()
         question = await factory.asked("paused")
         assert question.question.text == "Paused by ada."
         asked = len(house.provider.requests)
-        assert await orders.resume(factory.runs.records, "r", ADA)
+        assert await steering_commands.resume(factory.runs.records, "r", ADA)
         delivery = await factory.delivery()
         assert (delivery.why, delivery.status) == ("", "done")
         assert (asked, len(house.provider.requests)) == (2, 3)
@@ -186,10 +186,10 @@ async def test_a_task_added_in_the_middle_is_done_and_a_dropped_one_is_not(
         await factory.start()
         await house.provider.until(lambda server: server.silent == 1, timeout_seconds=60)
         records = factory.runs.records
-        await orders.change_plan(records, "r", DropTask(task="two"), ADA)
-        await orders.change_plan(records, "r", AddTask(task=Task(id="three", title="A third thing")), ADA)
+        await steering_commands.change_plan(records, "r", DropTask(task="two"), ADA)
+        await steering_commands.change_plan(records, "r", AddTask(task=Task(id="three", title="A third thing")), ADA)
         with pytest.raises(UserError, match="No task 'four'"):
-            await orders.change_plan(records, "r", RetryTask(task="four"), ADA)
+            await steering_commands.change_plan(records, "r", RetryTask(task="four"), ADA)
         house.provider.release()
         delivery = await factory.delivery()
         assert {each.id: each.status for each in delivery.tasks} == {
@@ -212,7 +212,7 @@ async def test_dropping_the_task_at_work_stops_whoever_does_it(house: House, pro
         )
         await factory.start()
         await house.provider.until(lambda server: server.silent == 1, timeout_seconds=60)
-        await orders.change_plan(factory.runs.records, "r", DropTask(task="one"), ADA)
+        await steering_commands.change_plan(factory.runs.records, "r", DropTask(task="one"), ADA)
         house.provider.release()
         delivery = await factory.delivery()
         assert (delivery.why, delivery.status) == ("", "done")
@@ -234,7 +234,7 @@ async def test_another_goal_in_the_middle_is_planned_for_and_what_was_done_stays
         )
         await factory.start()
         await house.provider.until(lambda server: server.silent == 1, timeout_seconds=60)
-        await orders.change_goal(factory.runs.records, "r", "Multiply them instead.", ADA)
+        await steering_commands.change_goal(factory.runs.records, "r", "Multiply them instead.", ADA)
         house.provider.release()
         delivery = await factory.delivery()
         assert (delivery.why, delivery.status) == ("", "done")
@@ -343,7 +343,7 @@ async def test_a_cancelled_run_can_be_resumed(house: House, project: Path, kerne
         await factory.runs.cancel("r")
         assert (await factory.runs.records.status("r")).standing == "cancelled"
         with pytest.raises(UserError, match="cancelled already"):
-            await orders.pause(factory.runs.records, "r", ADA)
+            await steering_commands.pause(factory.runs.records, "r", ADA)
         house.provider.release()
         await factory.runs.resume("r", person="ada")
         delivery = await factory.delivery()
@@ -388,4 +388,4 @@ async def test_a_forked_run_goes_on_from_the_old_ones_steps_and_does_nothing_twi
         assert factory.notebook().count("first = 1") == 1
         assert (await factory.runs.records.status("r")).standing == "cancelled"
         memory = house.home / "runs" / forked / "desk.json"
-        assert [turn.key for turn in turns_of(memory)] == [f"{forked}/agent:2/s1c1"]
+        assert [turn.key for turn in revisions_of(memory)] == [f"{forked}/agent:2/s1c1"]

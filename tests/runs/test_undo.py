@@ -27,9 +27,17 @@ from cellwright.notebook import (
     render,
 )
 from cellwright.notebook.edits import AtStart
-from cellwright.runs.undo import NothingToUndo, Undone, UndoOutcome, UndoRefused, attribution, turns_of, undo_run
-from cellwright.tools.desk_memory import read_memory
-from cellwright.tools.notebook_desk import NotebookDesk
+from cellwright.runs.history.undo import (
+    NoRevisionToUndo,
+    UndoneRevisions,
+    UndoOutcome,
+    UndoRefused,
+    attribution,
+    revisions_of,
+    undo_in_file,
+)
+from cellwright.tools.notebook.editor import NotebookEditor
+from cellwright.tools.notebook.revisions import read_editor_state
 from tests.sampling import spread
 
 Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]
@@ -66,8 +74,8 @@ def as_marimo_writes_it(path: Path, *cells: str) -> Path:
     return path
 
 
-def done(outcome: UndoOutcome) -> Undone:
-    assert isinstance(outcome, Undone), outcome
+def done(outcome: UndoOutcome) -> UndoneRevisions:
+    assert isinstance(outcome, UndoneRevisions), outcome
     return outcome
 
 
@@ -76,7 +84,7 @@ async def three_turns(opened: Opener, memory: Path) -> tuple[Path, bytes]:
     written = as_marimo_writes_it(memory.parent.parent / "project/n.py", "# mine  \nx = 1", "z = x")
     async with opened(path=written) as notebook:
         before = notebook.path.read_bytes()
-        desk = await NotebookDesk.open(notebook, memory)
+        desk = await NotebookEditor.open(notebook, memory)
         z = notebook.document.cells[1]
         await desk.apply([CreateCell(code="y = x + 1", name="ys")], key="run/agent:1/c1")
         await desk.apply([EditCell(cell=z.id, base_version=1, code="z = x * 2")], key="run/agent:1/c2")
@@ -86,7 +94,7 @@ async def three_turns(opened: Opener, memory: Path) -> tuple[Path, bytes]:
 
 async def test_everything_a_run_did_is_taken_back_byte_for_byte(opened: Opener, memory: Path) -> None:
     path, before = await three_turns(opened, memory)
-    outcome = done(await undo_run(path, memory))
+    outcome = done(await undo_in_file(path, memory))
     assert path.read_bytes() == before
     assert (outcome.turns, outcome.kept, outcome.by) == ((3, 2, 1), (), "file")
     assert sorted(outcome.cells) == snapshot(["removed total", "removed ys", "restored MJUe (z = x)"])
@@ -94,24 +102,24 @@ async def test_everything_a_run_did_is_taken_back_byte_for_byte(opened: Opener, 
 
 async def test_a_second_undo_finds_nothing(opened: Opener, memory: Path) -> None:
     path, before = await three_turns(opened, memory)
-    await undo_run(path, memory)
-    assert await undo_run(path, memory) == NothingToUndo(why="Everything was undone already.")
-    assert await undo_run(path, memory, step=2) == NothingToUndo(why="Change 2 was undone already.")
+    await undo_in_file(path, memory)
+    assert await undo_in_file(path, memory) == NoRevisionToUndo(why="Everything was undone already.")
+    assert await undo_in_file(path, memory, step=2) == NoRevisionToUndo(why="Change 2 was undone already.")
     assert path.read_bytes() == before
 
 
 async def test_one_change_is_taken_back_and_the_others_stay_under_their_numbers(opened: Opener, memory: Path) -> None:
     path, _ = await three_turns(opened, memory)
-    assert done(await undo_run(path, memory, step=2)).turns == (2,)
+    assert done(await undo_in_file(path, memory, step=2)).turns == (2,)
     assert codes(path) == ["# mine  \nx = 1", "z = x", "y = x + 1", "total = y + z"]
-    assert [(turn.number, turn.is_undone) for turn in turns_of(memory)] == [(1, False), (2, True), (3, False)]
-    assert done(await undo_run(path, memory)).turns == (3, 1)
+    assert [(turn.number, turn.is_undone) for turn in revisions_of(memory)] == [(1, False), (2, True), (3, False)]
+    assert done(await undo_in_file(path, memory)).turns == (3, 1)
     assert codes(path) == ["# mine  \nx = 1", "z = x"]
 
 
 async def test_the_changes_say_who_made_them_and_what_they_did(opened: Opener, memory: Path) -> None:
     await three_turns(opened, memory)
-    assert [(turn.number, turn.agent, turn.key, turn.cells) for turn in turns_of(memory)] == snapshot(
+    assert [(turn.number, turn.agent, turn.key, turn.cells) for turn in revisions_of(memory)] == snapshot(
         [
             (1, "run/agent:1", "run/agent:1/c1", ("added ys",)),
             (2, "run/agent:1", "run/agent:1/c2", ("changed MJUe (z = x * 2)",)),
@@ -122,7 +130,7 @@ async def test_the_changes_say_who_made_them_and_what_they_did(opened: Opener, m
 
 async def test_every_cell_of_an_agent_is_attributed_and_no_cell_of_a_person(opened: Opener, memory: Path) -> None:
     path, _ = await three_turns(opened, memory)
-    known = read_memory(memory)
+    known = read_editor_state(memory)
     assert known is not None
     labels = {cell.id: cell.name if cell.name != "_" else cell.code for cell in known.cells}
     assert {labels[cell]: found for cell, found in attribution(memory).items()} == {
@@ -130,13 +138,13 @@ async def test_every_cell_of_an_agent_is_attributed_and_no_cell_of_a_person(open
         "z = x * 2": ("run/agent:1", "run/agent:1/c2"),
         "total": ("run/agent:2", "run/agent:2/c1"),
     }
-    await undo_run(path, memory, step=3)
+    await undo_in_file(path, memory, step=3)
     assert [labels[cell] for cell in attribution(memory)] == ["ys", "z = x * 2"]
 
 
 async def test_a_cell_a_person_changed_in_between_is_no_longer_the_agents(opened: Opener, memory: Path) -> None:
     async with opened("x = 1") as notebook:
-        desk = await NotebookDesk.open(notebook, memory)
+        desk = await NotebookEditor.open(notebook, memory)
         await desk.apply([CreateCell(code="y = 1")], key="r/agent:1/a")
         by_person(notebook.path, "y = 1", "y = 111")
         await desk.apply([CreateCell(code="w = 1")], key="r/agent:1/b")
@@ -149,10 +157,10 @@ async def test_a_cell_a_person_changed_in_between_is_no_longer_the_agents(opened
 async def test_what_a_person_changed_since_stays_and_is_said(opened: Opener, memory: Path) -> None:
     path, _ = await three_turns(opened, memory)
     by_person(path, "y = x + 1", "y = x + 100")
-    outcome = done(await undo_run(path, memory))
+    outcome = done(await undo_in_file(path, memory))
     assert codes(path) == ["# mine  \nx = 1", "z = x", "y = x + 100"]
     assert outcome.kept == ("ys: somebody changed it since",)
-    assert isinstance(await undo_run(path, memory), NothingToUndo)
+    assert isinstance(await undo_in_file(path, memory), NoRevisionToUndo)
 
 
 async def test_cells_a_person_added_stay_and_those_they_removed_stay_away(opened: Opener, memory: Path) -> None:
@@ -161,20 +169,20 @@ async def test_cells_a_person_added_stay_and_those_they_removed_stay_away(opened
     text = path.read_text()
     start = text.index("@app.cell\ndef ys")
     path.write_text(text[:start] + text[text.index("@app.cell", start + 5) :])
-    outcome = done(await undo_run(path, memory))
+    outcome = done(await undo_in_file(path, memory))
     assert codes(path) == ["# mine  \nx = 1", "z = x", "own = 5"]
     assert outcome.kept == ()
 
 
 async def test_a_cell_that_a_later_change_of_the_run_built_on_is_said(opened: Opener, memory: Path) -> None:
     async with opened("x = 1") as notebook:
-        desk = await NotebookDesk.open(notebook, memory)
+        desk = await NotebookEditor.open(notebook, memory)
         cell = notebook.document.cells[0]
         for number in (2, 3):
             edit = EditCell(cell=cell.id, base_version=notebook.document.cells[0].version, code=f"x = {number}")
             await desk.apply([edit], key=f"r/a:1/{number}")
         path = notebook.path
-    outcome = done(await undo_run(path, memory, step=1))
+    outcome = done(await undo_in_file(path, memory, step=1))
     assert (codes(path), outcome.cells) == (["x = 3"], ())
     assert outcome.kept == (f"{cell.id} (x = 3): change 2 of this run came later",)
 
@@ -183,7 +191,7 @@ async def test_names_moves_and_deletions_come_back_too(opened: Opener, memory: P
     written = as_marimo_writes_it(memory.parent.parent / "project/n.py", "a = 1", "b = a", "c = b", "d = 4  # gone")
     async with opened(path=written) as notebook:
         before = notebook.path.read_bytes()
-        desk = await NotebookDesk.open(notebook, memory)
+        desk = await NotebookEditor.open(notebook, memory)
         a, b, c, d = notebook.document.cells
         edits = [
             DeleteCell(cell=d.id, base_version=1),
@@ -194,23 +202,23 @@ async def test_names_moves_and_deletions_come_back_too(opened: Opener, memory: P
         await desk.apply(edits, key="r/a:1/1", run="none")
         path = notebook.path
     assert path.read_bytes() != before
-    await undo_run(path, memory)
+    await undo_in_file(path, memory)
     assert path.read_bytes() == before
 
 
 async def test_a_name_that_a_person_has_taken_meanwhile_is_not_taken_from_them(opened: Opener, memory: Path) -> None:
     async with opened("a = 1", "b = 2") as notebook:
-        desk = await NotebookDesk.open(notebook, memory)
+        desk = await NotebookEditor.open(notebook, memory)
         first = notebook.document.cells[0]
         await desk.apply([RenameCell(cell=first.id, base_version=1, name="old")], key="r/a:1/1", run="none")
         await desk.apply([RenameCell(cell=first.id, base_version=2, name="new")], key="r/a:1/2", run="none")
         path = notebook.path
     by_person(path, "def _():\n    b", "def old():\n    b")
     before = path.read_bytes()
-    outcome = await undo_run(path, memory, step=2)
+    outcome = await undo_in_file(path, memory, step=2)
     assert isinstance(outcome, UndoRefused) and "old" in outcome.why
     assert path.read_bytes() == before
-    assert [turn.is_undone for turn in turns_of(memory)] == [False, False]
+    assert [turn.is_undone for turn in revisions_of(memory)] == [False, False]
 
 
 # ── with the desk ──
@@ -220,26 +228,26 @@ async def test_a_name_that_a_person_has_taken_meanwhile_is_not_taken_from_them(o
 async def test_what_an_agent_undid_itself_is_not_undone_twice(opened: Opener, memory: Path) -> None:
     async with opened("x = 1") as notebook:
         before = notebook.path.read_bytes()
-        desk = await NotebookDesk.open(notebook, memory)
+        desk = await NotebookEditor.open(notebook, memory)
         await desk.apply([CreateCell(code="y = 1")], key="r/a:1/1")
         await desk.apply([CreateCell(code="w = 1")], key="r/a:1/2")
         await desk.undo(key="r/a:1/3")
         path = notebook.path
-    assert [(turn.number, turn.is_undone) for turn in turns_of(memory)] == [(1, False), (2, True)]
-    assert done(await undo_run(path, memory)).turns == (1,)
+    assert [(turn.number, turn.is_undone) for turn in revisions_of(memory)] == [(1, False), (2, True)]
+    assert done(await undo_in_file(path, memory)).turns == (1,)
     assert path.read_bytes() == before
 
 
 async def test_a_desk_opened_afterwards_knows_what_was_undone(opened: Opener, memory: Path) -> None:
     path, _ = await three_turns(opened, memory)
-    await undo_run(path, memory, step=3)
+    await undo_in_file(path, memory, step=3)
     async with opened(path=path) as notebook:
-        desk = await NotebookDesk.open(notebook, memory)
+        desk = await NotebookEditor.open(notebook, memory)
         last = desk.last_turn()
         assert last is not None and last.key == "run/agent:1/c2"
         assert "meanwhile" not in desk.take_news()
         await desk.apply([CreateCell(code="more = 1")], key="run/agent:3/c1")
-    assert [(turn.number, turn.is_undone) for turn in turns_of(memory)][2:] == [(3, True), (4, False)]
+    assert [(turn.number, turn.is_undone) for turn in revisions_of(memory)][2:] == [(3, True), (4, False)]
 
 
 # ── crashes and broken things ──
@@ -248,25 +256,25 @@ async def test_a_desk_opened_afterwards_knows_what_was_undone(opened: Opener, me
 async def test_an_undo_that_ended_before_it_was_remembered_is_finished_later(opened: Opener, memory: Path) -> None:
     path, before = await three_turns(opened, memory)
     kept = contents(memory)
-    await undo_run(path, memory)
+    await undo_in_file(path, memory)
     put(memory, kept)
-    outcome = done(await undo_run(path, memory))
+    outcome = done(await undo_in_file(path, memory))
     assert (outcome.turns, outcome.cells, outcome.kept) == ((3, 2, 1), (), ())
     assert path.read_bytes() == before
-    assert isinstance(await undo_run(path, memory), NothingToUndo)
+    assert isinstance(await undo_in_file(path, memory), NoRevisionToUndo)
 
 
 async def test_a_change_that_a_crash_left_unfinished_is_undone_if_the_file_has_it(opened: Opener, memory: Path) -> None:
     async with opened("x = 1") as notebook:
         before = notebook.path.read_bytes()
-        desk = await NotebookDesk.open(notebook, memory)
+        desk = await NotebookEditor.open(notebook, memory)
         start = contents(memory)
         await desk.apply([CreateCell(code="y = 1")], key="r/a:1/1")
         path = notebook.path
     known = json.loads(start)
     known["pending"] = json.loads(contents(memory))["turns"][0]
     put(memory, json.dumps(known).encode())
-    assert done(await undo_run(path, memory)).turns == (1,)
+    assert done(await undo_in_file(path, memory)).turns == (1,)
     assert path.read_bytes() == before
 
 
@@ -281,12 +289,12 @@ async def test_somebody_who_keeps_saving_the_file_never_leaves_a_mix(
         await process.stdout.receive()
         while outcome is None:
             try:
-                outcome = await undo_run(path, memory)
+                outcome = await undo_in_file(path, memory)
             except Unavailable:
                 # It says so and does nothing; the other one ends some time.
-                assert not any(turn.is_undone for turn in turns_of(memory))
+                assert not any(turn.is_undone for turn in revisions_of(memory))
         await process.wait()
-    assert isinstance(outcome, Undone)
+    assert isinstance(outcome, UndoneRevisions)
     assert codes(path)[1:] in (["z = x"], ["z = x * 2", "y = x + 1", "total = y + z"])
 
 
@@ -304,14 +312,14 @@ for number in range(100):
 async def test_without_a_memory_or_changes_there_is_nothing_to_undo(
     opened: Opener, memory: Path, tmp_path: Path
 ) -> None:
-    assert turns_of(memory) == () and attribution(memory) == {}
+    assert revisions_of(memory) == () and attribution(memory) == {}
     async with opened("x = 1") as notebook:
         path = notebook.path
-        assert isinstance(await undo_run(path, memory), NothingToUndo)
-        await NotebookDesk.open(notebook, memory)
-    assert await undo_run(path, memory) == NothingToUndo(why="The run changed no cells.")
+        assert isinstance(await undo_in_file(path, memory), NoRevisionToUndo)
+        await NotebookEditor.open(notebook, memory)
+    assert await undo_in_file(path, memory) == NoRevisionToUndo(why="The run changed no cells.")
     with pytest.raises(UserError, match="no change 1"):
-        await undo_run(path, memory, step=1)
+        await undo_in_file(path, memory, step=1)
 
 
 @pytest.mark.parametrize("step", spread([0, -1, 4, 10**9], 2))
@@ -319,7 +327,7 @@ async def test_a_change_that_never_was_is_refused(opened: Opener, memory: Path, 
     path, _ = await three_turns(opened, memory)
     before = path.read_bytes()
     with pytest.raises(UserError, match="no change") as caught:
-        await undo_run(path, memory, step=step)
+        await undo_in_file(path, memory, step=step)
     assert caught.value.hint == "It made the changes 1 to 3."
     assert path.read_bytes() == before
 
@@ -329,13 +337,13 @@ async def test_a_notebook_that_is_gone_or_broken_is_said_and_nothing_is_forgotte
     kept, text = contents(memory), path.read_text()
     path.write_text("def broken(")
     with pytest.raises(UserError):
-        await undo_run(path, memory)
+        await undo_in_file(path, memory)
     path.unlink()
     with pytest.raises(UserError):
-        await undo_run(path, memory)
+        await undo_in_file(path, memory)
     assert contents(memory) == kept
     path.write_text(text)
-    assert isinstance(await undo_run(path, memory), Undone)
+    assert isinstance(await undo_in_file(path, memory), UndoneRevisions)
 
 
 async def test_a_memory_that_cannot_be_read_is_a_defect_not_a_loss(opened: Opener, memory: Path) -> None:
@@ -343,7 +351,7 @@ async def test_a_memory_that_cannot_be_read_is_a_defect_not_a_loss(opened: Opene
     before = path.read_bytes()
     put(memory, b'{"cells": 3}')
     with pytest.raises(Defect):
-        await undo_run(path, memory)
+        await undo_in_file(path, memory)
     assert path.read_bytes() == before
 
 
@@ -351,9 +359,9 @@ async def test_a_memory_that_cannot_be_read_is_a_defect_not_a_loss(opened: Opene
 async def test_many_turns_are_taken_back_in_one_go(opened: Opener, memory: Path) -> None:
     async with opened("x = 1") as notebook:
         before = notebook.path.read_bytes()
-        desk = await NotebookDesk.open(notebook, memory)
+        desk = await NotebookEditor.open(notebook, memory)
         for number in range(30):
             await desk.apply([CreateCell(code=f"a{number} = {number}")], key=f"r/a:1/{number}", run="none")
         path = notebook.path
-    assert len(done(await undo_run(path, memory)).turns) == 30
+    assert len(done(await undo_in_file(path, memory)).turns) == 30
     assert path.read_bytes() == before

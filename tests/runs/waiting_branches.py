@@ -7,26 +7,25 @@ from typing import Any, Final
 import anyio
 
 from cellwright.journal import Flow, Journal, Workflow
-from cellwright.tools.branch_choice import ask_which
-from cellwright.tools.branch_trials import BranchTried, TriedVariable, branch_told
+from cellwright.tools.notebook.trial_records import TrialRecord, TrialVariable, ask_which, trial_event
 
 
-def three(run: str) -> list[BranchTried]:
+def three(run: str) -> list[TrialRecord]:
     """As `try_alternatives` tells them."""
     group = f"{run}/c0"
-    value = TriedVariable(name="average", type="int", after="2")
+    value = TrialVariable(name="average", type="int", after="2")
     return [
-        BranchTried(
+        TrialRecord(
             branch=f"{group}.2", purpose="median", group=group, status="passed", variables=(value,), waits=True
         ),
-        BranchTried(branch=f"{group}.1", purpose="mean", group=group, status="failed", waits=True),
-        BranchTried(branch=f"{group}.3", purpose="broken", group=group, status="failed"),
+        TrialRecord(branch=f"{group}.1", purpose="mean", group=group, status="failed", waits=True),
+        TrialRecord(branch=f"{group}.3", purpose="broken", group=group, status="failed"),
     ]
 
 
 async def _body(flow: Flow, _: Any) -> dict[str, Any]:
     tried = three(flow.id)
-    await flow.tell(*map(branch_told, tried))
+    await flow.tell(*map(trial_event, tried))
     decision = await ask_which(flow, tried)
     return {"accepted": decision.accepted, "by": decision.by, "dropped": dict(decision.dropped)}
 

@@ -14,16 +14,16 @@ import sys
 
 def make_reachable(paths: list[str]) -> None:
     """In a mount namespace of our own, put open directories over those that only root may enter."""
-    from cellwright.sandbox import linux
+    from cellwright.sandbox.linux import syscalls
 
     closed = {path: directory for path in paths if (directory := first_closed_directory(path))}
     # All before any: what lies over a directory also hides the other paths below it.
-    trees = {path: linux.open_tree(path) for path in closed}
+    trees = {path: syscalls.open_tree(path) for path in closed}
     for directory in sorted(set(closed.values())):
-        linux.mount("tmpfs", directory, "tmpfs", 0, "size=64k,mode=755")
+        syscalls.mount("tmpfs", directory, "tmpfs", 0, "size=64k,mode=755")
     for path, tree in sorted(trees.items()):
         os.makedirs(path, exist_ok=True)
-        linux.attach(tree, path)
+        syscalls.attach(tree, path)
         os.close(tree)
 
 
@@ -35,10 +35,10 @@ def first_closed_directory(path: str) -> str | None:
 
 def give_up_namespaces(uid: int) -> None:
     """A user namespace in which no further one can be made, as on machines that forbid them."""
-    from cellwright.sandbox import linux
+    from cellwright.sandbox.linux import syscalls
 
-    linux.prctl(linux.PR_SET_DUMPABLE, 1)
-    linux.unshare(linux.CLONE_NEWUSER)
+    syscalls.prctl(syscalls.PR_SET_DUMPABLE, 1)
+    syscalls.unshare(syscalls.CLONE_NEWUSER)
     for name, value in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{uid} {uid} 1")):
         with open(f"/proc/self/{name}", "w") as file:
             file.write(value)
@@ -51,11 +51,11 @@ def main() -> None:
     sys.path.insert(0, source)
     end = sys.argv.index("--")
     readable, command = sys.argv[4:end], sys.argv[end + 1 :]
-    from cellwright.sandbox import linux
+    from cellwright.sandbox.linux import syscalls
 
     if os.geteuid() == 0:
-        linux.unshare(linux.CLONE_NEWNS)
-        linux.mount(None, "/", None, linux.MS_REC | linux.MS_PRIVATE)
+        syscalls.unshare(syscalls.CLONE_NEWNS)
+        syscalls.mount(None, "/", None, syscalls.MS_REC | syscalls.MS_PRIVATE)
         make_reachable(readable)
         os.setgroups([])
         os.setresgid(uid, uid, uid)

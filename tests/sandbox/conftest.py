@@ -21,7 +21,7 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from cellwright.sandbox.control import CageControl
+from cellwright.sandbox.host.control import CageControl
 from cellwright.sandbox.spec import CageSpec
 
 HERE = Path(__file__).parent

@@ -15,9 +15,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from cellwright.sandbox.keep import Keeper, without_leftovers
-from cellwright.sandbox.left_files import FileChange, LeftFiles
-from cellwright.sandbox.project import hidden_in
+from cellwright.sandbox.host.file_changes import FileChange, LeftFiles
+from cellwright.sandbox.host.project import hidden_in
+from cellwright.sandbox.host.project_writer import ProjectWriter, without_leftovers
 
 OURS = {f"cellwright.sandbox.{name}" for name in ("keep", "keep_paths", "claims", "left_files")} | {"shutil"}
 SYSTEM = {"posix", "fcntl"}
@@ -55,7 +55,7 @@ def leave(layer: Path) -> None:
 def keep(project: Path, layer: Path) -> None:
     """Every kind of change."""
     left = LeftFiles([os.open(layer, os.O_RDONLY)], is_in_memory=False)
-    report = Keeper(project, left, since_ns=time.time_ns() + 10**15).keep(CHANGES)
+    report = ProjectWriter(project, left, since_ns=time.time_ns() + 10**15).keep(CHANGES)
     left.close()
     assert report.refused == ()
 

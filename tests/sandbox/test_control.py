@@ -17,9 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cellwright.errors import CellwrightError, Unavailable
-from cellwright.sandbox import frames
-from cellwright.sandbox.control import CageControl, KernelEnd
-from cellwright.sandbox.keep import KeepReport, Refused
+from cellwright.sandbox import control_frames
+from cellwright.sandbox.host.control import CageControl, KernelExit
+from cellwright.sandbox.host.project_writer import ChangeRefused, KeepReport
 
 
 def names(directory: Path) -> list[str]:
@@ -34,7 +34,7 @@ class Liar:
         self.control = CageControl(ours)
 
     def say(self, **message: object) -> None:
-        self.socket.sendall(frames.pack_json(message))
+        self.socket.sendall(control_frames.pack_json(message))
 
     def answer_with(self, *messages: bytes) -> None:
         self.socket.sendall(b"".join(messages))
@@ -54,7 +54,7 @@ def liar() -> Iterator[Liar]:
 async def test_a_cage_that_vanishes_counts_as_killed(liar: Liar) -> None:
     liar.say(event="started", since_ns=1, ms={})
     liar.socket.close()
-    assert await liar.control.wait_kernel() == KernelEnd(exit_code=None, signal=9)
+    assert await liar.control.wait_kernel() == KernelExit(exit_code=None, signal=9)
 
 
 async def test_a_cage_that_never_started_is_unavailable(liar: Liar) -> None:
@@ -64,7 +64,7 @@ async def test_a_cage_that_never_started_is_unavailable(liar: Liar) -> None:
 
 
 async def test_several_may_wait_at_once(liar: Liar) -> None:
-    ends: list[KernelEnd] = []
+    ends: list[KernelExit] = []
 
     async def wait() -> None:
         ends.append(await liar.control.wait_kernel())
@@ -75,7 +75,7 @@ async def test_several_may_wait_at_once(liar: Liar) -> None:
             waiting.start_soon(wait)
             await anyio.wait_all_tasks_blocked()
             liar.say(event="ended", exit_code=0, signal=None)
-    assert ends == [KernelEnd(exit_code=0, signal=None)] * 2
+    assert ends == [KernelExit(exit_code=0, signal=None)] * 2
 
 
 @pytest.mark.parametrize(
@@ -83,9 +83,9 @@ async def test_several_may_wait_at_once(liar: Liar) -> None:
     [
         b"\x09\x00\x00\x00\x01x",
         b"\x01\xff\xff\xff\xff",
-        frames.pack(frames.JSON, b"not json"),
-        frames.pack(frames.JSON, b"[1]"),
-        frames.pack(frames.JSON, b"[" * 100_000),
+        control_frames.pack(control_frames.JSON, b"not json"),
+        control_frames.pack(control_frames.JSON, b"[1]"),
+        control_frames.pack(control_frames.JSON, b"[" * 100_000),
     ],
 )
 async def test_a_babbling_cage_is_ended(liar: Liar, bytes_sent: bytes) -> None:
@@ -122,7 +122,7 @@ def test_no_list_of_changes_breaks_the_host(changes: object) -> None:
     async def ask() -> None:
         liar = Liar()
         try:
-            liar.answer_with(frames.pack_json({"event": "started", "since_ns": 0, "ms": changes}))
+            liar.answer_with(control_frames.pack_json({"event": "started", "since_ns": 0, "ms": changes}))
             async with anyio.create_task_group() as both:
                 both.start_soon(answer, liar)
                 found = await liar.control.changes()
@@ -135,7 +135,7 @@ def test_no_list_of_changes_breaks_the_host(changes: object) -> None:
     async def answer(liar: Liar) -> None:
         await anyio.wait_readable(liar.socket)
         liar.socket.recv(4096)
-        liar.answer_with(frames.pack_json({"id": 1, "changes": [changes], "more": False}))
+        liar.answer_with(control_frames.pack_json({"id": 1, "changes": [changes], "more": False}))
 
     anyio.run(ask)
 
@@ -159,11 +159,11 @@ async def keep_lie(
         await anyio.wait_readable(liar.socket)
         liar.socket.recv(4096)
         descriptor = os.open(layer, os.O_RDONLY)
-        socket.send_fds(liar.socket, [frames.pack_json({"id": 1, "layers": count})], [descriptor])
+        socket.send_fds(liar.socket, [control_frames.pack_json({"id": 1, "layers": count})], [descriptor])
         os.close(descriptor)
         await anyio.wait_readable(liar.socket)
         liar.socket.recv(4096)
-        liar.answer_with(frames.pack_json({"id": 3, "changes": changes, "more": False}))
+        liar.answer_with(control_frames.pack_json({"id": 3, "changes": changes, "more": False}))
 
     reports: list[KeepReport] = []
     with anyio.fail_after(120):
@@ -234,21 +234,21 @@ async def read_lie(liar: Liar, *sent: bytes) -> bytes:
 
 async def test_more_data_than_announced_ends_the_cage(liar: Liar) -> None:
     with pytest.raises(Unavailable, match="more data"):
-        await read_lie(liar, frames.pack_json({"id": 1, "bytes": 3}), frames.pack_data(1, b"four"))
+        await read_lie(liar, control_frames.pack_json({"id": 1, "bytes": 3}), control_frames.pack_data(1, b"four"))
 
 
 async def test_a_file_that_ends_early_is_refused(liar: Liar) -> None:
-    begun = frames.pack_json({"id": 1, "bytes": 9}) + frames.pack_data(1, b"four")
-    with pytest.raises(Refused, match="gone"):
-        await read_lie(liar, begun, frames.pack_json({"id": 1, "error": "gone"}))
+    begun = control_frames.pack_json({"id": 1, "bytes": 9}) + control_frames.pack_data(1, b"four")
+    with pytest.raises(ChangeRefused, match="gone"):
+        await read_lie(liar, begun, control_frames.pack_json({"id": 1, "error": "gone"}))
 
 
 async def test_data_of_another_request_is_ignored(liar: Liar) -> None:
     sent = (
-        frames.pack_data(3, b"old")
-        + frames.pack_json({"id": 1, "bytes": 3})
-        + frames.pack_data(2, b"bad")
-        + frames.pack_data(1, b"new")
+        control_frames.pack_data(3, b"old")
+        + control_frames.pack_json({"id": 1, "bytes": 3})
+        + control_frames.pack_data(2, b"bad")
+        + control_frames.pack_data(1, b"new")
     )
     assert await read_lie(liar, sent) == b"new"
 
@@ -301,12 +301,12 @@ async def test_a_cage_cannot_claim_that_it_started_later_to_overwrite_newer_file
 
 
 def test_messages_survive_packing() -> None:
-    unpacker = frames.Unpacker()
-    data = frames.pack_json({"a": 1}) + frames.pack_data(7, b"x")
+    unpacker = control_frames.ControlUnpacker()
+    data = control_frames.pack_json({"a": 1}) + control_frames.pack_data(7, b"x")
     for byte in data:
         unpacker.feed(bytes([byte]))
     first, second = unpacker.next(), unpacker.next()
     assert first is not None and second is not None
     assert json.loads(first[1]) == {"a": 1}
-    assert (second[0], frames.request_of(second[1]), second[1][4:]) == (frames.DATA, 7, b"x")
+    assert (second[0], control_frames.request_of(second[1]), second[1][4:]) == (control_frames.DATA, 7, b"x")
     assert unpacker.next() is None

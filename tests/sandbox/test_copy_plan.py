@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cellwright.errors import UserError
-from cellwright.sandbox.copy_plan import CopyPlan, plan_copy
-from cellwright.sandbox.git.ignore_rules import read_rules, verdict
+from cellwright.sandbox.host.copy_plan import CopyPlan, plan_copy
+from cellwright.sandbox.host.gitignore import read_rules, verdict
 from cellwright.sandbox.spec import Limits
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cellwright.sandbox import cgroups
+from cellwright.sandbox.linux import cgroups
 from cellwright.sandbox.spec import Limits
 from tests.cgroups import groups
 from tests.sandbox.conftest import USERS, BenchFor, Zygote

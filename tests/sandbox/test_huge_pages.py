@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from cellwright.sandbox.huge_pages import huge_page_bytes
+from cellwright.sandbox.linux.huge_pages import huge_page_bytes
 
 _PROGRAM = """
 import os, re

@@ -13,9 +13,9 @@ import anyio.from_thread
 import psutil
 import pytest
 
-from cellwright.sandbox.keep import HeldBack, Keeper, KeepReport, Stopped
-from cellwright.sandbox.keep_terms import KeepProgress, KeepQuestion, KeepTerms, keep_changes
-from cellwright.sandbox.left_files import FileChange, LeftFiles
+from cellwright.sandbox.host.file_changes import FileChange, LeftFiles
+from cellwright.sandbox.host.keep_terms import KeepProgress, KeepQuestion, KeepTerms, keep_changes
+from cellwright.sandbox.host.project_writer import KeepReport, KeepStopped, ProjectWriter, UnkeptChanges
 from tests.sandbox.conftest import USERS, WEAK_USERS, BenchFor, User
 
 HOLDS_ON = """
@@ -123,8 +123,8 @@ class Desk:
         self.seconds: float | None = None
         self.said: list[str] = []
 
-    def keeper(self) -> Keeper:
-        return Keeper(self.project, self.left, since_ns=0, seconds=self.seconds)
+    def keeper(self) -> ProjectWriter:
+        return ProjectWriter(self.project, self.left, since_ns=0, seconds=self.seconds)
 
     async def keep(self, terms: KeepTerms) -> KeepReport:
         with anyio.fail_after(120):
@@ -144,7 +144,7 @@ async def test_of_more_files_than_are_kept_unasked_none_is_kept_and_how_to_keep_
     assert report == KeepReport(
         kept=(),
         refused=(),
-        held_back=HeldBack(
+        held_back=UnkeptChanges(
             files=100,
             bytes=300,
             reason="100 changed files, 300 bytes: more than 99 files are kept only if you say so",
@@ -188,7 +188,7 @@ async def test_when_time_is_up_nothing_is_kept(desk: Desk) -> None:
     assert desk.is_as_it_was()
 
 
-class Watched(Keeper):
+class Watched(ProjectWriter):
     """Tells when it is told to stop."""
 
     is_told = threading.Event()
@@ -235,13 +235,13 @@ def test_what_is_stopped_while_a_large_file_is_copied_leaves_nothing(desk: Desk,
         file.truncate(64 << 20)
     keeper = desk.keeper()
     keeper.stop("enough")
-    with pytest.raises(Stopped, match="enough"):
+    with pytest.raises(KeepStopped, match="enough"):
         keeper.keep([FileChange(path="big", kind="created", bytes=64 << 20)])
     assert desk.is_as_it_was()
 
 
 def test_files_of_one_project_stay_within_the_disk_limit(desk: Desk) -> None:
-    keeper = Keeper(desk.project, desk.left, since_ns=0, most_bytes=7)
+    keeper = ProjectWriter(desk.project, desk.left, since_ns=0, most_bytes=7)
     report = keeper.keep(created(MANY[:3]))
     assert report.kept == tuple(MANY[:2])
     assert report.refused == ((MANY[2], "all kept files together are over the disk limit"),)

@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from cellwright.sandbox.claims import PREFIX, Claim
-from cellwright.sandbox.keep import without_leftovers
-from cellwright.sandbox.project import hidden_in
+from cellwright.sandbox.host.project import hidden_in
+from cellwright.sandbox.host.project_writer import without_leftovers
+from cellwright.sandbox.host.staging_directory import PREFIX, StagingDirectory
 from tests.sandbox import killed_keeper
 from tests.sandbox.conftest import plain_uid
 
@@ -63,7 +63,7 @@ def test_killed_before_any_system_call_everything_is_old_or_new_and_the_next_run
 
 def test_what_another_process_keeps_at_this_moment_is_not_cleared(tmp_path: Path) -> None:
     project = os.open(tmp_path, os.O_RDONLY)
-    claim = Claim(project)
+    claim = StagingDirectory(project)
     (tmp_path / claim.name / claim.next_name()).write_text("on its way")
     assert without_leftovers(tmp_path, hidden_in(tmp_path)) == ()
     assert [path.name for path in tmp_path.iterdir()] == [claim.name]

@@ -8,18 +8,18 @@ import sys
 
 import pytest
 
-from cellwright.sandbox.obstacles import Surroundings, look_around, obstacles
+from cellwright.sandbox.host.tiers import HostRestrictions, obstacles, read_host_restrictions
 from cellwright.sandbox.spec import Tier
 from tests.sandbox.conftest import SOURCE
 
 WELL: dict[str, tuple[bool, str]] = dict.fromkeys(
     ("namespaces", "landlock", "seccomp", "control_groups", "tier_A", "tier_B", "tier_C"), (True, "")
 )
-ALONE = Surroundings(settings={})
-APPARMOR = Surroundings(settings={"kernel.apparmor_restrict_unprivileged_userns": "1"})
-CLOSED = Surroundings(settings={"user.max_user_namespaces": "0"})
-ROOT_ONLY = Surroundings(settings={"kernel.unprivileged_userns_clone": "0"})
-FILTERED = Surroundings(settings={}, has_filter=True)
+ALONE = HostRestrictions(settings={})
+APPARMOR = HostRestrictions(settings={"kernel.apparmor_restrict_unprivileged_userns": "1"})
+CLOSED = HostRestrictions(settings={"user.max_user_namespaces": "0"})
+ROOT_ONLY = HostRestrictions(settings={"kernel.unprivileged_userns_clone": "0"})
+FILTERED = HostRestrictions(settings={}, has_filter=True)
 NO_CLONE = {"namespaces": (False, "[Errno 1] clone: Operation not permitted"), "tier_B": (False, "the same")}
 NO_MOUNT = {"tier_B": (False, "PermissionError: [Errno 13] mount flags on /: Permission denied")}
 NO_PROC = {"tier_B": (False, "PermissionError: [Errno 1] mount proc on proc: Operation not permitted")}
@@ -43,7 +43,7 @@ ODD = {"tier_B": (False, "[Errno 5] fsmount: Input/output error")}
     ],
 )  # fmt: skip
 def test_what_was_refused_has_a_reason_and_a_cure(
-    found: dict[str, tuple[bool, str]], around: Surroundings, reason: str, cure: str
+    found: dict[str, tuple[bool, str]], around: HostRestrictions, reason: str, cure: str
 ) -> None:
     told = obstacles(WELL | found, "C", around)[-1]
     assert told.tier == "B"
@@ -73,7 +73,7 @@ print(json.dumps([before, report.tier, report.obstacles[-1].tier, report.obstacl
     command = [sys.executable, "-I", "-S", "-c", program]
     said = subprocess.run(command, env={}, capture_output=True, timeout=120, check=True).stdout
     before, tier, against, reason = json.loads(said)
-    assert before is look_around().has_filter
+    assert before is read_host_restrictions().has_filter
     # Our own filter refuses what Docker's does.
     assert (tier, against) == ("C", "B")
     assert reason == "The container's seccomp profile refuses user namespaces."

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cellwright.errors import UserError
-from cellwright.sandbox.project import hidden_in, project_of
+from cellwright.sandbox.host.project import hidden_in, project_of
 
 KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\nabc\n"
 

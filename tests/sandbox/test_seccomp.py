@@ -7,8 +7,8 @@ import struct
 
 import pytest
 
-from cellwright.sandbox import seccomp
-from cellwright.sandbox.syscalls import AUDIT_ARCH, NEWEST, NUMBERS
+from cellwright.sandbox.linux import seccomp
+from cellwright.sandbox.linux.syscalls import AUDIT_ARCH, NEWEST, NUMBERS
 
 ALLOW, KILL = 0x7FFF0000, 0x80000000
 MACHINES = ["x86_64", "aarch64"]

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from cellwright.sandbox import tiers
+from cellwright.sandbox.host import tiers
 from tests.sandbox.conftest import SOURCE, USERS, User, command_as
 
 PROGRAM = """

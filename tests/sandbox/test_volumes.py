@@ -172,7 +172,7 @@ def test_what_is_mounted_in_a_project_is_found_with_any_name_and_sorted_by_what_
         mount --bind file file; mount --rbind /proc/sys system; mount -t tmpfs none ../projects/b
     """
     look = (
-        "import dataclasses, json; from cellwright.sandbox.volumes import mounted_in;"
+        "import dataclasses, json; from cellwright.sandbox.linux.volumes import mounted_in;"
         f"found = mounted_in({str(tmp_path / 'project')!r});"
         "print(json.dumps(dataclasses.asdict(found) | {'innermost': found.innermost}))"
     )

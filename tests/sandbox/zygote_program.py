@@ -35,10 +35,10 @@ def body_of(program: str) -> Callable[[], None]:
 
 
 def serve(requests: socket.socket) -> None:
-    from cellwright.sandbox import cage
+    from cellwright.sandbox.cage import launcher
     from cellwright.sandbox.spec import CageSpec
 
-    cages: dict[int, cage.Caged] = {}
+    cages: dict[int, launcher.RunningCage] = {}
     waking, woken = os.pipe()
     os.set_blocking(woken, False)
     signal.set_wakeup_fd(woken)
@@ -51,7 +51,7 @@ def serve(requests: socket.socket) -> None:
             reaped, status = os.waitpid(pid, os.WNOHANG)
             if reaped:
                 del cages[pid]
-                ended = cage.finish(caged, status)
+                ended = launcher.finish(caged, status)
                 requests.send(json.dumps({"ended": pid, "how": [ended.exit_code, ended.signal, ended.limit]}).encode())
         if requests not in ready:
             continue
@@ -61,7 +61,7 @@ def serve(requests: socket.socket) -> None:
         request = json.loads(message)
         try:
             spec = CageSpec.from_json(request["spec"].encode())
-            caged = cage.start(spec, body_of(request["program"]), kernel_fd=fds[0], control_fd=fds[1])
+            caged = launcher.start(spec, body_of(request["program"]), kernel_fd=fds[0], control_fd=fds[1])
         except OSError as error:
             requests.send(json.dumps({"failed": f"{type(error).__name__}: {error}"}).encode())
             continue

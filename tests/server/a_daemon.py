@@ -20,9 +20,9 @@ from cellwright.journal import Flow, Journal, Question, RunId, Workflow
 from cellwright.kernel import KernelPool, OpenNotebook
 from cellwright.runs import Goal, goal_json
 from cellwright.server.__main__ import main
-from cellwright.server.door import Opener
+from cellwright.server.executor import ExecutorOpener
 from cellwright.settings import Settings
-from cellwright.tools.notebook_desk import NotebookDesk
+from cellwright.tools.notebook.editor import NotebookEditor
 
 STEPS = ("first", "second", "third")
 ASK = "ask"
@@ -68,7 +68,7 @@ class TinyRuns:
         self._folder = folder
         self.records = journal.records
         self.notebooks = dict[str, OpenNotebook]()
-        self.desks = dict[str, NotebookDesk]()
+        self.desks = dict[str, NotebookEditor]()
 
     def giving_way(self, give_way: Callable[[Path], Awaitable[None]]) -> AbstractContextManager[None]:
         return nullcontext()
@@ -100,7 +100,7 @@ class TinyRuns:
         return [status.run for status in await self._journal.stranded()]
 
 
-def tiny_opener(folder: Path, journal_version: str = "1") -> Opener:
+def tiny_opener(folder: Path, journal_version: str = "1") -> ExecutorOpener:
     """Opens a real journal with the tiny run."""
 
     @asynccontextmanager

@@ -8,7 +8,7 @@ from pathlib import Path
 import dbos
 import pytest
 
-from cellwright.journal.database import Database, Place
+from cellwright.journal.database import Database, JournalLocation
 from cellwright.journal.tables import create_tables
 from tests.server.daemon_house import House
 from tests.server.warm import Warm, warm_process
@@ -23,7 +23,7 @@ def warm(tmp_path_factory: pytest.TempPathFactory) -> Generator[Warm]:
 @pytest.fixture(scope="session")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("template") / "journal.db"
-    place = Place.of(path)
+    place = JournalLocation.of(path)
     dbos.DBOS.migrate(place.url)
     database = Database(place)
     database.write_now(create_tables)

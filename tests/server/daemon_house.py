@@ -15,11 +15,11 @@ from typing import Any, Self, TypeVar
 
 import anyio
 
+from cellwright.background import BackgroundProcess, running_pid
 from cellwright.journal import Records, read_key
-from cellwright.residents import Resident, running_pid
 from cellwright.runs import Goal
-from cellwright.server import Launch
-from cellwright.server.launching import daemon_at
+from cellwright.server import DaemonLaunch
+from cellwright.server.daemon.launch import daemon_at
 from cellwright.settings import Settings
 from tests.server.warm import Warm
 
@@ -81,7 +81,7 @@ class House:
         return Settings(home=self.home, cache=self.folder / "cache", environment={"PATH": os.defpath})
 
     @property
-    def resident(self) -> Resident:
+    def resident(self) -> BackgroundProcess:
         return daemon_at(self.home)
 
     @property
@@ -92,9 +92,9 @@ class House:
     def log(self) -> str:
         return self.resident.file("log").read_text()
 
-    def launch(self, version: str = "1.0", journal_version: str = "1", **more: Any) -> Launch:
+    def launch(self, version: str = "1.0", journal_version: str = "1", **more: Any) -> DaemonLaunch:
         command = self.warm.command(str(self.folder), version, journal_version)
-        return Launch(command=command, version=version, **more)
+        return DaemonLaunch(command=command, version=version, **more)
 
     # ── the tiny run ──
 

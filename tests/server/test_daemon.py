@@ -18,12 +18,12 @@ import pytest
 from dirty_equals import IsPositiveInt, IsStr
 from inline_snapshot import snapshot
 
+from cellwright.background import READY, find, listen
 from cellwright.errors import RefusedByPolicy, Unavailable, UserError
 from cellwright.journal import Recorded, RunEnded, RunStarted, stream_of
-from cellwright.residents import READY, find, listen
-from cellwright.server import Daemon, Launch, connect, runs_here_or_there
-from cellwright.server.greeting import Greeting
-from cellwright.server.launching import Start, daemon_at, told
+from cellwright.server import DaemonClient, DaemonLaunch, connect, runs_here_or_there
+from cellwright.server.daemon.handshake import Handshake
+from cellwright.server.daemon.launch import DaemonStart, daemon_at, start_message
 from tests.sampling import some
 from tests.server.a_daemon import ASK, KERNEL, STEPS, tiny_opener
 from tests.server.daemon_house import SECONDS, House, a_goal, all_said, eventually, lines
@@ -197,7 +197,7 @@ async def test_a_second_daemon_makes_way_for_the_first(house: House) -> None:
     launch = house.launch()
     async with connect(house.settings, launch=launch) as daemon:
         pid = (await daemon.status()).pid
-        told_too = json.dumps(told(Start(settings=house.settings))).encode()
+        told_too = json.dumps(start_message(DaemonStart(settings=house.settings))).encode()
         ended = await anyio.run_process(launch.command, input=told_too, stderr=None)
         # Whoever started it was looking for a daemon, and there is one.
         assert ended.stdout == READY
@@ -370,7 +370,7 @@ async def test_nonsense_after_a_greeting_ends_its_own_connection_only(house: Hou
             b'{"kind":"start","number":1,"run":"x","goal":{}}',
             b'{"kind":"hello","protocol":1,"version":"1"}',
         ):
-            stranger = find(house.resident, Greeting(house.resident, "1.0"))
+            stranger = find(house.resident, Handshake(house.resident, "1.0"))
             assert stranger is not None
             with stranger:
                 stranger.sendall(len(said).to_bytes(4, "big") + said)
@@ -382,7 +382,7 @@ def test_a_socket_of_another_user_is_not_spoken_to(house: House) -> None:
     with listen(house.resident) as listener, socket.socket(socket.AF_UNIX) as door:
         door.connect(str(house.home / "daemon.sock"))
         with pytest.raises(RefusedByPolicy, match="another user"):
-            Greeting(house.resident, "1.0", uid=os.getuid() + 1)(door)
+            Handshake(house.resident, "1.0", uid=os.getuid() + 1)(door)
         listener.setblocking(True)
         at_the_other_end, _ = listener.accept()
         with at_the_other_end:
@@ -395,7 +395,7 @@ async def test_where_no_daemon_can_be_started_runs_work_here_and_that_is_said(
     house: House, command: tuple[str, ...]
 ) -> None:
     notes = list[str]()
-    launch = Launch(command=command, version="1.0")
+    launch = DaemonLaunch(command=command, version="1.0")
     opener = tiny_opener(house.folder)
     async with runs_here_or_there(house.settings, notes.append, launch=launch, opener=opener) as door:
         assert not door.is_daemon
@@ -412,7 +412,7 @@ async def test_where_a_daemon_can_be_started_runs_work_there(house: House) -> No
     notes = list[str]()
     async with runs_here_or_there(house.settings, notes.append, launch=house.launch()) as door:
         assert door.is_daemon
-        assert isinstance(door, Daemon)
+        assert isinstance(door, DaemonClient)
         await door.start(a_goal(), run="mine")
     await house.until("mine", "done")
     assert notes == []

@@ -25,60 +25,60 @@ from cellwright.errors import (
 )
 from cellwright.framing import BadFrame
 from cellwright.runs import Plan, Task
-from cellwright.server.conversations import Conversations
-from cellwright.server.protocol import (
+from cellwright.server.daemon.connections import DaemonConnections
+from cellwright.server.daemon.protocol import (
     MAX_REQUEST,
-    Answer,
-    Cancel,
-    Done,
-    Failed,
-    Fork,
+    CancelRequest,
+    DaemonAnswer,
+    DaemonHello,
+    DaemonRequest,
+    DaemonStatus,
+    DaemonWelcome,
+    DoneAnswer,
+    ErrorAnswer,
+    ForkRequest,
     FromDaemon,
-    Hello,
-    Redo,
-    Request,
-    Resume,
-    Retry,
-    Standing,
-    Start,
-    Status,
-    Stop,
-    TakenBack,
+    RedoRequest,
+    ResumeRequest,
+    RetryRequest,
+    RevisionAnswer,
+    StartRequest,
+    StatusRequest,
+    StopRequest,
     ToDaemon,
-    Undo,
-    Web,
-    WebOpen,
-    Welcome,
+    UndoRequest,
+    WebAddress,
+    WebRequest,
     pack_answer,
     pack_request,
     read_answer,
     read_request,
 )
-from cellwright.server.web.addresses import WebWish
+from cellwright.server.http.addresses import WebOptions
 from tests.server.daemon_house import SECONDS, a_goal, all_said
 
 REQUESTS: list[ToDaemon] = [
-    Hello(protocol=1, version="1.0"),
-    Start(number=1, goal=a_goal(), run="mine"),
-    Cancel(number=2, run="mine", reason="enough"),
-    Retry(number=3, run="mine", task="load", person="ada"),
-    Fork(number=4, run="mine", from_step=7),
-    Fork(number=5, run="mine"),
-    Resume(number=6, run="mine", person="ada"),
-    Undo(number=6, run="mine", person="ada", step=2),
-    Redo(number=6, run="mine", person="ada"),
-    Status(number=7),
-    Stop(number=8, when="idle", why="late"),
-    Web(number=9),
-    Web(number=10, wish=WebWish(folder="/project", port=8300)),
+    DaemonHello(protocol=1, version="1.0"),
+    StartRequest(number=1, goal=a_goal(), run="mine"),
+    CancelRequest(number=2, run="mine", reason="enough"),
+    RetryRequest(number=3, run="mine", task="load", person="ada"),
+    ForkRequest(number=4, run="mine", from_step=7),
+    ForkRequest(number=5, run="mine"),
+    ResumeRequest(number=6, run="mine", person="ada"),
+    UndoRequest(number=6, run="mine", person="ada", step=2),
+    RedoRequest(number=6, run="mine", person="ada"),
+    StatusRequest(number=7),
+    StopRequest(number=8, when="idle", why="late"),
+    WebRequest(number=9),
+    WebRequest(number=10, wish=WebOptions(folder="/project", port=8300)),
 ]
 ANSWERS: list[FromDaemon] = [
-    Welcome(protocol=1, version="1.0", pid=7),
-    Done(number=1, run="mine"),
-    TakenBack(number=1, turns=(2, 1), cells=("removed total",), kept=("x",), by="checkpoint"),
-    TakenBack(number=1, why="Somebody changed it since.", is_refused=True),
-    Standing(number=1, pid=7, version="1", since="now", runs_at_work=3, connections=1, idle_seconds=None),
-    WebOpen(number=1, origin="http://127.0.0.1:8300", url="http://127.0.0.1:8300/#start=x", folder="/project"),
+    DaemonWelcome(protocol=1, version="1.0", pid=7),
+    DoneAnswer(number=1, run="mine"),
+    RevisionAnswer(number=1, turns=(2, 1), cells=("removed total",), kept=("x",), by="checkpoint"),
+    RevisionAnswer(number=1, why="Somebody changed it since.", is_refused=True),
+    DaemonStatus(number=1, pid=7, version="1", since="now", runs_at_work=3, connections=1, idle_seconds=None),
+    WebAddress(number=1, origin="http://127.0.0.1:8300", url="http://127.0.0.1:8300/#start=x", folder="/project"),
 ]
 ERRORS = [UserError, RefusedByPolicy, Unavailable, KernelLost, ModelUnavailable, Defect]
 
@@ -91,7 +91,7 @@ def test_a_request_is_read_as_it_was_written(request_: ToDaemon) -> None:
 @given(words=st.text(min_size=1, max_size=50), title=st.text(max_size=20))
 def test_a_goal_with_its_plan_travels_whole(words: str, title: str) -> None:
     goal = replace(a_goal(words), plan=Plan(title=title, tasks=(Task(id="load", title=words),)))
-    sent = Start(number=1, goal=goal, run="mine")
+    sent = StartRequest(number=1, goal=goal, run="mine")
     try:
         frame = pack_request(sent)
     except UserError:
@@ -108,8 +108,8 @@ def test_an_answer_is_read_as_it_was_written(answer: FromDaemon) -> None:
 @pytest.mark.parametrize("kind", ERRORS)
 def test_an_error_travels_as_its_class_message_and_hint(kind: type[CellwrightError]) -> None:
     sent = kind("It broke.", hint="Mend it.")
-    match read_answer(pack_answer(Failed(number=3, error=sent))[4:]):
-        case Failed(number=3, error=error):
+    match read_answer(pack_answer(ErrorAnswer(number=3, error=sent))[4:]):
+        case ErrorAnswer(number=3, error=error):
             assert (type(error), error.message, error.hint) == (kind, "It broke.", "Mend it.")
             if isinstance(sent, Defect):
                 assert isinstance(error, Defect)
@@ -122,8 +122,8 @@ def test_a_particular_error_nobody_knows_at_the_other_end_travels_as_the_next_ge
     class Flooded(Unavailable):
         pass
 
-    match read_answer(pack_answer(Failed(number=1, error=Flooded("Wet \ud800." + "x" * 100_000)))[4:]):
-        case Failed(error=error):
+    match read_answer(pack_answer(ErrorAnswer(number=1, error=Flooded("Wet \ud800." + "x" * 100_000)))[4:]):
+        case ErrorAnswer(error=error):
             assert type(error) is Unavailable
             assert error.message.startswith("Wet ?.")
             assert len(error.message) == 8_000
@@ -175,22 +175,22 @@ def test_nesting_without_end_is_refused(payload: bytes) -> None:
 
 def test_a_request_that_is_too_long_is_refused_where_it_is_made() -> None:
     with pytest.raises(UserError, match="bytes"):
-        pack_request(Start(number=1, goal=a_goal("x" * MAX_REQUEST), run="mine"))
+        pack_request(StartRequest(number=1, goal=a_goal("x" * MAX_REQUEST), run="mine"))
 
 
 async def test_a_process_of_another_user_is_turned_away_without_a_word() -> None:
-    heard = list[Request]()
+    heard = list[DaemonRequest]()
 
-    async def answer(request: Request) -> Answer:
+    async def answer(request: DaemonRequest) -> DaemonAnswer:
         heard.append(request)
-        return Done(number=request.number)
+        return DoneAnswer(number=request.number)
 
     for uid, is_welcome in ((os.getuid() + 1, False), (os.getuid(), True)):
         ours, theirs = socket.socketpair(socket.AF_UNIX)
-        doors = Conversations(answer, uid=uid, version="1.0")
+        doors = DaemonConnections(answer, uid=uid, version="1.0")
         theirs.setblocking(False)
         with ours, anyio.fail_after(SECONDS):
-            ours.sendall(pack_request(Hello(protocol=1, version="1.0")) + pack_request(Status(number=1)))
+            ours.sendall(pack_request(DaemonHello(protocol=1, version="1.0")) + pack_request(StatusRequest(number=1)))
             ours.shutdown(socket.SHUT_WR)
             await doors.hold(await SocketStream.from_socket(theirs))
             assert doors.count == 0
@@ -202,42 +202,42 @@ async def test_a_process_of_another_user_is_turned_away_without_a_word() -> None
 async def test_what_was_asked_is_answered_even_if_no_more_is_heard() -> None:
     begun, may_end = anyio.Event(), anyio.Event()
 
-    async def answer(request: Request) -> Answer:
+    async def answer(request: DaemonRequest) -> DaemonAnswer:
         begun.set()
         await may_end.wait()
-        return Done(number=request.number, run="mine")
+        return DoneAnswer(number=request.number, run="mine")
 
     ours, theirs = socket.socketpair(socket.AF_UNIX)
-    doors = Conversations(answer, uid=os.getuid(), version="1.0")
+    doors = DaemonConnections(answer, uid=os.getuid(), version="1.0")
     theirs.setblocking(False)
     with ours, anyio.fail_after(SECONDS):
-        ours.sendall(pack_request(Hello(protocol=1, version="1.0")) + pack_request(Status(number=1)))
+        ours.sendall(pack_request(DaemonHello(protocol=1, version="1.0")) + pack_request(StatusRequest(number=1)))
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(doors.hold, await SocketStream.from_socket(theirs))
             await begun.wait()
             doors.hear_no_more()
             may_end.set()
         said = all_said(ours)
-    assert said.endswith(pack_answer(Done(number=1, run="mine")))
+    assert said.endswith(pack_answer(DoneAnswer(number=1, run="mine")))
 
 
 async def test_our_own_mistake_is_told_as_one_and_the_next_request_is_heard() -> None:
-    async def answer(request: Request) -> Answer:
+    async def answer(request: DaemonRequest) -> DaemonAnswer:
         if request.number == 1:
             raise ZeroDivisionError("secret-words")
-        return Done(number=request.number)
+        return DoneAnswer(number=request.number)
 
     ours, theirs = socket.socketpair(socket.AF_UNIX)
     theirs.setblocking(False)
     with ours, anyio.fail_after(SECONDS):
         ours.sendall(
-            pack_request(Hello(protocol=1, version="1.0"))
-            + pack_request(Status(number=1))
-            + pack_request(Status(number=2))
+            pack_request(DaemonHello(protocol=1, version="1.0"))
+            + pack_request(StatusRequest(number=1))
+            + pack_request(StatusRequest(number=2))
         )
         ours.shutdown(socket.SHUT_WR)
-        await Conversations(answer, uid=os.getuid(), version="1.0").hold(await SocketStream.from_socket(theirs))
+        await DaemonConnections(answer, uid=os.getuid(), version="1.0").hold(await SocketStream.from_socket(theirs))
         said = all_said(ours)
     assert b"The daemon failed: ZeroDivisionError." in said
     assert b"secret-words" not in said
-    assert pack_answer(Done(number=2)) in said
+    assert pack_answer(DoneAnswer(number=2)) in said

@@ -10,8 +10,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from cellwright.app.run_connections import keep_connection, kept_connection
-from cellwright.connection import Connection
+from cellwright.app.run_network import store_network_variables, stored_network_variables
+from cellwright.network import NetworkSettings
 from cellwright.server import connect
 from cellwright.settings import Settings
 from tests.server.daemon_house import House, a_goal, lines
@@ -24,7 +24,7 @@ async def test_a_daemon_started_from_another_shell_is_told_how_this_run_connects
     async with connect(house.settings, launch=house.launch()) as first:
         await first.start(a_goal(), run="plain")
         pid = (await first.status()).pid
-        here = replace(house.settings, connection=Connection.of(ASKED))
+        here = replace(house.settings, connection=NetworkSettings.of(ASKED))
         async with connect(here, launch=house.launch()) as second:
             await second.start(a_goal(), run="proxied")
             assert (await second.status()).pid == pid
@@ -40,10 +40,10 @@ async def test_a_daemon_started_from_another_shell_is_told_how_this_run_connects
 
 def test_what_a_run_was_started_with_is_kept_for_its_owner_alone_and_the_first_word_counts(tmp_path: Path) -> None:
     folder = tmp_path / "runs" / "r"
-    assert kept_connection(folder) is None
-    keep_connection(folder, ASKED)
-    keep_connection(folder, {})
-    assert kept_connection(folder) == ASKED
+    assert stored_network_variables(folder) is None
+    store_network_variables(folder, ASKED)
+    store_network_variables(folder, {})
+    assert stored_network_variables(folder) == ASKED
     [file] = folder.iterdir()
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700

@@ -18,10 +18,10 @@ import pytest
 from dirty_equals import IsPositiveInt, IsStr
 from inline_snapshot import snapshot
 
-from cellwright.models.keys import key_variables
-from cellwright.residents import running_pid
+from cellwright.background import running_pid
+from cellwright.models.config.keys import key_variables
 from cellwright.server import connect
-from cellwright.server.launching import daemon_at
+from cellwright.server.daemon.launch import daemon_at
 from tests.cli.in_process import Said, run_here
 from tests.server.daemon_house import SECONDS, House, eventually
 

@@ -10,7 +10,7 @@ import pytest
 from cellwright.errors import Unavailable
 from cellwright.journal import Fact, RunForked, stream_of
 from cellwright.server import connect, runs_here_or_there
-from cellwright.server.carrying_over import CARRIED_OVER
+from cellwright.server.daemon.daemon import CARRIED_OVER
 from tests.server.a_daemon import STEPS
 from tests.server.daemon_house import SECONDS, House, a_goal, lines
 

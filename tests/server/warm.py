@@ -46,7 +46,7 @@ def warm_process(folder: Path) -> Generator[Warm]:
 def main(path: str) -> None:
     import dbos  # noqa: F401 - so that no daemon loads it
 
-    import cellwright.server.web.listening  # noqa: F401 - likewise
+    import cellwright.server.daemon.web_server  # noqa: F401 - likewise
     from tests.server import a_daemon  # noqa: F401 - likewise
 
     # A fork that leaves all this alone need not copy it.

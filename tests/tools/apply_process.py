@@ -17,7 +17,7 @@ import anyio
 from cellwright.app import open_notebook
 from cellwright.journal import CrashPoint
 from cellwright.settings import Settings
-from cellwright.tools.notebook_desk import DeskPoint, NotebookDesk
+from cellwright.tools.notebook.editor import EditorPoint, NotebookEditor
 from cellwright.tools.notebook_tools import notebook_tools
 from cellwright.tools.tool import result_text
 from tests.tools.workshop import open_workshop
@@ -29,14 +29,14 @@ SECOND: dict[str, Any] = {"edits": [{"op": "create", "code": "z = y * 10"}]}
 async def main(where: Path, path: Path, point: str) -> None:
     visits: list[str] = []
 
-    def reached(at: DeskPoint | CrashPoint) -> None:
+    def reached(at: EditorPoint | CrashPoint) -> None:
         visits.append(str(at))
         if at == point and visits.count(str(at)) == 2:
             os.kill(os.getpid(), signal.SIGKILL)
 
     settings = Settings(home=where.parent / "home", cache=where.parent / "cache")
     async with open_notebook(path, settings=settings) as notebook:
-        desk = await NotebookDesk.open(notebook, where.parent / "desk.json", reached=reached)
+        desk = await NotebookEditor.open(notebook, where.parent / "desk.json", reached=reached)
         tools, project = notebook_tools(desk), str(path.parent)
         async with open_workshop(where, tools, rules="", project=project, at_crash_point=reached) as shop:
             await shop.begin("r", ("apply", FIRST), ("apply", SECOND))

@@ -11,9 +11,9 @@ from typing import Any
 
 import anyio
 
-from cellwright.journal import CrashPoint, Finding, Found, NotFound, crash_at
+from cellwright.journal import CrashPoint, EffectFinding, EffectFound, EffectNotFound, crash_at
 from cellwright.journal.crash import carry_on
-from cellwright.tools.tool import Calling, Done, Tool, result_json, result_text, tool
+from cellwright.tools.tool import CallContext, Done, Tool, result_json, result_text, tool
 from tests.tools.office import SECRET
 from tests.tools.workshop import open_workshop
 
@@ -21,12 +21,16 @@ from tests.tools.workshop import open_workshop
 def posting(world: Path) -> Tool:
     """A tool whose effect is a line in a file."""
 
-    async def find(_: Any, calling: Calling) -> Finding:
+    async def find(_: Any, calling: CallContext) -> EffectFinding:
         line = f"posted {calling.key}"
-        return Found(result=result_json(Done(text=f"{line} with {SECRET}"))) if line in lines(world) else NotFound()
+        return (
+            EffectFound(result=result_json(Done(text=f"{line} with {SECRET}")))
+            if line in lines(world)
+            else EffectNotFound()
+        )
 
     @tool(changes=True, find=find)
-    async def post(calling: Calling) -> str:
+    async def post(calling: CallContext) -> str:
         """Post a line."""
         with world.open("a") as file:
             file.write(f"posted {calling.key}\n")

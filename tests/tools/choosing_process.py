@@ -14,9 +14,9 @@ import anyio
 
 from cellwright.app import open_notebook
 from cellwright.policy import Person
-from cellwright.runs import branch_decisions
+from cellwright.runs.views import branches
 from cellwright.settings import Settings
-from cellwright.tools.notebook_desk import DeskPoint, NotebookDesk
+from cellwright.tools.notebook.editor import EditorPoint, NotebookEditor
 from cellwright.tools.notebook_tools import notebook_tools
 from tests.tools.workshop import open_workshop
 
@@ -39,13 +39,13 @@ def die() -> None:
 
 
 async def main(path: Path, memory: Path, where: Path, at: str) -> None:
-    def reached(point: DeskPoint) -> None:
+    def reached(point: EditorPoint) -> None:
         if point == at:
             die()
 
     settings = Settings(home=memory.parent / "home", cache=memory.parent / "cache")
     async with open_notebook(path, settings=settings) as notebook:
-        desk = await NotebookDesk.open(notebook, memory, reached=reached)
+        desk = await NotebookEditor.open(notebook, memory, reached=reached)
         await desk.run("all")
         async with open_workshop(where, notebook_tools(desk), project=str(path.parent)) as shop:
             arguments = {"candidates": CANDIDATES, "checks": ["average < 3"], "keep": "ask"}
@@ -55,7 +55,7 @@ async def main(path: Path, memory: Path, where: Path, at: str) -> None:
                 await shop.journal.log.growth.next().wait()
             if at == "asked":
                 die()
-            await branch_decisions.accept(records, "a", "median", Person(name="ada", door="web"))
+            await branches.accept(records, "a", "median", Person(name="ada", door="web"))
             await shop.results("a")
 
 

@@ -12,20 +12,20 @@ import anyio
 from cellwright.app import open_notebook
 from cellwright.notebook import CreateCell, EditCell
 from cellwright.settings import Settings
-from cellwright.tools.notebook_desk import DeskPoint, NotebookDesk
+from cellwright.tools.notebook.editor import EditorPoint, NotebookEditor
 
 
-async def main(path: Path, memory: Path, at: DeskPoint) -> None:
-    visits: list[DeskPoint] = []
+async def main(path: Path, memory: Path, at: EditorPoint) -> None:
+    visits: list[EditorPoint] = []
 
-    def reached(point: DeskPoint) -> None:
+    def reached(point: EditorPoint) -> None:
         visits.append(point)
         if point is at and visits.count(at) == 2:
             os.kill(os.getpid(), signal.SIGKILL)
 
     settings = Settings(home=memory.parent / "home", cache=memory.parent / "cache")
     async with open_notebook(path, settings=settings) as notebook:
-        desk = await NotebookDesk.open(notebook, memory, reached=reached)
+        desk = await NotebookEditor.open(notebook, memory, reached=reached)
         await desk.run("all")
         x = notebook.document.cells[0]
         await desk.apply([EditCell(cell=x.id, base_version=x.version, code="x = 2")], key="first")
@@ -36,4 +36,4 @@ async def main(path: Path, memory: Path, at: DeskPoint) -> None:
 
 if __name__ == "__main__":
     _, path, memory, point = sys.argv
-    anyio.run(main, Path(path), Path(memory), DeskPoint(point))
+    anyio.run(main, Path(path), Path(memory), EditorPoint(point))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from cellwright.sandbox.git import Author
-from cellwright.tools.git_desk import GitDesk
-from cellwright.tools.git_tools import git_tools
+from cellwright.tools.git import Author
+from cellwright.tools.git.client import GitClient
+from cellwright.tools.git.git_tools import git_tools
 from cellwright.tools.tool import Done, ToolError, ToolResult, Toolset
 
 ADA = Author(name="Ada Lovelace", email="ada@example.org")
@@ -17,7 +17,7 @@ NOBODY: Any = None
 class GitAgent:
     """One agent at one desk."""
 
-    def __init__(self, desk: GitDesk) -> None:
+    def __init__(self, desk: GitClient) -> None:
         self.desk = desk
         self.tools = Toolset(git_tools(desk))
 

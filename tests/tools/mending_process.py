@@ -12,17 +12,17 @@ import anyio
 from cellwright.app import open_notebook
 from cellwright.notebook import EditCell
 from cellwright.settings import Settings
-from cellwright.tools.notebook_desk import DeskPoint, NotebookDesk
+from cellwright.tools.notebook.editor import EditorPoint, NotebookEditor
 
 
-async def main(path: Path, memory: Path, at: DeskPoint) -> None:
-    def reached(point: DeskPoint) -> None:
+async def main(path: Path, memory: Path, at: EditorPoint) -> None:
+    def reached(point: EditorPoint) -> None:
         if point is at:
             os.kill(os.getpid(), signal.SIGKILL)
 
     settings = Settings(home=memory.parent / "home", cache=memory.parent / "cache")
     async with open_notebook(path, settings=settings) as notebook:
-        desk = await NotebookDesk.open(notebook, memory, reached=reached)
+        desk = await NotebookEditor.open(notebook, memory, reached=reached)
         await desk.run("all")
         y = notebook.document.cells[1]
         mend = EditCell(cell=y.id, base_version=y.version, code="y = x + 1\nopen('made.txt', 'w').write('x')")
@@ -31,4 +31,4 @@ async def main(path: Path, memory: Path, at: DeskPoint) -> None:
 
 if __name__ == "__main__":
     _, path, memory, point = sys.argv
-    anyio.run(main, Path(path), Path(memory), DeskPoint(point))
+    anyio.run(main, Path(path), Path(memory), EditorPoint(point))

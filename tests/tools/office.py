@@ -22,11 +22,12 @@ from cellwright.policy import (
     RuleText,
     Secret,
     UseNetwork,
-    action_json,
     parse_action,
     read_rules,
+    serialization,
 )
-from cellwright.tools import AuditLine, Desk, Guard, OnDesk, Permitted, Refused, audit_trail
+from cellwright.tools import ActionPermitted, ActionRefused, AuditTrailLine, Guard, Inbox, InboxItem
+from cellwright.tools.approval import audit_trail
 
 PROJECT = "/home/ada/penguins"
 ADA = Person(name="ada", door="web")
@@ -46,26 +47,26 @@ KEY = b"k" * 32
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Office:
     journal: Journal
-    desk: Desk
+    desk: Inbox
     guard: Guard
 
     async def act(self, run: str, *actions: Action) -> None:
         """Start a run that wants these actions."""
-        await self.journal.run("act", [action_json(action) for action in actions], run=run)
+        await self.journal.run("act", [serialization(action) for action in actions], run=run)
 
     async def outcomes(self, run: str) -> list[str]:
         """What became of a run's actions, once it has ended."""
         with anyio.fail_after(120):
             return await self.journal.result(run)
 
-    async def asked(self) -> OnDesk:
+    async def asked(self) -> InboxItem:
         """The question somebody should answer."""
         with anyio.fail_after(120):
             while not (pending := await self.desk.pending()):
                 await self.journal.log.growth.next().wait()
         return pending[0]
 
-    async def trail(self, run: str) -> list[AuditLine]:
+    async def trail(self, run: str) -> list[AuditTrailLine]:
         """What the audit says about a run."""
         return [line for line in audit_trail(await self.journal.log.audit()) if line.entry.run == run]
 
@@ -97,12 +98,12 @@ async def open_office(
     async with Journal.open(
         where, version="1", workflows=known, chain_key=chain_key, at_crash_point=at_crash_point
     ) as journal:
-        yield Office(journal=journal, desk=Desk(journal.records, masker=MASKER), guard=guard)
+        yield Office(journal=journal, desk=Inbox(journal.records, masker=MASKER), guard=guard)
 
 
 async def _one(flow: Flow, guard: Guard, action: Action, did: Callable[[Action], None]) -> str:
     match await guard.permit(flow, action, WHO):
-        case Permitted() as permitted:
+        case ActionPermitted() as permitted:
 
             async def work() -> None:
                 did(action)
@@ -110,5 +111,5 @@ async def _one(flow: Flow, guard: Guard, action: Action, did: Callable[[Action],
             await flow.step("do it", work)
             await guard.record_result(flow, permitted, "done")
             return "done"
-        case Refused(feedback=feedback):
+        case ActionRefused(feedback=feedback):
             return feedback

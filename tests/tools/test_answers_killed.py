@@ -12,7 +12,7 @@ import pytest
 
 from cellwright.journal import CrashPoint, QuestionAnswered, Records
 from cellwright.policy import Yes
-from cellwright.tools import Desk
+from cellwright.tools import Inbox
 from tests.tools.office import ADA, KEY, MASKER, RATES, open_office
 
 ROOT = Path(__file__).parents[2]
@@ -27,7 +27,7 @@ async def killed_door(where: Path, point: CrashPoint) -> int:
 async def standing(where: Path) -> tuple[int, int, int]:
     """How many questions wait, answers were told, and lasting yeses hold."""
     async with Records.open(where, chain_key=KEY) as records:
-        desk = Desk(records, masker=MASKER)
+        desk = Inbox(records, masker=MASKER)
         told = [recorded.event async for recorded in records.log.read_all("run:r")]
         answers = sum(isinstance(event, QuestionAnswered) for event in told)
         return len(await desk.pending()), answers, len(await desk.grants(datetime.now(UTC)))

@@ -16,8 +16,8 @@ from cellwright.policy import (
     Answered,
     AnswerRefused,
     Envelope,
-    Kernel,
-    Model,
+    KernelOrigin,
+    ModelOrigin,
     No,
     Person,
     Reply,
@@ -74,8 +74,10 @@ async def test_an_answer_to_something_else_than_was_shown_is_refused(where: Path
         assert [waiting.question.id for waiting in await office.desk.pending()] == [asked.id]
 
 
-@pytest.mark.parametrize("origin", [Model(agent="builder"), Kernel(kernel="k1")])
-async def test_neither_a_model_nor_a_kernel_can_answer_or_revoke(where: Path, origin: Model | Kernel) -> None:
+@pytest.mark.parametrize("origin", [ModelOrigin(agent="builder"), KernelOrigin(kernel="k1")])
+async def test_neither_a_model_nor_a_kernel_can_answer_or_revoke(
+    where: Path, origin: ModelOrigin | KernelOrigin
+) -> None:
     async with open_office(where) as office:
         await office.act("r", RATES)
         asked = (await office.asked()).question

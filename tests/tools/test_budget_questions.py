@@ -10,7 +10,7 @@ from typing import Any
 from cellwright.journal import Flow, Workflow
 from cellwright.policy import (
     AnswerRefused,
-    Ledger,
+    BudgetLedger,
     Limit,
     Money,
     No,
@@ -25,7 +25,7 @@ from cellwright.policy import (
     charge,
     reserve,
 )
-from cellwright.tools import Guard, LeaveUncounted, PutPrice, Raise, Raised, Refused
+from cellwright.tools import ActionRefused, BudgetRaised, Guard, LeaveUncounted, PutPrice, Raise
 from tests.tools.office import ADA, SECRET, WHO, Office, open_office
 
 LIMIT = Limit(measure="money", per="run", at_most=Decimal(5), currency="USD", where="mine.toml:1")
@@ -40,14 +40,14 @@ def calls(guards: list[Guard], *prices: Price) -> Workflow:
     """A workflow that reserves a call at each of these prices, and asks whenever its budget stops it."""
 
     async def body(flow: Flow, _: Any) -> list[str]:
-        ledger, told = Ledger(limits=(LIMIT,)), list[str]()
+        ledger, told = BudgetLedger(limits=(LIMIT,)), list[str]()
         for number, price in enumerate(prices, start=1):
             while not isinstance(budget := reserve(ledger, used(number, price), NOW), Within):
                 told.append(type(budget).__name__)
                 match await guards[0].ask_for_more(flow, budget, WHO):
-                    case Raised(ledger=ledger):
+                    case BudgetRaised(ledger=ledger):
                         pass
-                    case Refused(feedback=feedback):
+                    case ActionRefused(feedback=feedback):
                         return [*told, feedback]
             ledger = budget.ledger
         return [*told, *(str(held.price) for held in ledger.held.values())]
@@ -151,14 +151,14 @@ async def test_a_price_that_did_not_come_over_the_desk_is_no_answer_and_it_asks_
 
 
 async def test_a_sum_in_another_currency_can_be_left_uncounted_but_not_priced(where: Path) -> None:
-    euros = charge(Ledger(limits=(LIMIT,)), used(1, Money(amount=Decimal(3), currency="EUR")), NOW)
+    euros = charge(BudgetLedger(limits=(LIMIT,)), used(1, Money(amount=Decimal(3), currency="EUR")), NOW)
     assert isinstance(euros, Unpriced)
 
     async def body(flow: Flow, _: Any) -> str:
         match await guards[0].ask_for_more(flow, euros, WHO):
-            case Raised(ledger=ledger):
+            case BudgetRaised(ledger=ledger):
                 return type(reserve(ledger, used(2, Money(amount=Decimal(9))), NOW)).__name__
-            case Refused(feedback=feedback):
+            case ActionRefused(feedback=feedback):
                 return feedback
 
     guards: list[Guard] = []

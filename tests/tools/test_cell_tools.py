@@ -10,11 +10,11 @@ from typing import Any
 from inline_snapshot import snapshot
 
 from cellwright.app import Files
-from cellwright.journal import Finding, NotFound, Unknown
+from cellwright.journal import EffectFinding, EffectNotFound, EffectUnknown
 from cellwright.kernel import OpenNotebook
 from cellwright.policy import No
 from cellwright.sandbox import FilesMode
-from cellwright.tools import audit_trail
+from cellwright.tools.approval import audit_trail
 from cellwright.tools.cell_tools import cell_tools, function_tools, notebook_call_tool
 from cellwright.tools.tool import Done, Refusal, ToolError, Toolset, result_text
 from tests.tools.office import ADA
@@ -109,7 +109,7 @@ async def test_rules_against_running_code_hold_for_functions_too(opened: Opener,
 async def test_after_a_crash_a_call_is_made_again_unless_files_are_changed_directly(
     opened: Opener, where: Path
 ) -> None:
-    modes: list[tuple[FilesMode, Finding]] = [("keep", NotFound()), ("direct", Unknown())]
+    modes: list[tuple[FilesMode, EffectFinding]] = [("keep", EffectNotFound()), ("direct", EffectUnknown())]
     for mode, found in modes:
         async with opened(*CELLS, files=Files(mode=mode)) as notebook:
             call: Any = cell_tools(notebook)[1]

@@ -14,11 +14,11 @@ from cellwright.app.profiling import profile_named
 from cellwright.errors import UserError
 from cellwright.kernel import KernelPool, OpenNotebook
 from cellwright.notebook import read
-from cellwright.tools import audit_trail
-from cellwright.tools.comparing import Question, answer_words, cells_for, change_words, telling_for
+from cellwright.tools.approval import audit_trail
 from cellwright.tools.data_tools import data_tools
-from cellwright.tools.notebook_desk import NotebookDesk
+from cellwright.tools.notebook.editor import NotebookEditor
 from cellwright.tools.notebook_tools import notebook_tools
+from cellwright.tools.table_questions import TableQuestion, answer_words, cells_for, change_words, question_cell
 from cellwright.tools.tool import Done, ToolError
 from tests.tools.workshop import Workshop, open_workshop
 
@@ -49,7 +49,7 @@ async def at_work(
     opened: Opener, where: Path, pool: KernelPool, *cells: str, rules: str = ""
 ) -> AsyncGenerator[tuple[OpenNotebook, Workshop]]:
     async with opened(*cells) as notebook:
-        desk = await NotebookDesk.open(notebook, where.parent / "desk.json")
+        desk = await NotebookEditor.open(notebook, where.parent / "desk.json")
         folder = notebook.path.parent
 
         def locate(path: str) -> Path:
@@ -173,15 +173,15 @@ async def test_what_cannot_be_done_is_said(opened: Opener, where: Path, pool: Ke
 
 def test_names_of_columns_stand_in_code_as_literals() -> None:
     evil = '"); import os; os.system("x'
-    code = telling_for(Question(method="difference", table="sales", columns=(evil, "SECOND")))
+    code = question_cell(TableQuestion(method="difference", table="sales", columns=(evil, "SECOND")))
     assert 'difference(sales, "\\"); import os; os.system(\\"x", "SECOND")' in code
-    chosen = telling_for(Question(method="relate", table="sales", columns=("SECOND", "FIRST")))
+    chosen = question_cell(TableQuestion(method="relate", table="sales", columns=("SECOND", "FIRST")))
     compile(chosen, "cell", "exec")
     assert 'correlation(sales, "SECOND", "FIRST")' in chosen
 
 
 def test_cells_for_a_relation_use_the_test_that_was_made() -> None:
-    question = Question(method="relate", table="sales", columns=("region", "revenue"))
+    question = TableQuestion(method="relate", table="sales", columns=("region", "revenue"))
     told = {"kind": "difference", "y": "revenue", "x": "region"}
     assert cells_for(question, told, taken=())[-1].code.startswith(
         'relate_revenue_region = pd.DataFrame([difference(sales, "revenue", "region") or {}])'
@@ -190,6 +190,6 @@ def test_cells_for_a_relation_use_the_test_that_was_made() -> None:
 
 @pytest.mark.parametrize("told", [None, {}, [], "x", 3])
 def test_an_answer_that_is_none_is_no_words(told: Any) -> None:
-    question = Question(method="difference", table="sales", columns=("a", "b"))
+    question = TableQuestion(method="difference", table="sales", columns=("a", "b"))
     assert answer_words(question, told) is None
     assert change_words(question, told) is None

@@ -12,9 +12,9 @@ import pytest
 
 from cellwright.kernel import OpenNotebook
 from cellwright.notebook import CreateCell, EditCell, read
-from cellwright.tools.branch_trials import BranchTried, read_branch
-from cellwright.tools.desk_outcomes import Applied, NothingToRedo
-from cellwright.tools.notebook_desk import DeskPoint, NotebookDesk
+from cellwright.tools.notebook.editor import EditorPoint, NotebookEditor
+from cellwright.tools.notebook.outcomes import EditOutcome, NothingToRedo
+from cellwright.tools.notebook.trial_records import TrialRecord, read_trial
 from cellwright.tools.notebook_tools import notebook_tools
 from cellwright.tools.tool import Done, ToolError, ToolResult
 from tests.tools.workshop import Workshop, open_workshop
@@ -58,19 +58,19 @@ async def changed(notebook: OpenNotebook) -> list[str]:
 @pytest.mark.parametrize("by", ["checkpoint", "replay"])
 async def test_undo_takes_back_cells_variables_and_files_together(opened: Opener, memory: Path, by: str) -> None:
     async with opened("items = [1]") as notebook:
-        desk = await NotebookDesk.open(notebook, memory)
+        desk = await NotebookEditor.open(notebook, memory)
         await desk.run("all")
         await desk.apply([CreateCell(code=GROWING)], key="a")
         assert (await value(notebook, "items"), await changed(notebook)) == ([1, 2], ["made.txt"])
         if by == "replay":
             await notebook.checkpoints.close()
         undone = await desk.undo(key="b")
-        assert isinstance(undone, Applied)
+        assert isinstance(undone, EditOutcome)
         assert undone.back_by == by
         assert codes(notebook.path) == ["items = [1]"]
         assert (await value(notebook, "items"), await changed(notebook)) == ([1], [])
         redone = await desk.redo(key="c")
-        assert isinstance(redone, Applied)
+        assert isinstance(redone, EditOutcome)
         assert redone.back_by == by
         assert codes(notebook.path) == ["items = [1]", GROWING]
         assert (await value(notebook, "items"), await changed(notebook)) == ([1, 2], ["made.txt"])
@@ -79,13 +79,13 @@ async def test_undo_takes_back_cells_variables_and_files_together(opened: Opener
 @pytest.mark.slow
 async def test_what_is_redone_can_be_undone_again_and_another_turn_ends_redoing(opened: Opener, memory: Path) -> None:
     async with opened("items = [1]") as notebook:
-        desk = await NotebookDesk.open(notebook, memory)
+        desk = await NotebookEditor.open(notebook, memory)
         await desk.run("all")
         await desk.apply([CreateCell(code="items.append(2)")], key="a")
         await desk.undo(key="b")
         await desk.redo(key="c")
         again = await desk.undo(key="d")
-        assert isinstance(again, Applied)
+        assert isinstance(again, EditOutcome)
         assert (again.back_by, await value(notebook, "items")) == ("checkpoint", [1])
         await desk.apply([CreateCell(code="other = 1")], key="e")
         assert isinstance(await desk.redo(key="f"), NothingToRedo)
@@ -95,7 +95,7 @@ async def test_what_is_redone_can_be_undone_again_and_another_turn_ends_redoing(
 @pytest.mark.slow
 async def test_a_version_that_was_undone_is_no_base_for_an_edit(opened: Opener, memory: Path) -> None:
     async with opened("x = 1") as notebook:
-        desk = await NotebookDesk.open(notebook, memory)
+        desk = await NotebookEditor.open(notebook, memory)
         await desk.run("all")
         await desk.apply([edit(notebook, "x = 1", "x = 2")], key="a")
         known = notebook.document.cells[0]
@@ -107,12 +107,12 @@ async def test_a_version_that_was_undone_is_no_base_for_an_edit(opened: Opener, 
 
 async def test_where_a_person_changed_something_since_only_cells_go_back(opened: Opener, memory: Path) -> None:
     async with opened("x = 1", "y = 1") as notebook:
-        desk = await NotebookDesk.open(notebook, memory)
+        desk = await NotebookEditor.open(notebook, memory)
         await desk.run("all")
         await desk.apply([edit(notebook, "x = 1", "x = 2")], key="a")
         notebook.path.write_text(notebook.path.read_text().replace("y = 1", "y = 300"))
         undone = await desk.undo(key="b")
-        assert isinstance(undone, Applied)
+        assert isinstance(undone, EditOutcome)
         assert undone.back_by != "checkpoint"
         assert codes(notebook.path) == ["x = 1", "y = 300"]
         assert await value(notebook, "x") == 1
@@ -126,10 +126,10 @@ def done(result: ToolResult) -> Done:
     return result
 
 
-async def tried(shop: Workshop, run: str) -> list[BranchTried]:
+async def tried(shop: Workshop, run: str) -> list[TrialRecord]:
     """What the run's stream tells of branches."""
     events = [recorded.event async for recorded in shop.journal.log.read_all(f"run:{run}")]
-    return [found for event in events if (found := read_branch(event)) is not None]
+    return [found for event in events if (found := read_trial(event)) is not None]
 
 
 def a_mend(notebook: OpenNotebook, old: str, new: str) -> dict[str, object]:
@@ -142,7 +142,7 @@ async def test_a_mend_that_fails_in_its_branch_never_reaches_the_notebook(
     opened: Opener, memory: Path, where: Path
 ) -> None:
     async with opened("rows = [1, 2]", "rows.pop()\ntotal = sum(row)") as notebook:
-        desk = await NotebookDesk.open(notebook, memory)
+        desk = await NotebookEditor.open(notebook, memory)
         await desk.run("all")
         before = notebook.path.read_bytes()
         async with open_workshop(where, notebook_tools(desk), project=str(notebook.path.parent)) as shop:
@@ -164,7 +164,7 @@ async def test_a_mend_that_fails_in_its_branch_never_reaches_the_notebook(
             assert (second.status, second.is_kept) == ("passed", True)
             assert ("total", str(sum(rows))) in [(each.name, each.after) for each in second.variables]
         undone = await desk.undo(key="u")
-        assert isinstance(undone, Applied)
+        assert isinstance(undone, EditOutcome)
         assert undone.back_by == "checkpoint"
 
 
@@ -172,7 +172,7 @@ async def test_a_mend_whose_dependents_have_faults_of_their_own_is_kept(
     opened: Opener, memory: Path, where: Path
 ) -> None:
     async with opened("x = nothing", "y = x + 'a'") as notebook:
-        desk = await NotebookDesk.open(notebook, memory)
+        desk = await NotebookEditor.open(notebook, memory)
         await desk.run("all")
         async with open_workshop(where, notebook_tools(desk), project=str(notebook.path.parent)) as shop:
             mended = done(await shop.call("apply", a_mend(notebook, "x = nothing", "x = 1"), run="a"))
@@ -185,7 +185,7 @@ async def test_a_mend_that_comes_out_otherwise_in_the_notebook_is_kept_and_that_
     opened: Opener, memory: Path
 ) -> None:
     async with opened("stamp = nothing") as notebook:
-        desk = await NotebookDesk.open(notebook, memory)
+        desk = await NotebookEditor.open(notebook, memory)
         await desk.run("all")
         mend = edit(notebook, "stamp = nothing", "import time as _time\nstamp = _time.time_ns()")
         applied = await desk.apply([mend], key="a", tries_mends=True)
@@ -210,7 +210,7 @@ async def test_the_alternative_whose_checks_hold_is_kept_and_no_other(
     opened: Opener, memory: Path, where: Path
 ) -> None:
     async with opened("rows = [1, 2, 9]") as notebook:
-        desk = await NotebookDesk.open(notebook, memory)
+        desk = await NotebookEditor.open(notebook, memory)
         await desk.run("all")
         async with open_workshop(where, notebook_tools(desk), project=str(notebook.path.parent)) as shop:
             arguments = {"candidates": THREE, "checks": ["average < 3"]}
@@ -236,7 +236,7 @@ async def test_the_alternative_whose_checks_hold_is_kept_and_no_other(
 
 async def test_hypotheses_are_compared_and_leave_no_trace(opened: Opener, memory: Path, where: Path) -> None:
     async with opened("rows = [1, 2, 9]") as notebook:
-        desk = await NotebookDesk.open(notebook, memory)
+        desk = await NotebookEditor.open(notebook, memory)
         await desk.run("all")
         before = notebook.path.read_bytes()
         check = "def test_small():\n    assert average < 3"
@@ -261,7 +261,7 @@ async def test_a_check_that_is_no_python_is_said_before_anything_is_tried(
     opened: Opener, memory: Path, where: Path
 ) -> None:
     async with opened("rows = [1]") as notebook:
-        desk = await NotebookDesk.open(notebook, memory)
+        desk = await NotebookEditor.open(notebook, memory)
         async with open_workshop(where, notebook_tools(desk), project=str(notebook.path.parent)) as shop:
             given = {"candidates": THREE[:2], "checks": ["average <"]}
             answer = await shop.call("try_alternatives", given, run="a")
@@ -278,7 +278,7 @@ async def test_where_a_kernel_cannot_be_forked_the_same_is_done_in_another_and_u
 ) -> None:
     thread = "import threading\nstop = threading.Event()\nwaits = threading.Thread(target=stop.wait, daemon=True)"
     async with opened(f"{thread}\nwaits.start()", "rows = [1, 2, 9]", "total = summe(rows)") as notebook:
-        desk = await NotebookDesk.open(notebook, memory)
+        desk = await NotebookEditor.open(notebook, memory)
         await desk.run("all")
         async with open_workshop(where, notebook_tools(desk), project=str(notebook.path.parent)) as shop:
             wrong = a_mend(notebook, "total = summe(rows)", "rows.pop()\ntotal = suum(rows)")
@@ -295,7 +295,7 @@ async def test_where_a_kernel_cannot_be_forked_the_same_is_done_in_another_and_u
             ]
         assert await value(notebook, "average") == 2
         undone = await desk.undo(key="u")
-        assert isinstance(undone, Applied)
+        assert isinstance(undone, EditOutcome)
         assert (undone.back_by, await value(notebook, "rows")) == ("replay", [1, 2, 9])
         assert [cell.code for cell in notebook.document.cells][2:] == ["total = summe(rows)"]
 
@@ -307,13 +307,13 @@ async def test_where_a_kernel_cannot_be_forked_the_same_is_done_in_another_and_u
 @pytest.mark.parametrize(
     ("point", "is_made"),
     [
-        (DeskPoint.BEGUN, False),
-        pytest.param(DeskPoint.RAN, False, marks=pytest.mark.slow),
-        (DeskPoint.SAVED, True),
+        (EditorPoint.BEGUN, False),
+        pytest.param(EditorPoint.RAN, False, marks=pytest.mark.slow),
+        (EditorPoint.SAVED, True),
     ],
 )
 async def test_a_mend_that_is_killed_is_made_whole_or_not_at_all(
-    opened: Opener, write_notebook: Callable[..., Path], memory: Path, point: DeskPoint, is_made: bool
+    opened: Opener, write_notebook: Callable[..., Path], memory: Path, point: EditorPoint, is_made: bool
 ) -> None:
     path = write_notebook("x = 1", "y = nothing")
     command = [sys.executable, "-m", "tests.tools.mending_process", str(path), str(memory), point]
@@ -323,7 +323,7 @@ async def test_a_mend_that_is_killed_is_made_whole_or_not_at_all(
     assert codes(path) == ["x = 1", mended if is_made else "y = nothing"]
     assert not await anyio.Path(path.parent / "made.txt").exists()
     async with opened(path=path) as notebook:
-        desk = await NotebookDesk.open(notebook, memory)
+        desk = await NotebookEditor.open(notebook, memory)
         assert (desk.done("mend") is not None) is is_made
         if not is_made:
             await desk.apply([edit(notebook, "y = nothing", mended)], key="mend", tries_mends=True)

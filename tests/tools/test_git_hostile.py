@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from cellwright.kernel import KernelPool
-from cellwright.tools.git_desk import GitDesk
+from cellwright.tools.git.client import GitClient
 from cellwright.tools.tool import result_text
 from tests.sampling import spread
 from tests.sandbox.git.yard import GIT, WHO, everything, git, made, make_repository, write_files
@@ -31,7 +31,7 @@ REAL = shutil.which("git") or GIT
 @pytest.fixture
 def agent(pool: KernelPool) -> MakeAgent:
     def make(project: Path, **options: Any) -> GitAgent:
-        return GitAgent(GitDesk(project, pool.zygote, author=ADA, **options))
+        return GitAgent(GitClient(project, pool.zygote, author=ADA, **options))
 
     return make
 

@@ -13,13 +13,13 @@ import pytest
 
 from cellwright.errors import UserError
 from cellwright.journal import Flow, Workflow
-from cellwright.journal.effects import Found, NotFound
+from cellwright.journal.effects import EffectFound, EffectNotFound
 from cellwright.kernel import KernelPool
 from cellwright.policy import GitCommit, No, ReadFile, Yes
-from cellwright.sandbox.git import Author
-from cellwright.tools.calling import standard
-from cellwright.tools.git_desk import GitDesk
-from cellwright.tools.git_tools import git_tools
+from cellwright.tools.callers import standard
+from cellwright.tools.git import Author
+from cellwright.tools.git.client import GitClient
+from cellwright.tools.git.git_tools import git_tools
 from cellwright.tools.tool import Done, ToolCall, ToolError, result_text
 from tests.sampling import some
 from tests.sandbox.git.yard import everything, git, made, make_repository, write_files
@@ -35,7 +35,7 @@ MakeAgent = Callable[..., GitAgent]
 @pytest.fixture
 def agent(pool: KernelPool) -> MakeAgent:
     def make(project: Path, **options: Any) -> GitAgent:
-        return GitAgent(GitDesk(project, pool.zygote, author=ADA, **options))
+        return GitAgent(GitClient(project, pool.zygote, author=ADA, **options))
 
     return make
 
@@ -461,11 +461,11 @@ async def test_a_commit_that_happened_before_a_crash_is_found(agent: MakeAgent, 
     tool = ada.tools["git_commit"]
     state = await ada.state()
     asked = tool.parse({"branch": "x", "message": "Why", "state": state})
-    assert await tool.find(asked, NOBODY) == NotFound()
+    assert await tool.find(asked, NOBODY) == EffectNotFound()
     await ada.done("git_commit", branch="x", message="Why", state=state)
-    assert isinstance(await tool.find(asked, NOBODY), Found)
+    assert isinstance(await tool.find(asked, NOBODY), EffectFound)
     other = tool.parse({"branch": "x", "message": "Something else", "state": state})
-    assert await tool.find(other, NOBODY) == NotFound()
+    assert await tool.find(other, NOBODY) == EffectNotFound()
 
 
 @pytest.mark.parametrize("says_yes", [True, False])

@@ -18,10 +18,10 @@ from cellwright.journal import Flow, Question, Workflow
 from cellwright.policy import (
     AgreedEnvelope,
     AnswerRefused,
+    BudgetLedger,
     Envelope,
-    Ledger,
     Limit,
-    Model,
+    ModelOrigin,
     No,
     Person,
     Reached,
@@ -32,12 +32,12 @@ from cellwright.policy import (
     UseId,
     UseNetwork,
     Yes,
-    action_json,
     envelope_of,
     reserve,
+    serialization,
 )
-from cellwright.tools import Guard, Permitted, Raise, Raised, Refused
-from cellwright.tools.guard import LONGEST_TOLD
+from cellwright.tools import ActionPermitted, ActionRefused, BudgetRaised, Guard, Raise
+from cellwright.tools.approval.guard import LONGEST_RECORDED
 from tests.tools.office import ADA, PROJECT, RATES, SECRET, WHO, Office, open_office
 
 LS = RunShell(command=("ls",), folder=PROJECT)
@@ -125,7 +125,7 @@ async def test_what_nobody_could_be_shown_is_denied(where: Path) -> None:
     async def odd(flow: Flow, _: Any) -> str:
         [guard] = guards
         outcome = await guard.permit(flow, UseNetwork(host="example.com", port=1, purpose="\ud800"), WHO)
-        return outcome.feedback if isinstance(outcome, Refused) else "permitted"
+        return outcome.feedback if isinstance(outcome, ActionRefused) else "permitted"
 
     guards: list[Guard] = []
     async with open_office(where, workflows=[Workflow(name="odd", body=odd)]) as office:
@@ -168,7 +168,7 @@ async def test_a_result_is_told_with_its_masked_detail(where: Path, result: Any)
     async def fails(flow: Flow, _: Any) -> None:
         [guard] = guards
         permitted = await guard.permit(flow, CODE, WHO)
-        assert isinstance(permitted, Permitted)
+        assert isinstance(permitted, ActionPermitted)
         await guard.record_result(flow, permitted, result, f"refused {SECRET}\ud800")
 
     guards: list[Guard] = []
@@ -186,7 +186,7 @@ async def test_a_long_action_is_cut_in_the_trail_and_named_by_its_fingerprint(wh
         await office.act("r", replace(CODE, code="x = 1\n" * 10_000))
         await office.outcomes("r")
         [line] = await office.trail("r")
-        assert len(line.entry.what) < LONGEST_TOLD + 40
+        assert len(line.entry.what) < LONGEST_RECORDED + 40
         assert line.entry.what.endswith("characters)")
 
 
@@ -195,7 +195,7 @@ async def test_a_yes_for_the_run_reaches_the_workflows_inside_it(where: Path) ->
         return [await flow.child("act", wanted), await flow.child("act", wanted)]
 
     async with open_office(where, workflows=[Workflow(name="top", body=top)]) as office:
-        await office.journal.run("top", [action_json(RATES)], run="t")
+        await office.journal.run("top", [serialization(RATES)], run="t")
         asked = (await office.asked()).question
         await office.desk.answer(asked.id, Yes(reach="run"), ADA, asked.fingerprint)
         assert await office.outcomes("t") == [["done"], ["done"]]
@@ -206,16 +206,16 @@ async def test_a_yes_for_the_run_reaches_the_workflows_inside_it(where: Path) ->
 
 def reached() -> Reached:
     use = Use(id=UseId("u"), run="b", person="ada", steps=5)
-    found = reserve(Ledger(limits=(LIMIT,)), use, datetime(2026, 1, 1, tzinfo=UTC))
+    found = reserve(BudgetLedger(limits=(LIMIT,)), use, datetime(2026, 1, 1, tzinfo=UTC))
     assert isinstance(found, Reached)
     return found
 
 
 async def spend(office_guard: list[Guard], flow: Flow) -> str:
     match await office_guard[0].ask_for_more(flow, reached(), WHO):
-        case Raised(ledger=ledger):
+        case BudgetRaised(ledger=ledger):
             return str(ledger.limits[0].at_most)
-        case Refused(feedback=feedback):
+        case ActionRefused(feedback=feedback):
             return feedback
 
 
@@ -262,7 +262,7 @@ async def test_a_budget_is_raised_by_a_person_by_an_amount_about_what_was_shown(
     guards: list[Guard] = []
     async with open_office(where, workflows=[spending(guards)]) as office:
         asked = await start_spending(office, guards)
-        model: Any = Model(agent="builder")
+        model: Any = ModelOrigin(agent="builder")
         desk, good = office.desk, Raise(more=Decimal(1))
         refused = [
             *[await desk.answer(asked.id, Raise(more=more), ADA, asked.fingerprint) for more in amounts],

@@ -15,12 +15,12 @@ import anyio.to_thread
 import pytest
 from inline_snapshot import snapshot
 
-from cellwright.journal import CrashPoint, Found, NotFound
+from cellwright.journal import CrashPoint, EffectFound, EffectNotFound
 from cellwright.kernel import OpenNotebook
 from cellwright.notebook import read
 from cellwright.policy import No
-from cellwright.tools import audit_trail
-from cellwright.tools.notebook_desk import DeskPoint, NotebookDesk
+from cellwright.tools.approval import audit_trail
+from cellwright.tools.notebook.editor import EditorPoint, NotebookEditor
 from cellwright.tools.notebook_tools import notebook_tools
 from cellwright.tools.tool import Done, Refusal, ToolError, Toolset, result_text
 from tests.tools.office import ADA
@@ -33,9 +33,9 @@ Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]
 @asynccontextmanager
 async def at_work(
     opened: Opener, where: Path, *cells: str, rules: str = ""
-) -> AsyncGenerator[tuple[OpenNotebook, Workshop, NotebookDesk]]:
+) -> AsyncGenerator[tuple[OpenNotebook, Workshop, NotebookEditor]]:
     async with opened(*cells) as notebook:
-        desk = await NotebookDesk.open(notebook, where.parent / "desk.json")
+        desk = await NotebookEditor.open(notebook, where.parent / "desk.json")
         project = str(notebook.path.parent)
         async with open_workshop(where, notebook_tools(desk), rules=rules, project=project) as shop:
             yield notebook, shop, desk
@@ -221,11 +221,11 @@ async def test_whether_an_apply_happened_is_found_in_the_notebook(opened: Opener
 
         known: Any = SimpleNamespace(key="r/c0")
         found: Any = await apply.find(None, known)
-        assert isinstance(found, Found)
+        assert isinstance(found, EffectFound)
         assert "y: int = 1" in str(found.result)
 
         unheard: Any = SimpleNamespace(key="r/c9")
-        assert await apply.find(None, unheard) == NotFound()
+        assert await apply.find(None, unheard) == EffectNotFound()
 
 
 # ── killed ──
@@ -235,15 +235,15 @@ async def test_whether_an_apply_happened_is_found_in_the_notebook(opened: Opener
 @pytest.mark.parametrize(
     "point",
     [
-        pytest.param(DeskPoint.BEGUN, marks=pytest.mark.slow),
-        DeskPoint.RAN,
-        DeskPoint.SAVED,
-        pytest.param(DeskPoint.REMEMBERED, marks=pytest.mark.slow),
+        pytest.param(EditorPoint.BEGUN, marks=pytest.mark.slow),
+        EditorPoint.RAN,
+        EditorPoint.SAVED,
+        pytest.param(EditorPoint.REMEMBERED, marks=pytest.mark.slow),
         pytest.param(CrashPoint.EFFECT_HAPPENED, marks=pytest.mark.slow),
     ],
 )
 async def test_an_agent_killed_inside_apply_goes_on_with_each_edit_made_once(
-    where: Path, write_notebook: Callable[..., Path], point: DeskPoint | CrashPoint
+    where: Path, write_notebook: Callable[..., Path], point: EditorPoint | CrashPoint
 ) -> None:
     path = write_notebook("x = 1")
 

@@ -15,12 +15,11 @@ from cellwright.journal import OpenQuestion, Records
 from cellwright.kernel import OpenNotebook
 from cellwright.notebook import EditCell, read
 from cellwright.policy import Person
-from cellwright.runs import branch_decisions
-from cellwright.runs.tried_branches import lane_json, open_choices, read_lanes
+from cellwright.runs.views import branches
+from cellwright.runs.views.branches import branch_view_json, open_choices, read_branch_views
 from cellwright.tools.alternatives_tool import decided_by_checks
-from cellwright.tools.branch_choice import BRANCH_CHOICE, NONE, choices_of
-from cellwright.tools.branch_trials import BranchTried
-from cellwright.tools.notebook_desk import DeskPoint, NotebookDesk
+from cellwright.tools.notebook.editor import EditorPoint, NotebookEditor
+from cellwright.tools.notebook.trial_records import BRANCH_CHOICE, NONE, TrialRecord, choices_of
 from cellwright.tools.notebook_tools import notebook_tools
 from cellwright.tools.tool import Done, Toolset
 from tests.sampling import some
@@ -54,7 +53,7 @@ async def asked(shop: Workshop, run: str = "a") -> OpenQuestion:
 async def states(records: Records, run: str = "a") -> dict[str, tuple[str, str, bool]]:
     """How each lane stands: its state, who decided, and whether it is in the notebook."""
     choices = await open_choices(records, run)
-    lanes = [lane_json(lane, choices) for lane in (await read_lanes(records, run)).lanes]
+    lanes = [branch_view_json(lane, choices) for lane in (await read_branch_views(records, run)).lanes]
     return {lane["purpose"]: (lane["state"], lane["decided_by"], lane["is_kept"]) for lane in lanes}
 
 
@@ -67,10 +66,10 @@ async def result(shop: Workshop, run: str = "a") -> Done:
 @asynccontextmanager
 async def waiting(
     opened: Opener, memory: Path, where: Path
-) -> AsyncGenerator[tuple[OpenNotebook, NotebookDesk, Workshop]]:
+) -> AsyncGenerator[tuple[OpenNotebook, NotebookEditor, Workshop]]:
     """A run that has tried three ways and waits for a person."""
     async with opened(ROWS) as notebook:
-        desk = await NotebookDesk.open(notebook, memory)
+        desk = await NotebookEditor.open(notebook, memory)
         await desk.run("all")
         async with open_workshop(where, notebook_tools(desk), project=str(notebook.path.parent)) as shop:
             await shop.begin("a", ("try_alternatives", ASKED))
@@ -94,10 +93,10 @@ async def test_nothing_is_kept_while_a_person_thinks_and_only_what_runs_can_be_a
             "mean": ("waits", "", False),
             "broken": ("not-kept", "", False),
         }
-        with pytest.raises(branch_decisions.NotWaiting, match="broken does not wait"):
-            await branch_decisions.accept(shop.journal.records, "a", "broken", ADA)
-        with pytest.raises(branch_decisions.NoSuchBranch) as unknown:
-            await branch_decisions.accept(shop.journal.records, "a", "mode", ADA)
+        with pytest.raises(branches.NotWaiting, match="broken does not wait"):
+            await branches.accept(shop.journal.records, "a", "broken", ADA)
+        with pytest.raises(branches.NoSuchBranch) as unknown:
+            await branches.accept(shop.journal.records, "a", "mode", ADA)
         assert unknown.value.hint == "These wait: median, mean."
 
 
@@ -110,7 +109,7 @@ async def test_what_a_person_accepts_is_made_in_the_notebook_even_against_its_ch
         "mean": ("average = sum(rows) / len(rows)", 4),
     }[name]
     async with waiting(opened, memory, where) as (notebook, desk, shop):
-        said = await branch_decisions.accept(shop.journal.records, "a", name, ADA)
+        said = await branches.accept(shop.journal.records, "a", name, ADA)
         assert (said.decision, said.is_settled) == ("accepted", True)
         came = await result(shop)
         assert f"The person (ada) accepted {name}. In the notebook:" in came.text
@@ -128,8 +127,8 @@ async def test_what_a_person_accepts_is_made_in_the_notebook_even_against_its_ch
             other: ("dropped", "ada", False),
             "broken": ("not-kept", "", False),
         }
-        with pytest.raises(branch_decisions.NotWaiting, match=f"{name} was accepted by ada already"):
-            await branch_decisions.drop(shop.journal.records, "a", name, GRACE)
+        with pytest.raises(branches.NotWaiting, match=f"{name} was accepted by ada already"):
+            await branches.drop(shop.journal.records, "a", name, GRACE)
 
 
 async def test_what_is_dropped_one_by_one_leaves_everything_as_it_was(
@@ -137,11 +136,11 @@ async def test_what_is_dropped_one_by_one_leaves_everything_as_it_was(
 ) -> None:
     async with waiting(opened, memory, where) as (notebook, desk, shop):
         records, before = shop.journal.records, notebook.path.read_bytes()
-        first = await branch_decisions.drop(records, "a", "mean", GRACE)
+        first = await branches.drop(records, "a", "mean", GRACE)
         assert (first.is_settled, first.says) == (False, "mean is dropped; median waits still.")
         assert (await states(records))["mean"] == ("dropped", "grace", False)
         assert (await states(records))["median"] == ("waits", "", False)
-        assert (await branch_decisions.drop(records, "a", "median", ADA)).is_settled
+        assert (await branches.drop(records, "a", "median", ADA)).is_settled
         came = await result(shop)
         assert "The person (ada) dropped all of them: nothing was kept" in came.text
         assert await states(records) == {
@@ -153,8 +152,8 @@ async def test_what_is_dropped_one_by_one_leaves_everything_as_it_was(
         assert (await notebook.values(["rows"]))["rows"].json == [1, 2, 9]
         assert "average" not in [each.name for each in await notebook.look()]
         assert desk.last_turn() is None
-        with pytest.raises(branch_decisions.NotWaiting):
-            await branch_decisions.drop(records, "a", None, ADA)
+        with pytest.raises(branches.NotWaiting):
+            await branches.drop(records, "a", None, ADA)
 
 
 async def test_a_plain_answer_to_the_question_decides_as_well(opened: Opener, memory: Path, where: Path) -> None:
@@ -171,7 +170,7 @@ async def test_what_does_not_fit_any_more_when_it_is_accepted_changes_nothing_an
     async with waiting(opened, memory, where) as (notebook, desk, shop):
         [cell] = notebook.document.cells
         await desk.apply([EditCell(cell=cell.id, base_version=cell.version, code="lines = [1]")], key="other")
-        await branch_decisions.accept(shop.journal.records, "a", "median", ADA)
+        await branches.accept(shop.journal.records, "a", "median", ADA)
         came = await result(shop)
         assert "The person (ada) accepted median, but it does not fit the notebook as it is now" in came.text
         assert "NameError" in came.text
@@ -184,7 +183,7 @@ async def test_what_does_not_fit_any_more_when_it_is_accepted_changes_nothing_an
 async def test_where_nothing_runs_nobody_is_asked(opened: Opener, memory: Path, where: Path) -> None:
     bad = [{"name": name, "edits": [{"op": "create", "code": f"x = {name}"}]} for name in ("nothing", "nobody")]
     async with opened(ROWS) as notebook:
-        desk = await NotebookDesk.open(notebook, memory)
+        desk = await NotebookEditor.open(notebook, memory)
         async with open_workshop(where, notebook_tools(desk), project=str(notebook.path.parent)) as shop:
             came = await shop.call("try_alternatives", {"candidates": bad, "keep": "ask"}, run="a")
             assert isinstance(came, Done)
@@ -197,7 +196,7 @@ async def test_where_nothing_runs_nobody_is_asked(opened: Opener, memory: Path, 
 
 async def test_where_nobody_can_be_asked_the_best_is_kept(opened: Opener, memory: Path, where: Path) -> None:
     async with opened(ROWS) as notebook:
-        desk = await NotebookDesk.open(notebook, memory)
+        desk = await NotebookEditor.open(notebook, memory)
         await desk.run("all")
         tools = [*decided_by_checks(Toolset(notebook_tools(desk)))]
         async with open_workshop(where, tools, project=str(notebook.path.parent)) as shop:
@@ -208,8 +207,8 @@ async def test_where_nobody_can_be_asked_the_best_is_kept(opened: Opener, memory
 
 
 def test_candidates_of_one_name_are_told_apart_and_none_of_them_stays_an_answer() -> None:
-    def tried(number: int, purpose: str) -> BranchTried:
-        return BranchTried(branch=f"r/c0.{number}", purpose=purpose, status="passed", waits=True)
+    def tried(number: int, purpose: str) -> TrialRecord:
+        return TrialRecord(branch=f"r/c0.{number}", purpose=purpose, status="passed", waits=True)
 
     found = choices_of([tried(1, "mean"), tried(2, "mean"), tried(3, NONE)])
     assert found == {"mean": "r/c0.1", "mean (2)": "r/c0.2", f"{NONE} (3)": "r/c0.3"}
@@ -221,7 +220,7 @@ def test_candidates_of_one_name_are_told_apart_and_none_of_them_stays_an_answer(
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("point", "is_made"),
-    [("asked", False), pytest.param(DeskPoint.BEGUN, False, marks=pytest.mark.slow), (DeskPoint.SAVED, True)],
+    [("asked", False), pytest.param(EditorPoint.BEGUN, False, marks=pytest.mark.slow), (EditorPoint.SAVED, True)],
 )
 async def test_a_run_that_is_killed_while_it_waits_or_as_it_accepts_keeps_the_accepted_branch_once(
     opened: Opener, write_notebook: Callable[..., Path], memory: Path, where: Path, point: str, is_made: bool
@@ -232,11 +231,11 @@ async def test_a_run_that_is_killed_while_it_waits_or_as_it_accepts_keeps_the_ac
     assert ended.returncode == -9, ended.stderr
     assert len(codes(path)) == (2 if is_made else 1)
     async with opened(path=path) as notebook:
-        desk = await NotebookDesk.open(notebook, memory)
+        desk = await NotebookEditor.open(notebook, memory)
         async with open_workshop(where, notebook_tools(desk), project=str(path.parent)) as shop:
             if point == "asked":
                 assert (await states(shop.journal.records))["median"] == ("waits", "", False)
-                await branch_decisions.accept(shop.journal.records, "a", "median", ADA)
+                await branches.accept(shop.journal.records, "a", "median", ADA)
             came: Any = await result(shop)
             assert "The person (ada) accepted median. In the notebook:" in came.text
             assert codes(path) == [ROWS, "average = sorted(rows)[len(rows) // 2]"]

@@ -11,9 +11,9 @@ from typing import Any
 import anyio
 
 from cellwright.app import Files
-from cellwright.journal import NotFound, Unknown
+from cellwright.journal import EffectNotFound, EffectUnknown
 from cellwright.kernel import OpenNotebook
-from cellwright.tools.shell_tool import shell_tools
+from cellwright.tools.environment_tools import shell_tools
 from cellwright.tools.tool import Done, Refusal, Tool, ToolError, ToolResult
 from tests.tools.workshop import open_workshop
 
@@ -143,6 +143,6 @@ async def test_a_command_is_asked_about_word_for_word(opened: Opener, where: Pat
 
 
 async def test_after_a_crash_a_command_is_run_again_unless_its_files_are_changed_directly(opened: Opener) -> None:
-    for files, finding in ((Files(mode="keep"), NotFound()), (Files(mode="direct"), Unknown())):
+    for files, finding in ((Files(mode="keep"), EffectNotFound()), (Files(mode="direct"), EffectUnknown())):
         async with opened("x = 1", files=files) as notebook:
             assert await tool_of(notebook).find(None, NOBODY) == finding

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 from cellwright.errors import Defect, UserError
 from cellwright.notebook import estimate_tokens
 from cellwright.tools.tool import (
-    Calling,
+    CallContext,
     Done,
     Refusal,
     ToolError,
@@ -32,7 +32,7 @@ class Bird(BaseModel):
 
 @tool(changes=True, returns="how many are known")
 async def note_birds(
-    calling: Calling,
+    calling: CallContext,
     birds: list[Bird],
     where: Annotated[str, Field(description="A place.")] = "garden",
     kind: Literal["seen", "heard"] = "seen",

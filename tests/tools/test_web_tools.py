@@ -14,9 +14,8 @@ import pytest
 from inline_snapshot import snapshot
 
 from cellwright.policy import Yes
-from cellwright.tools.readable import decoded, readable
 from cellwright.tools.tool import Done, Refusal, ToolError, result_text
-from cellwright.tools.web_tools import EgressFetch, Elsewhere, NotFetched, Page, web_tools
+from cellwright.tools.web_tools import EgressFetch, Elsewhere, FetchedPage, FetchFailure, decoded, readable, web_tools
 from tests.tools.office import ADA
 from tests.tools.workshop import open_workshop
 
@@ -93,7 +92,7 @@ def fetch(**options: Any) -> EgressFetch:
 
 async def test_a_page_comes_back_as_text_without_what_nobody_sees(port: int) -> None:
     page = await fetch().get(f"http://pages.example:{port}/wren")
-    assert isinstance(page, Page)
+    assert isinstance(page, FetchedPage)
     title, text = readable(decoded(page.content, page.content_type), page.address)
     assert title == "Birds of the garden"
     assert text.replace(str(port), "PORT") == snapshot(
@@ -116,22 +115,22 @@ Done.\
 async def test_redirects_are_followed_on_the_same_host_only(port: int) -> None:
     here = f"http://pages.example:{port}"
     moved = await fetch().get(f"{here}/moved")
-    assert isinstance(moved, Page)
+    assert isinstance(moved, FetchedPage)
     assert moved.address == f"{here}/wren"
     assert await fetch().get(f"{here}/away") == Elsewhere(address=f"http://other.example:{port}/wren")
-    assert await fetch().get(f"{here}/round") == NotFetched(why="it redirects more than 5 times")
+    assert await fetch().get(f"{here}/round") == FetchFailure(why="it redirects more than 5 times")
 
 
 @pytest.mark.parametrize("host", ["other.example", "127.0.0.1", "0x7f.1", "[::ffff:127.0.0.1]", "2130706433"])
 async def test_what_leads_to_this_machine_is_never_asked(port: int, host: str) -> None:
     found = await fetch().get(f"http://{host}:{port}/wren")
-    assert isinstance(found, NotFetched)
+    assert isinstance(found, FetchFailure)
     assert "loopback address" in found.why or "is no address" in found.why
 
 
 async def test_a_long_page_is_cut(port: int) -> None:
     page = await fetch(most_bytes=100).get(f"http://pages.example:{port}/long")
-    assert isinstance(page, Page)
+    assert isinstance(page, FetchedPage)
     assert (len(page.content), page.is_cut) == (100, True)
 
 

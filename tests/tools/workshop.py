@@ -13,9 +13,9 @@ import anyio
 from cellwright.journal import Flow, Journal, StepFinished, Workflow
 from cellwright.journal.crash import AtCrashPoint, carry_on
 from cellwright.policy import BUILT_IN_RULES, RuleText, read_rules
-from cellwright.tools import Desk, Guard, OnDesk
-from cellwright.tools.calling import Guarded, standard
-from cellwright.tools.kept_texts import KeptTexts
+from cellwright.tools import Guard, Inbox, InboxItem
+from cellwright.tools.callers import GuardedCaller, standard
+from cellwright.tools.text_store import TextStore
 from cellwright.tools.tool import Tool, ToolCall, ToolResult, Toolset, parse_result, result_json
 from tests.tools.office import KEY, MASKER, WHO
 
@@ -30,7 +30,7 @@ paths = ["./**"]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workshop:
     journal: Journal
-    desk: Desk
+    desk: Inbox
 
     async def begin(self, run: str, *calls: tuple[str, Any]) -> None:
         """Start a run that makes these calls in one turn."""
@@ -47,7 +47,7 @@ class Workshop:
         [result] = await self.results(run)
         return result
 
-    async def asked(self) -> OnDesk:
+    async def asked(self) -> InboxItem:
         with anyio.fail_after(120):
             while not (pending := await self.desk.pending()):
                 await self.journal.log.growth.next().wait()
@@ -67,13 +67,13 @@ async def open_workshop(
     project: str = "/home/ada/penguins",
     rules: str = ALLOW_ALL,
     tokens: int = 4_000,
-    kept: KeptTexts | None = None,
+    kept: TextStore | None = None,
     at_crash_point: AtCrashPoint = carry_on,
 ) -> AsyncGenerator[Workshop]:
     """A journal at work with these tools."""
     texts = [RuleText.of("user", "mine.toml", rules), BUILT_IN_RULES]
     guard = Guard(rules=read_rules(texts, project=project), masker=MASKER)
-    caller: Guarded = standard(Toolset(tools), guard=guard, masker=MASKER, who=WHO, kept=kept, tokens=tokens)
+    caller: GuardedCaller = standard(Toolset(tools), guard=guard, masker=MASKER, who=WHO, kept=kept, tokens=tokens)
 
     async def calls(flow: Flow, wanted: list[Any]) -> list[Any]:
         results = await caller.call_all(flow, [ToolCall(**call) for call in wanted])
@@ -86,4 +86,4 @@ async def open_workshop(
         chain_key=KEY,
         at_crash_point=at_crash_point,
     ) as journal:
-        yield Workshop(journal=journal, desk=Desk(journal.records, masker=MASKER))
+        yield Workshop(journal=journal, desk=Inbox(journal.records, masker=MASKER))

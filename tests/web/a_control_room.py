@@ -20,10 +20,10 @@ import httpx
 import pytest
 from playwright.async_api import Browser, FrameLocator, Locator, Page, async_playwright, expect
 
-from cellwright.models.keys import key_variables
-from cellwright.models.launching import running_pid
+from cellwright.models.client.gateway_process import running_pid
+from cellwright.models.config.keys import key_variables
 from cellwright.server import connect
-from cellwright.server.web.tokens import Tokens
+from cellwright.server.http.auth.tokens import TokenStore
 from cellwright.settings import Settings
 from cellwright.testing import ProviderServer
 from tests.conftest import notebook_source
@@ -131,7 +131,9 @@ class ControlRoom:
     async def api(self) -> AsyncGenerator[httpx.AsyncClient]:
         """A program with an administrator's token."""
         if not self._secret:
-            self._secret = Tokens(self.home).create(name="a program", person="ada", scope="admin", seconds=3600).secret
+            self._secret = (
+                TokenStore(self.home).create(name="a program", person="ada", scope="admin", seconds=3600).secret
+            )
         headers = {"authorization": f"Bearer {self._secret}"}
         async with httpx.AsyncClient(
             base_url=f"{self.origin}/api/v1/", headers=headers, timeout=SECONDS, trust_env=False

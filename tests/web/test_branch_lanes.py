@@ -8,18 +8,18 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, expect
 
-from cellwright.cli.journal_place import open_records
+from cellwright.cli.journal_options import open_records
 from cellwright.journal import stream_of
 from cellwright.policy import Masker
 from cellwright.testing import Fault
-from cellwright.tools.branch_trials import BranchTried, TriedCell, TriedCheck, TriedVariable, branch_told
+from cellwright.tools.notebook.trial_records import TrialCell, TrialCheck, TrialRecord, TrialVariable, trial_event
 from tests.runs.factory import apply, create, finish, plan, task
 from tests.web.a_control_room import ControlRoom, see_run, show, violations
 
 pytestmark = pytest.mark.slow
 """All in a real browser, which `make test-all` sees to."""
 
-MEAN = BranchTried(
+MEAN = TrialRecord(
     branch="call-7.1",
     agent="agent:2",
     purpose="fill with the mean",
@@ -27,38 +27,38 @@ MEAN = BranchTried(
     way="replayed",
     reasons=("a thread of the notebook runs",),
     status="failed",
-    cells=(TriedCell(cell="a1", name="clean", status="failed", error="KeyError: 'price'"),),
-    checks=(TriedCheck(check="sales.price.notna().all()", has_passed=False, detail="3 are missing"),),
+    cells=(TrialCell(cell="a1", name="clean", status="failed", error="KeyError: 'price'"),),
+    checks=(TrialCheck(check="sales.price.notna().all()", has_passed=False, detail="3 are missing"),),
     ms=1240.4,
 )
-DROP = BranchTried(
+DROP = TrialRecord(
     branch="call-7.2",
     agent="agent:2",
     purpose="drop what is missing",
     group="call-7",
     way="fork",
     status="passed",
-    cells=(TriedCell(cell="a1", name="clean", status="ok"),),
-    checks=(TriedCheck(check="sales.price.notna().all()", has_passed=True),),
+    cells=(TrialCell(cell="a1", name="clean", status="ok"),),
+    checks=(TrialCheck(check="sales.price.notna().all()", has_passed=True),),
     variables=(
-        TriedVariable(
+        TrialVariable(
             name="sales",
             type="pandas.DataFrame",
             before="1,000 rows × 3 columns\nprice: nulls 12\nprice: range -4 … 99",
             after="988 rows × 3 columns\nprice: nulls 0\nprice: range 1.5 … 99",
         ),
-        TriedVariable(name="prices", type="list", after="988 items"),
+        TrialVariable(name="prices", type="list", after="988 items"),
     ),
     files=("out/clean.csv",),
     ms=41.2,
     is_kept=True,
 )
-HOSTILE = BranchTried(
+HOSTILE = TrialRecord(
     branch="call-9",
     purpose="<img src=x onerror=document.title='taken'>",
     way="fork",
     status="passed",
-    variables=(TriedVariable(name="x" * 300, before="<b>1</b>", after="y" * 3_000),),
+    variables=(TrialVariable(name="x" * 300, before="<b>1</b>", after="y" * 3_000),),
     note="<script>document.title='taken'</script>",
 )
 
@@ -72,11 +72,11 @@ async def at_work(room: ControlRoom, notebook: str) -> str:
     return run
 
 
-async def tell(home: Path, run: str, *tried: BranchTried) -> None:
+async def tell(home: Path, run: str, *tried: TrialRecord) -> None:
     """As whoever carries the run out does, from a process of its own."""
     async with open_records(str(home / "journal.db"), None, Masker.of(salt=b"s" * 16)) as records:
         for each in tried:
-            await records.log.append(stream_of(run), branch_told(each))
+            await records.log.append(stream_of(run), trial_event(each))
 
 
 async def test_branches_appear_as_lanes_while_one_looks_with_outcome_and_what_differs(

@@ -4,23 +4,23 @@ Owns:   the loop, roles and skills, what a model reads, how history becomes shor
 Above:  runs, server, cli.   Below: tools, kernel, models, notebook, policy, journal.
 Never:  what is allowed (policy), provider SDKs, kernels of its own, plans of several agents (runs), screens.
 
-The loop is in `cellwright.agents.loop`, what it works with in `cellwright.agents.studio`: both load pydantic-ai, and a
+The loop is in `cellwright.agents.loop`, what it works with in `cellwright.agents.agent_context`: both load pydantic-ai, and a
 command that only shows what was done must not wait for it.
 """
 
 from cellwright.agents.assignment import AgentReport, Assignment, Note
-from cellwright.agents.context import Part, Prompt, Rank, Span, Weight, assemble
+from cellwright.agents.prompt.prompt import Prompt, PromptPart, PromptSpan, Rank, Weight, assemble
 from cellwright.agents.role import Role, built_in_roles, read_role, read_roles
 
 __all__ = [
     "AgentReport",
     "Assignment",
     "Note",
-    "Part",
     "Prompt",
+    "PromptPart",
+    "PromptSpan",
     "Rank",
     "Role",
-    "Span",
     "Weight",
     "assemble",
     "built_in_roles",

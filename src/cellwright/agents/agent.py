@@ -6,39 +6,48 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, assert_never
 
-from cellwright.agents.assignment import AgentReport, Assignment, Outcome
-from cellwright.agents.composing import Brief, Moment, compose, is_compacted
-from cellwright.agents.context import Prompt, fence
-from cellwright.agents.history import Became, Did, Heard, Turn, times_repeated
-from cellwright.agents.kept_contexts import Known, context_fact, encode, known_after, read_pictures
-from cellwright.agents.mending_step import Made, Mended, Mender
-from cellwright.agents.steering import Orders, listen, pause_question, until_stopped
-from cellwright.agents.studio import Studio
-from cellwright.agents.styles import FINISH, Actions, Malformed, Words, arguments_text, offered, read_answer, spoken
-from cellwright.agents.surroundings import Seen
-from cellwright.agents.thinking import (
-    Answer,
-    Lost,
+from cellwright.agents.agent_context import AgentContext
+from cellwright.agents.assignment import AgentOutcome, AgentReport, Assignment
+from cellwright.agents.fixer import Fixer, RepairCall, RepairOutcome
+from cellwright.agents.model_call import (
+    AnswerLost,
+    AnswerReceived,
+    CallCancelled,
+    ModelCaller,
     NoModel,
     OverBudget,
-    TakenBack,
-    Thinker,
     limits_after,
     read_response,
 )
+from cellwright.agents.prompt.composition import AssignmentContext, PromptInputs, compose, is_compacted
+from cellwright.agents.prompt.context_providers import ContextView
+from cellwright.agents.prompt.conversation import AgentTurn, CallStatus, PersonMessage, ToolCallRecord, times_repeated
+from cellwright.agents.prompt.prompt import Prompt, fence
+from cellwright.agents.prompt.prompt_store import KnownTexts, context_event, encode_prompt, known_after, read_pictures
+from cellwright.agents.steering import SteeringInput, pause_question, read_steering, wait_for_stop
+from cellwright.agents.styles import (
+    FINISH,
+    MalformedReply,
+    TextReply,
+    ToolCallsReply,
+    arguments_text,
+    offered_tools,
+    parse_reply,
+    reply_text,
+)
 from cellwright.journal import CostRecorded, Fact, Flow, Question
 from cellwright.policy import Limit
-from cellwright.tools.calling import Guarded
-from cellwright.tools.guard import Raised, Refused
+from cellwright.tools.approval.guard import ActionRefused, BudgetRaised
+from cellwright.tools.callers import GuardedCaller
 from cellwright.tools.tool import Done, Refusal, ToolCall, ToolError, ToolResult, result_text
 
 _FIRST_LOOK_SHARE: Final = 0.25
 _LATER_LOOK_TOKENS: Final = 600
 """The results of its own calls tell an agent what changed; a short reminder is enough."""
 _SAME_AT_MOST: Final = 5
-SAYS: Final = "says"
+SAYS_TOPIC: Final = "says"
 """The topic of a fact with what an agent said besides its calls."""
-_TOLD_CHARACTERS: Final = 500
+_SAYS_LIMIT: Final = 500
 _ASK_AGAIN: Final = "ask again, and perhaps pay twice"
 _STOP: Final = "stop here"
 _CALL_SOMETHING: Final = "Nothing was done. Call a tool, or finish when the goal is reached."
@@ -47,21 +56,21 @@ _NOT_FINISHED: Final = "Not finished: a call before it in the same answer did no
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class AgentEnd:
     """Why the work is over."""
 
-    outcome: Outcome
+    outcome: AgentOutcome
     why: str = ""
     summary: str = ""
     answer: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Look:
+class _StepInput:
     """What a look around found, as its step keeps it."""
 
-    orders: Orders
-    seen: tuple[Seen, ...]
+    orders: SteeringInput
+    seen: tuple[ContextView, ...]
 
 
 @dataclass(slots=True)
@@ -77,15 +86,15 @@ class _Used:
 class Agent:
     """The state of one assignment. All of it follows from recorded steps."""
 
-    def __init__(self, flow: Flow, assignment: Assignment, studio: Studio, brief: Brief) -> None:
+    def __init__(self, flow: Flow, assignment: Assignment, studio: AgentContext, brief: AssignmentContext) -> None:
         self._flow = flow
         self._assignment = assignment
         self._studio = studio
         self._brief = brief
-        self._caller: Guarded = studio.caller(brief.role, flow.id, is_attended=assignment.is_attended)
+        self._caller: GuardedCaller = studio.caller(brief.role, flow.id, is_attended=assignment.is_attended)
         self._toolset = self._caller.toolset
-        self._offered = offered(self._toolset, brief.style)
-        self._thinker = Thinker(
+        self._offered = offered_tools(self._toolset, brief.style)
+        self._thinker = ModelCaller(
             models=studio.models,
             assignment=assignment,
             role=brief.role,
@@ -93,14 +102,14 @@ class Agent:
             person=studio.person,
             tools=self._offered.definitions(),
         )
-        self._turns: list[Turn] = []
-        self._orders = Orders()
-        self._heard: tuple[Heard, ...] = ()
+        self._turns: list[AgentTurn] = []
+        self._orders = SteeringInput()
+        self._heard: tuple[PersonMessage, ...] = ()
         self._news = ""
-        self._known: Known = {}
+        self._known: KnownTexts = {}
         self._used = _Used(limits=assignment.limits)
-        self._mended = Mended()
-        self._mender = Mender(
+        self._mended = RepairOutcome()
+        self._mender = Fixer(
             flow=flow,
             caller=self._caller,
             survey=studio.survey,
@@ -115,36 +124,36 @@ class Agent:
 
     # ── whether to go on ──
 
-    def is_over(self) -> Ended | None:
+    def is_over(self) -> AgentEnd | None:
         """Whether the role's own budget is used up, or it goes round in circles."""
         role, turns = self._brief.role, self._turns
         if len(turns) >= role.steps:
-            return Ended(outcome="out-of-budget", why=f"All {role.steps} steps of a {role.name} are used.")
+            return AgentEnd(outcome="out-of-budget", why=f"All {role.steps} steps of a {role.name} are used.")
         if self._used.tokens >= role.tokens:
-            return Ended(outcome="out-of-budget", why=f"All {role.tokens:,} tokens of a {role.name} are used.")
+            return AgentEnd(outcome="out-of-budget", why=f"All {role.tokens:,} tokens of a {role.name} are used.")
         if turns and times_repeated(turns) >= _SAME_AT_MOST:
-            return Ended(outcome="gave-up", why=f"It did the same {_SAME_AT_MOST} times, with the same outcome.")
+            return AgentEnd(outcome="gave-up", why=f"It did the same {_SAME_AT_MOST} times, with the same outcome.")
         return None
 
-    def is_stopped(self) -> Ended | None:
+    def is_stopped(self) -> AgentEnd | None:
         """Whether a person wants it to stop."""
-        return Ended(outcome="stopped", why=self._orders.stop) if self._orders.stop else None
+        return AgentEnd(outcome="stopped", why=self._orders.stop) if self._orders.stop else None
 
     # ── look around ──
 
-    async def look_around(self) -> tuple[Seen, ...]:
+    async def look_around(self) -> tuple[ContextView, ...]:
         """What there is to see and what people said, kept in one step."""
         is_first = not self._turns or is_compacted(self._turns, self._brief)
         tokens = int(self._brief.role.context_tokens * _FIRST_LOOK_SHARE) if is_first else _LATER_LOOK_TOKENS
 
-        async def look() -> _Look:
-            orders = await listen(
+        async def look() -> _StepInput:
+            orders = await read_steering(
                 self._flow.read, self._flow.id, self._orders, knows_order=self._assignment.orders_heard
             )
             seen = [await sight.look(tokens) for sight in self._studio.sights]
-            return _Look(orders=orders, seen=tuple(self._masked(each) for each in seen))
+            return _StepInput(orders=orders, seen=tuple(self._masked(each) for each in seen))
 
-        found = await self._flow.step(f"look {self._step}", look, returns=_Look)
+        found = await self._flow.step(f"look {self._step}", look, returns=_StepInput)
         if found.orders.pause and not found.orders.stop:
             await self._flow.ask(pause_question(found.orders.pause))
         self._orders = found.orders
@@ -152,28 +161,28 @@ class Agent:
         self._news = "\n".join(each.news for each in found.seen if each.news)
         return found.seen
 
-    def _masked(self, seen: Seen) -> Seen:
+    def _masked(self, seen: ContextView) -> ContextView:
         mask = self._studio.masker.mask
         parts = tuple(replace(part, text=mask(part.text).text) for part in seen.parts)
-        return Seen(parts=parts, news=mask(seen.news).text)
+        return ContextView(parts=parts, news=mask(seen.news).text)
 
     # ── think ──
 
-    def compose(self, seen: Sequence[Seen]) -> Prompt:
+    def compose(self, seen: Sequence[ContextView]) -> Prompt:
         """What the model reads now."""
-        before = Turn(number=self._step, heard=self._heard, news=self._news)
+        before = AgentTurn(number=self._step, heard=self._heard, news=self._news)
         advice = self._advice()
-        moment = Moment(step=self._step, before=before, seen=seen, advice=advice)
+        moment = PromptInputs(step=self._step, before=before, seen=seen, advice=advice)
         return compose(self._brief, self._toolset, self._thinker.tools, self._turns, moment)
 
     def _advice(self) -> str:
         """What to consider about failures that were not mended, with what that needs; what is data, fenced."""
         mended = self._mended
-        advised = [self._studio.advise(turns) for turns in _to_advise_on(self._turns, mended)]
+        advised = [self._studio.advise(turns) for turns in _turns_to_advise_on(self._turns, mended)]
         material = [fence(each.text, nonce=self._brief.nonce, source=each.name) for each in mended.material]
         return "\n".join(dict.fromkeys(each for each in [*advised, *mended.words, *material] if each))
 
-    async def think(self, prompt: Prompt) -> Answer | Ended:
+    async def think(self, prompt: Prompt) -> AnswerReceived | AgentEnd:
         """The model's answer, asked for until there is one or somebody says to stop."""
         again, attempt = False, 1
         pictures = await read_pictures(self._studio.kept, prompt)
@@ -184,46 +193,46 @@ class Agent:
             thought = await self._thinker.think(self._flow, name, call, lambda: self._keep(prompt), self._until_stopped)
             attempt += 1
             match thought:
-                case Answer():
+                case AnswerReceived():
                     return thought
                 case OverBudget():
                     if (ended := await self._ask_for_more(thought)) is not None:
                         return ended
-                case Lost():
+                case AnswerLost():
                     if (ended := await self._ask_whether_again(thought)) is not None:
                         return ended
                     again = True
-                case TakenBack(why=""):
-                    return Ended(outcome="cancelled", why="The call to the model was cancelled.")
-                case TakenBack(why=who):
-                    return Ended(outcome="stopped", why=who)
+                case CallCancelled(why=""):
+                    return AgentEnd(outcome="cancelled", why="The call to the model was cancelled.")
+                case CallCancelled(why=who):
+                    return AgentEnd(outcome="stopped", why=who)
                 case NoModel(message=message):
-                    return Ended(outcome="gave-up", why=message)
+                    return AgentEnd(outcome="gave-up", why=message)
                 case _:
                     assert_never(thought)
 
     async def _until_stopped(self) -> str:
         heard = self._assignment.orders_heard
-        return await until_stopped(self._flow.read, self._flow.id, self._orders, knows_order=heard)
+        return await wait_for_stop(self._flow.read, self._flow.id, self._orders, knows_order=heard)
 
     async def _keep(self, prompt: Prompt) -> str:
-        return await self._studio.kept.keep(f"{self._flow.id}#{self._step}", encode(prompt, self._known))
+        return await self._studio.kept.keep(f"{self._flow.id}#{self._step}", encode_prompt(prompt, self._known))
 
-    async def _ask_for_more(self, stopped: OverBudget) -> Ended | None:
+    async def _ask_for_more(self, stopped: OverBudget) -> AgentEnd | None:
         """Pause until a person raises the limit; None to go on."""
         if not self._assignment.is_attended:
-            return Ended(outcome="out-of-budget", why=stopped.question)
+            return AgentEnd(outcome="out-of-budget", why=stopped.question)
         who = self._studio.actor(self._brief.role, self._flow.id)
         match await self._studio.guard.ask_for_more(self._flow, stopped.stop(self._used.limits), who):
-            case Raised(ledger=ledger):
+            case BudgetRaised(ledger=ledger):
                 self._used.limits = limits_after(self._used.limits, ledger, self._flow.run, stopped)
                 return None
-            case Refused(feedback=feedback):
-                return Ended(outcome="out-of-budget", why=feedback)
+            case ActionRefused(feedback=feedback):
+                return AgentEnd(outcome="out-of-budget", why=feedback)
 
-    async def _ask_whether_again(self, lost: Lost) -> Ended | None:
+    async def _ask_whether_again(self, lost: AnswerLost) -> AgentEnd | None:
         """Nobody knows whether the call was answered and paid; None to ask again."""
-        ended = Ended(outcome="gave-up", why=f"Nobody knows what came of a call to {lost.model}.")
+        ended = AgentEnd(outcome="gave-up", why=f"Nobody knows what came of a call to {lost.model}.")
         if self._assignment.if_unknown == "again":
             return None
         if self._assignment.if_unknown == "stop" or not self._assignment.is_attended:
@@ -234,7 +243,7 @@ class Agent:
         picked = said.get("choice") if isinstance(said, dict) else said
         return None if picked == _ASK_AGAIN else ended
 
-    async def tell(self, prompt: Prompt, answer: Answer) -> None:
+    async def tell(self, prompt: Prompt, answer: AnswerReceived) -> None:
         """What the step read and cost, for whoever watches."""
         used = self._used
         used.tokens += answer.input_tokens + answer.output_tokens
@@ -248,44 +257,44 @@ class Agent:
             workflow=self._flow.id,
             is_price_known=answer.microdollars is not None,
         )
-        said = spoken(read_response(answer))
-        told = [Fact(topic=SAYS, subject=self._flow.id, text=said[:_TOLD_CHARACTERS])] if said else []
-        await self._flow.tell(context_fact(self._flow.id, self._step, answer.context, prompt), cost, *told)
+        said = reply_text(read_response(answer))
+        told = [Fact(topic=SAYS_TOPIC, subject=self._flow.id, text=said[:_SAYS_LIMIT])] if said else []
+        await self._flow.tell(context_event(self._flow.id, self._step, answer.context, prompt), cost, *told)
 
     # ── act ──
 
-    async def act(self, answer: Answer) -> Ended | None:
+    async def act(self, answer: AnswerReceived) -> AgentEnd | None:
         """Do what the model wants, and remember what came of it."""
         style = self._brief.style
-        self._mended = Mended()
-        reading = read_answer(read_response(answer), step=self._step, style=style, tools=self._offered)
+        self._mended = RepairOutcome()
+        reading = parse_reply(read_response(answer), step=self._step, style=style, tools=self._offered)
         match reading:
-            case Actions():
+            case ToolCallsReply():
                 return await self._do(reading)
-            case Words(said=said):
+            case TextReply(said=said):
                 return self._take_words(said)
-            case Malformed(said=said, feedback=feedback):
+            case MalformedReply(said=said, feedback=feedback):
                 self._add(said=said, feedback=feedback)
                 return None
             case _:
                 assert_never(reading)
 
-    async def _do(self, actions: Actions) -> Ended | None:
+    async def _do(self, actions: ToolCallsReply) -> AgentEnd | None:
         results = await self._call(actions.calls)
-        did = tuple(_did(call, result) for call, result in zip(actions.calls, results, strict=True))
+        did = tuple(_call_record(call, result) for call, result in zip(actions.calls, results, strict=True))
         for result in results:
             if isinstance(result, Done) and isinstance(result.value, dict) and "artifact" in result.value:
                 self._used.artifacts[str(result.value["artifact"])] = None
         ending = next((result for result in results if isinstance(result, Done) and result.ends), None)
         if ending is not None:
             self._add(said=actions.said, did=did, feedback=actions.note)
-            return _finished(ending)
+            return _finished_end(ending)
         mended = self._mended = await self._mender.mend(self._step, actions.calls, results)
-        more = tuple(_did_for_it(each) for each in mended.made)
+        more = tuple(_repair_record(each) for each in mended.made)
         self._add(said=actions.said, did=(*did, *more), feedback=f"{actions.note} {mended.feedback}".strip())
         if mended.gives_up:
-            return Ended(outcome="gave-up", why=mended.gives_up)
-        return Ended(outcome="stopped", why=mended.stops) if mended.stops else None
+            return AgentEnd(outcome="gave-up", why=mended.gives_up)
+        return AgentEnd(outcome="stopped", why=mended.stops) if mended.stops else None
 
     async def _call(self, calls: Sequence[ToolCall]) -> list[ToolResult]:
         """The calls in order. Finishing counts only if what was called with it worked."""
@@ -293,29 +302,29 @@ class Agent:
         if last.name != FINISH or not before:
             return await self._caller.call_all(self._flow, calls)
         results = await self._caller.call_all(self._flow, before)
-        if all(_became(result) == "done" for result in results):
+        if all(_call_status(result) == "done" for result in results):
             return [*results, await self._caller.call(self._flow, last)]
         return [*results, ToolError(kind="conflict", message=_NOT_FINISHED)]
 
-    def _take_words(self, said: str) -> Ended | None:
+    def _take_words(self, said: str) -> AgentEnd | None:
         """Words alone are the answer where nothing can be called to finish, or when they come twice."""
         before = self._turns[-1] if self._turns else None
         is_second = before is not None and before.feedback == _CALL_SOMETHING and not before.did
         if FINISH not in self._offered or is_second:
             self._add(said=said)
-            return Ended(outcome="finished", summary=said, answer=said)
+            return AgentEnd(outcome="finished", summary=said, answer=said)
         self._add(said=said, feedback=_CALL_SOMETHING)
         return None
 
-    def _add(self, *, said: str, did: tuple[Did, ...] = (), feedback: str = "") -> None:
-        turn = Turn(number=self._step, said=said, did=did, feedback=feedback, heard=self._heard, news=self._news)
+    def _add(self, *, said: str, did: tuple[ToolCallRecord, ...] = (), feedback: str = "") -> None:
+        turn = AgentTurn(number=self._step, said=said, did=did, feedback=feedback, heard=self._heard, news=self._news)
         if did and times_repeated([*self._turns, turn]) > 1:
             turn = replace(turn, feedback=f"{feedback} {_SAME_AGAIN}".strip())
         self._turns.append(turn)
 
     # ── report ──
 
-    def report(self, end: Ended) -> AgentReport:
+    def report(self, end: AgentEnd) -> AgentReport:
         """What came of it; of work that did not finish, the last the agent said."""
         last = next((turn.said for turn in reversed(self._turns) if turn.said.strip()), "")
         return AgentReport(
@@ -335,7 +344,7 @@ class Agent:
 # ── advice ──
 
 
-def _to_advise_on(turns: list[Turn], mended: Mended) -> list[list[Turn]]:
+def _turns_to_advise_on(turns: list[AgentTurn], mended: RepairOutcome) -> list[list[AgentTurn]]:
     """The turns as whoever advises should see them: without failures that are dealt with.
 
     A mend that did not help comes after what it was for: the next thing to do is another.
@@ -356,25 +365,25 @@ def _to_advise_on(turns: list[Turn], mended: Mended) -> list[list[Turn]]:
 # ── reading results ──
 
 
-def _did(call: ToolCall, result: ToolResult) -> Did:
-    return Did(
+def _call_record(call: ToolCall, result: ToolResult) -> ToolCallRecord:
+    return ToolCallRecord(
         id=call.id,
         name=call.name,
         arguments=arguments_text(call),
         text=result_text(result),
-        became=_became(result),
+        became=_call_status(result),
         is_untrusted=isinstance(result, Done | ToolError) and result.is_untrusted,
         picture=result.picture if isinstance(result, Done) else None,
     )
 
 
-def _did_for_it(made: Made) -> Did:
+def _repair_record(made: RepairCall) -> ToolCallRecord:
     """A mend, told as what it was: why, and what came of it; all of it data, since names in it come from there."""
-    did = _did(made.call, made.result)
+    did = _call_record(made.call, made.result)
     return replace(did, text=f"{made.reason}\n{did.text}", is_untrusted=True)
 
 
-def _became(result: ToolResult) -> Became:
+def _call_status(result: ToolResult) -> CallStatus:
     match result:
         case Done(value={"ok": False}):
             # The edits were made, but cells failed: the call worked, the work did not.
@@ -389,8 +398,8 @@ def _became(result: ToolResult) -> Became:
             assert_never(result)
 
 
-def _finished(ending: Done) -> Ended:
+def _finished_end(ending: Done) -> AgentEnd:
     value = ending.value if isinstance(ending.value, dict) else {}
-    return Ended(
+    return AgentEnd(
         outcome="finished", summary=str(value.get("summary", ending.text)), answer=str(value.get("answer", ""))
     )

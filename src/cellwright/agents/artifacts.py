@@ -11,16 +11,16 @@ from dataclasses import dataclass
 from typing import Final
 
 from cellwright.journal import Fact, Recorded, stream_of
-from cellwright.tools.kept_texts import KeptTexts
-from cellwright.tools.tool import Calling, Done, Tool, ToolError, ToolResult, tool
+from cellwright.tools.text_store import TextStore
+from cellwright.tools.tool import CallContext, Done, Tool, ToolError, ToolResult, tool
 
-TOPIC: Final = "artifact"
+ARTIFACT_TOPIC: Final = "artifact"
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,79}", flags=re.ASCII)
 _LONGEST: Final = 400_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Artifact:
+class RunArtifact:
     """A document as it is now."""
 
     name: str
@@ -31,24 +31,24 @@ class Artifact:
     """The workflow that wrote it."""
 
 
-async def read_artifacts(read: Callable[[str], AsyncIterable[Recorded]], run: str) -> dict[str, Artifact]:
+async def read_artifacts(read: Callable[[str], AsyncIterable[Recorded]], run: str) -> dict[str, RunArtifact]:
     """The documents of a run by name; `read` is a log's or, inside a step, a flow's."""
-    found = dict[str, Artifact]()
+    found = dict[str, RunArtifact]()
     async for recorded in read(stream_of(run)):
         event = recorded.event
-        if isinstance(event, Fact) and event.topic == TOPIC:
+        if isinstance(event, Fact) and event.topic == ARTIFACT_TOPIC:
             kept, _, by = event.text.partition(" ")
             before = found.get(event.subject)
             version = before.version + 1 if before else 1
-            found[event.subject] = Artifact(name=event.subject, text=kept, version=version, by=by)
+            found[event.subject] = RunArtifact(name=event.subject, text=kept, version=version, by=by)
     return found
 
 
-def artifact_tools(kept: KeptTexts) -> list[Tool]:
+def artifact_tools(kept: TextStore) -> list[Tool]:
     """The tools that write and read documents of the run."""
 
     @tool(own_steps=True)
-    async def write_artifact(name: str, text: str, calling: Calling) -> ToolResult:
+    async def write_artifact(name: str, text: str, calling: CallContext) -> ToolResult:
         """Keep a document under a name, for the person and other agents; a second text replaces the first."""
         if _NAME.fullmatch(name) is None:
             return ToolError(
@@ -58,11 +58,11 @@ def artifact_tools(kept: KeptTexts) -> list[Tool]:
             return ToolError(kind="too-big", message=f"A document has at most {_LONGEST:,} characters.")
         flow = calling.flow
         place = await flow.step(f"keep {name}", lambda: kept.keep(calling.key, text))
-        await flow.tell(Fact(topic=TOPIC, subject=name, text=f"{place} {flow.id}"))
+        await flow.tell(Fact(topic=ARTIFACT_TOPIC, subject=name, text=f"{place} {flow.id}"))
         return Done(text=f"Kept as {name!r} ({len(text):,} characters).", value={"artifact": name})
 
     @tool()
-    async def read_artifact(name: str, calling: Calling) -> ToolResult:
+    async def read_artifact(name: str, calling: CallContext) -> ToolResult:
         """Read a document that was kept in this run."""
         found = await read_artifacts(calling.flow.read, calling.flow.id)
         if name not in found:

@@ -7,7 +7,7 @@ from typing import Literal
 
 from cellwright.policy import Limit
 
-Outcome = Literal["finished", "stopped", "out-of-budget", "gave-up", "cancelled"]
+AgentOutcome = Literal["finished", "stopped", "out-of-budget", "gave-up", "cancelled"]
 """stopped: by a person. out-of-budget: of steps, tokens or money. gave-up: no model, or no way on."""
 
 
@@ -48,7 +48,7 @@ class Assignment:
 class AgentReport:
     """What came of an assignment."""
 
-    outcome: Outcome
+    outcome: AgentOutcome
     summary: str
     answer: str = ""
     why: str = ""

@@ -16,7 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 from cellwright.errors import UserError
 
 T = TypeVar("T")
-Value = str | tuple[str, ...] | Mapping[str, str]
+FieldValue = str | tuple[str, ...] | Mapping[str, str]
 """A text, a list of texts, or texts by name. What is a number is for the reader of the field to say."""
 
 _MARK: Final = "---"
@@ -26,11 +26,11 @@ _DEEPEST: Final = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class FrontMatter:
     """A file's fields, the lines they stand on, and its text."""
 
     where: str
-    fields: Mapping[str, Value]
+    fields: Mapping[str, FieldValue]
     lines: Mapping[str, int]
     body: str
 
@@ -63,13 +63,13 @@ class Page:
         raise self.complain(name, problem)
 
 
-def words(value: object) -> object:
+def split_words(value: object) -> object:
     """A list of words, for fields in which one text stands for the list of its words."""
     texts = (value,) if isinstance(value, str) else value
     return [word for text in texts for word in text.split()] if isinstance(texts, tuple) else texts
 
 
-def read_page(text: str, where: str) -> Page:
+def read_front_matter(text: str, where: str) -> FrontMatter:
     """The head and the text of a file. Raises `UserError` with the file and line."""
     lines = text.removeprefix("\ufeff").splitlines()
     if not lines or lines[0].rstrip() != _MARK:
@@ -78,7 +78,7 @@ def read_page(text: str, where: str) -> Page:
     if end is None:
         raise UserError(f"{where}:1: the head has no end.", hint="Close it with a line of `---`.")
     fields, places = _Head(lines[1:end], where).read()
-    return Page(where=where, fields=fields, lines=places, body="\n".join(lines[end + 1 :]).strip())
+    return FrontMatter(where=where, fields=fields, lines=places, body="\n".join(lines[end + 1 :]).strip())
 
 
 class _Head:
@@ -89,7 +89,7 @@ class _Head:
         self._last = len(lines)
         self._where = where
 
-    def read(self) -> tuple[dict[str, Value], dict[str, int]]:
+    def read(self) -> tuple[dict[str, FieldValue], dict[str, int]]:
         if len(self._text) > _LARGEST_HEAD:
             raise self._wrong(0, f"the head has more than {_LARGEST_HEAD:,} characters")
         try:
@@ -137,7 +137,7 @@ class _Head:
             found[name] = (name, line, value)
         return list(found.values())
 
-    def _value(self, node: Any) -> Value:
+    def _value(self, node: Any) -> FieldValue:
         match node:
             case yaml.SequenceNode():
                 return tuple(item.value.strip() for item in node.value)

@@ -13,17 +13,17 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter
 
-from cellwright.agents.agent import Agent, Ended
+from cellwright.agents.agent import Agent, AgentEnd
+from cellwright.agents.agent_context import AgentContext
 from cellwright.agents.assignment import AgentReport, Assignment, Note
-from cellwright.agents.composing import Brief, skill_lines
+from cellwright.agents.prompt.composition import AssignmentContext, skill_lines
 from cellwright.agents.role import Role, role_named
-from cellwright.agents.studio import Studio
 from cellwright.agents.styles import choose_style
 from cellwright.journal import Flow, Workflow
 from cellwright.models import Ability
 
 
-async def work(flow: Flow, assignment: Assignment, studio: Studio) -> AgentReport:
+async def work(flow: Flow, assignment: Assignment, studio: AgentContext) -> AgentReport:
     """Do an assignment and report, whatever came of it."""
     agent = Agent(flow, assignment, studio, await _begin(flow, assignment, studio))
     while (end := agent.is_over()) is None:
@@ -32,7 +32,7 @@ async def work(flow: Flow, assignment: Assignment, studio: Studio) -> AgentRepor
             break
         prompt = agent.compose(seen)
         answer = await agent.think(prompt)
-        if isinstance(answer, Ended):
+        if isinstance(answer, AgentEnd):
             end = answer
             break
         await agent.tell(prompt, answer)
@@ -41,12 +41,12 @@ async def work(flow: Flow, assignment: Assignment, studio: Studio) -> AgentRepor
     return agent.report(end)
 
 
-OpenStudio = Callable[[Flow, Assignment], AbstractAsyncContextManager[Studio]]
+OpenAgentContext = Callable[[Flow, Assignment], AbstractAsyncContextManager[AgentContext]]
 _ASSIGNMENT: Final = TypeAdapter(Assignment)
 _REPORT: Final = TypeAdapter(AgentReport)
 
 
-def agent_workflow(open_studio: OpenStudio, *, name: str = "agent") -> Workflow:
+def agent_workflow(open_studio: OpenAgentContext, *, name: str = "agent") -> Workflow:
     """Agents as workflows: the argument is an `Assignment`, the result an `AgentReport`, both as JSON."""
 
     async def body(flow: Flow, argument: Any) -> Any:
@@ -65,14 +65,14 @@ def assignment_json(assignment: Assignment) -> Any:
 # ── beginning ──
 
 
-async def _begin(flow: Flow, assignment: Assignment, studio: Studio) -> Brief:
+async def _begin(flow: Flow, assignment: Assignment, studio: AgentContext) -> AssignmentContext:
     """What holds for the whole assignment, fixed once: a role file may change while the agent works."""
 
-    async def fix() -> Brief:
+    async def fix() -> AssignmentContext:
         role = role_named(studio.roles, assignment.role)
         able = await _abilities(assignment, role, studio)
         mask = studio.masker.mask
-        return Brief(
+        return AssignmentContext(
             role=role,
             style=choose_style(able[0] if able else (), role, has_programs=studio.program is not None),
             nonce=secrets.token_hex(4),
@@ -86,10 +86,10 @@ async def _begin(flow: Flow, assignment: Assignment, studio: Studio) -> Brief:
             sees=bool(able) and all("images" in each for each in able),
         )
 
-    return await flow.step("take on the assignment", fix, returns=Brief)
+    return await flow.step("take on the assignment", fix, returns=AssignmentContext)
 
 
-async def _abilities(assignment: Assignment, role: Role, studio: Studio) -> list[tuple[Ability, ...]]:
+async def _abilities(assignment: Assignment, role: Role, studio: AgentContext) -> list[tuple[Ability, ...]]:
     """What the models that may answer can do, the likeliest first."""
     listed = (await studio.models.listed()).models
     fitting = [

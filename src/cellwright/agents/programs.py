@@ -14,28 +14,28 @@ from typing import Annotated, Any, Final, Literal, assert_never
 
 from pydantic import Field, TypeAdapter
 
-from cellwright.agents.studio import MakeProgram
-from cellwright.agents.styles import PROGRAM, programmed
+from cellwright.agents.agent_context import MakeProgram
+from cellwright.agents.styles import PROGRAM, program_tools
 from cellwright.errors import Unavailable, UserError
 from cellwright.journal import Flow, Json
 from cellwright.notebook import clip
-from cellwright.sandbox.actions import (
+from cellwright.tools.actions import (
     ActionWorker,
-    Failed,
-    Failure,
-    Finished,
-    Lost,
-    Paused,
+    CallFailure,
+    ProgramFailed,
+    ProgramFinished,
     ProgramLimits,
+    ProgramLost,
+    ProgramPaused,
     ProgramRun,
-    Step,
+    ProgramStep,
     ToolSignature,
 )
-from cellwright.sandbox.actions import ToolCall as AskedCall
-from cellwright.sandbox.actions.steps import FailureKind
-from cellwright.tools.calling import Guarded
+from cellwright.tools.actions import ProgramCall as AskedCall
+from cellwright.tools.actions.steps import FailureKind
+from cellwright.tools.callers import GuardedCaller
 from cellwright.tools.tool import (
-    Calling,
+    CallContext,
     Done,
     ErrorKind,
     Refusal,
@@ -64,19 +64,19 @@ _RAISED: Final[dict[ErrorKind, str]] = {
 def programs(worker: ActionWorker, *, limits: ProgramLimits = LIMITS) -> MakeProgram:
     """For `Studio.program`: agents write programs, and this worker runs them."""
 
-    def make(caller: Guarded) -> Tool:
+    def make(caller: GuardedCaller) -> Tool:
         return program_tool(worker, caller, limits=limits)
 
     return make
 
 
-def program_tool(worker: ActionWorker, caller: Guarded, *, limits: ProgramLimits = LIMITS) -> Tool:
+def program_tool(worker: ActionWorker, caller: GuardedCaller, *, limits: ProgramLimits = LIMITS) -> Tool:
     """The tool `run_program` over all of the caller's tools but those that ask a person or end the work."""
-    signatures = tuple(_signatures(programmed(caller.toolset)))
+    signatures = tuple(_signatures(program_tools(caller.toolset)))
 
     @tool(name=PROGRAM, own_steps=True)
     async def run_program(
-        calling: Calling,
+        calling: CallContext,
         code: Annotated[str, Field(description="Python. The value of its last expression comes back.", min_length=1)],
     ) -> ToolResult:
         """Run a small Python program that awaits your functions: loops, conditions, several calls at once.
@@ -106,7 +106,7 @@ def _signatures(toolset: Toolset) -> list[ToolSignature]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Asked:
+class _ProgramCall:
     """A call a paused program waits for."""
 
     id: int
@@ -115,22 +115,22 @@ class _Asked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Waits:
+class _ProgramWaiting:
     kind: Literal["waits"] = "waits"
-    calls: tuple[_Asked, ...]
+    calls: tuple[_ProgramCall, ...]
     state: str
     """In base64; only ever opened in a cage."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Ended:
+class _ProgramEnd:
     kind: Literal["ended"] = "ended"
     value: Any
     output: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Broke:
+class _ProgramFailure:
     kind: Literal["broke"] = "broke"
     why: FailureKind
     type: str
@@ -141,26 +141,26 @@ class _Broke:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Gone:
+class _NoWorker:
     """No worker lived long enough to run it."""
 
     kind: Literal["gone"] = "gone"
     reason: str
 
 
-_Stands = _Waits | _Ended | _Broke | _Gone
-_STANDS: Final[TypeAdapter[_Stands]] = TypeAdapter(Annotated[_Stands, Field(discriminator="kind")])
+_ProgramState = _ProgramWaiting | _ProgramEnd | _ProgramFailure | _NoWorker
+_PROGRAM_STATE: Final[TypeAdapter[_ProgramState]] = TypeAdapter(Annotated[_ProgramState, Field(discriminator="kind")])
 
 
-def _kept(step: Step) -> _Stands:
+def _kept(step: ProgramStep) -> _ProgramState:
     match step:
-        case Paused(calls=calls, state=state):
-            asked = tuple(_Asked(id=call.id, name=call.name, arguments=dict(call.arguments)) for call in calls)
-            return _Waits(calls=asked, state=base64.b64encode(state).decode())
-        case Finished(value=value, output=output):
-            return _Ended(value=value, output=output)
-        case Failed():
-            return _Broke(
+        case ProgramPaused(calls=calls, state=state):
+            asked = tuple(_ProgramCall(id=call.id, name=call.name, arguments=dict(call.arguments)) for call in calls)
+            return _ProgramWaiting(calls=asked, state=base64.b64encode(state).decode())
+        case ProgramFinished(value=value, output=output):
+            return _ProgramEnd(value=value, output=output)
+        case ProgramFailed():
+            return _ProgramFailure(
                 why=step.kind,
                 type=step.type,
                 message=step.message,
@@ -168,8 +168,8 @@ def _kept(step: Step) -> _Stands:
                 hint=step.hint,
                 output=step.output,
             )
-        case Lost(reason=reason):
-            return _Gone(reason=reason)
+        case ProgramLost(reason=reason):
+            return _NoWorker(reason=reason)
         case _:
             assert_never(step)
 
@@ -178,7 +178,7 @@ def _kept(step: Step) -> _Stands:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Made:
+class _CallResult:
     """A call the program made, and what came of it."""
 
     call: ToolCall
@@ -200,88 +200,88 @@ class _Program:
     """One program of an agent. What it knows beside the journal is only a quicker way: the live run."""
 
     worker: ActionWorker
-    caller: Guarded
+    caller: GuardedCaller
     signatures: tuple[ToolSignature, ...]
     limits: ProgramLimits
-    calling: Calling
+    calling: CallContext
     live: ProgramRun | None = None
-    made: list[_Made] = field(default_factory=list["_Made"])
+    made: list[_CallResult] = field(default_factory=list["_Made"])
 
     async def run(self, code: str) -> ToolResult:
         """To its end: piece by piece, each a step, and between them the calls."""
         stands = await self._step("begin", lambda: self._begin(code))
-        while isinstance(stands, _Waits):
+        while isinstance(stands, _ProgramWaiting):
             waits, answers = stands, await self._answer(stands.calls)
             stands = await self._step("go on", lambda: self._go_on(code, waits, answers))  # noqa: B023 - awaited at once
-        return _told(stands, self.made)
+        return _program_result(stands, self.made)
 
-    async def _step(self, verb: str, work: Any) -> _Stands:
+    async def _step(self, verb: str, work: Any) -> _ProgramState:
         async def piece() -> Json:
-            return _STANDS.dump_python(_kept(await work()), mode="json")
+            return _PROGRAM_STATE.dump_python(_kept(await work()), mode="json")
 
         name = f"program {self.calling.call.id} {verb}"
-        return _STANDS.validate_python(await self._flow.step(name, piece))
+        return _PROGRAM_STATE.validate_python(await self._flow.step(name, piece))
 
     @property
     def _flow(self) -> Flow:
         return self.calling.flow
 
-    async def _begin(self, code: str) -> Step:
+    async def _begin(self, code: str) -> ProgramStep:
         return await _while_lost(lambda: self._start(code))
 
-    async def _start(self, code: str) -> Step:
+    async def _start(self, code: str) -> ProgramStep:
         self.live = await self.worker.start(code, tools=self.signatures, limits=self.limits)
         return self.live.step
 
-    async def _go_on(self, code: str, waits: _Waits, answers: dict[int, Any]) -> Step:
+    async def _go_on(self, code: str, waits: _ProgramWaiting, answers: dict[int, Any]) -> ProgramStep:
         """From where it paused; nothing in the world changes here."""
         step = await _while_lost(lambda: self._resume(waits, answers))
-        if isinstance(step, Failed) and step.kind == "state":
+        if isinstance(step, ProgramFailed) and step.kind == "state":
             return await _while_lost(lambda: self._again(code, step))
         return step
 
-    async def _resume(self, waits: _Waits, answers: dict[int, Any]) -> Step:
+    async def _resume(self, waits: _ProgramWaiting, answers: dict[int, Any]) -> ProgramStep:
         """With the live run if there is one, else from what was kept."""
         run = self.live
-        if run is None or not isinstance(run.step, Paused):
+        if run is None or not isinstance(run.step, ProgramPaused):
             state = base64.b64decode(waits.state)
             run = self.live = await self.worker.load(state, tools=self.signatures, limits=self.limits)
-        return await run.resume(answers) if isinstance(run.step, Paused) else run.step
+        return await run.resume(answers) if isinstance(run.step, ProgramPaused) else run.step
 
-    async def _again(self, code: str, refused: Failed) -> Step:
+    async def _again(self, code: str, refused: ProgramFailed) -> ProgramStep:
         """From its beginning, because another interpreter wrote the state; answered calls are not made again.
 
         If it does not ask for exactly the same calls this time (it may look at the clock), it cannot go on.
         """
         known = {made.call.id: made for made in self.made}
         run = self.live = await self.worker.start(code, tools=self.signatures, limits=self.limits)
-        while known and isinstance(run.step, Paused):
+        while known and isinstance(run.step, ProgramPaused):
             asked = [(call, known.pop(self._id(call.id), None)) for call in run.step.calls]
             same = {call.id: made.result for call, made in asked if made is not None and _is_same(made.call, call)}
             if len(same) < len(asked):
                 return refused
             await run.resume({number: _answered(result) for number, result in same.items()})
-        return run.step if not known or isinstance(run.step, Lost) else refused
+        return run.step if not known or isinstance(run.step, ProgramLost) else refused
 
     def _id(self, number: int) -> str:
         return f"{self.calling.call.id}.{number}"
 
-    async def _answer(self, asked: Sequence[_Asked]) -> dict[int, Any]:
+    async def _answer(self, asked: Sequence[_ProgramCall]) -> dict[int, Any]:
         calls = [ToolCall(id=self._id(each.id), name=each.name, arguments=each.arguments) for each in asked]
         results = await self.caller.call_all(self._flow, calls)
-        self.made += [_Made(call=call, result=result) for call, result in zip(calls, results, strict=True)]
+        self.made += [_CallResult(call=call, result=result) for call, result in zip(calls, results, strict=True)]
         return {each.id: _answered(result) for each, result in zip(asked, results, strict=True)}
 
 
-async def _while_lost(piece: Callable[[], Awaitable[Step]]) -> Step:
+async def _while_lost(piece: Callable[[], Awaitable[ProgramStep]]) -> ProgramStep:
     """A piece of a program, tried with another worker each time one is lost under it or does not start."""
-    step: Step = Lost(reason="it never began", state=None)
+    step: ProgramStep = ProgramLost(reason="it never began", state=None)
     for _ in range(_WORKERS):
         try:
             step = await piece()
         except Unavailable as error:
-            step = Lost(reason=error.message, state=None)
-        if not isinstance(step, Lost):
+            step = ProgramLost(reason=error.message, state=None)
+        if not isinstance(step, ProgramLost):
             break
     return step
 
@@ -295,9 +295,9 @@ def _answered(result: ToolResult) -> Any:
         case Done(text=text, value=value):
             return text if value is None else value
         case Refusal(feedback=feedback):
-            return Failure(type="PermissionError", message=feedback)
+            return CallFailure(type="PermissionError", message=feedback)
         case ToolError(kind=kind, message=message, hint=hint):
-            return Failure(type=_RAISED.get(kind, "RuntimeError"), message=f"{message} {hint}".rstrip())
+            return CallFailure(type=_RAISED.get(kind, "RuntimeError"), message=f"{message} {hint}".rstrip())
         case _:
             assert_never(result)
 
@@ -305,25 +305,25 @@ def _answered(result: ToolResult) -> Any:
 # ── telling ──
 
 
-def _told(stands: _Ended | _Broke | _Gone, made: Sequence[_Made]) -> ToolResult:
+def _program_result(stands: _ProgramEnd | _ProgramFailure | _NoWorker, made: Sequence[_CallResult]) -> ToolResult:
     """What the model reads, as data: values, output and errors hold what tools found outside."""
-    if isinstance(stands, _Gone):
+    if isinstance(stands, _NoWorker):
         return _lost(stands.reason, made)
     lines: list[str] = []
     value: Json = None
     match stands:
-        case _Ended(output=output):
+        case _ProgramEnd(output=output):
             value = stands.value
             lines += [f"value: {_shown(value)}"]
-        case _Broke(output=output):
+        case _ProgramFailure(output=output):
             where = f" in line {stands.line}" if stands.line is not None else ""
             lines += [f"The program failed{where} ({stands.why}): {stands.type}: {stands.message}"]
             lines += [stands.hint] if stands.hint else []
         case _:
             assert_never(stands)
     lines += ["printed:", output.rstrip("\n")] if output else []
-    lines += _calls(made, is_whole=not isinstance(stands, _Ended))
-    is_ok = isinstance(stands, _Ended)
+    lines += _calls(made, is_whole=not isinstance(stands, _ProgramEnd))
+    is_ok = isinstance(stands, _ProgramEnd)
     kept: dict[str, Json] = {
         "ok": is_ok and all(each.worked for each in made if isinstance(each.result, Done)),
         "value": value,
@@ -334,7 +334,7 @@ def _told(stands: _Ended | _Broke | _Gone, made: Sequence[_Made]) -> ToolResult:
     return Done(text="\n".join(lines), value=kept | _cells(made), picture=picture, is_untrusted=True)
 
 
-def _lost(reason: str, made: Sequence[_Made]) -> ToolError:
+def _lost(reason: str, made: Sequence[_CallResult]) -> ToolError:
     """In our own words alone: an error is not fenced."""
     return ToolError(
         kind="unavailable",
@@ -344,13 +344,13 @@ def _lost(reason: str, made: Sequence[_Made]) -> ToolError:
     )
 
 
-def _calls(made: Sequence[_Made], *, is_whole: bool) -> list[str]:
+def _calls(made: Sequence[_CallResult], *, is_whole: bool) -> list[str]:
     """What did not work, whether or not the program looked; of a program that broke off, everything that was done."""
     lines = [clip(result_text(each.result), _FAILED_TOKENS) for each in made if not each.worked]
     return [*lines, _done_before(made)] if is_whole and made else lines
 
 
-def _done_before(made: Sequence[_Made]) -> str:
+def _done_before(made: Sequence[_CallResult]) -> str:
     if not made:
         return "Nothing had been called."
     names = [f"{each.call.name}{'' if each.worked else ' (failed)'}" for each in made[:_NAMED_CALLS]]
@@ -358,7 +358,7 @@ def _done_before(made: Sequence[_Made]) -> str:
     return f"Called before that, and not undone: {', '.join(names)}{more}."
 
 
-def _cells(made: Sequence[_Made]) -> dict[str, Json]:
+def _cells(made: Sequence[_CallResult]) -> dict[str, Json]:
     """What became of cells, the last outcome of each: so that failures in a program are mended like others."""
     cells: dict[str, Json] = {}
     for each in made:

@@ -32,21 +32,21 @@ _WHY_TOKENS: Final = 80
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Figure:
+class NumberAnswer:
     """A number."""
 
     number: int | float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Words:
+class TextAnswer:
     """Anything said in one text: a name, a date, yes or no."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listed:
+class ListAnswer:
     """Values in order."""
 
     items: tuple[Atom, ...]
@@ -65,7 +65,7 @@ class Listed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class TableAnswer:
     """Rows of named columns; the order of rows and columns does not matter."""
 
     columns: tuple[str, ...]
@@ -80,21 +80,21 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unanswered:
+class NoAnswer:
     """The reading could not be tried."""
 
     why: str
 
 
-Answer = Figure | Words | Listed | Table | Unanswered
+ReadingAnswer = NumberAnswer | TextAnswer | ListAnswer | TableAnswer | NoAnswer
 
 
-async def evaluate_answer(how: str, evaluate: Evaluate) -> Answer:
+async def evaluate_answer(how: str, evaluate: Evaluate) -> ReadingAnswer:
     """What this code comes to: an expression, or statements that end with one."""
     code = answer_code(how)
     if code is None:
-        return Unanswered(why="It is no Python that ends with an expression.")
-    return read_answer(await evaluate(code))
+        return NoAnswer(why="It is no Python that ends with an expression.")
+    return parse_printed_answer(await evaluate(code))
 
 
 def answer_code(how: str) -> str | None:
@@ -133,16 +133,16 @@ def _texts(tree: ast.AST) -> list[str]:
 # ── reading ──
 
 
-def read_answer(result: ToolResult) -> Answer:
+def parse_printed_answer(result: ToolResult) -> ReadingAnswer:
     """The answer in what such a cell came to."""
     if not isinstance(result, Done):
-        return Unanswered(why=clip(result_text(result), _WHY_TOKENS))
+        return NoAnswer(why=clip(result_text(result), _WHY_TOKENS))
     for text in _printed(result):
         at = text.rfind(_MARK)
         if at >= 0:
             return _answer(text[at + len(_MARK) :].split("\n", 1)[0])
     errors = [_complaint(cell) for cell in _cells(result.value)]
-    return Unanswered(why=clip(next(filter(None, errors), "It gave no answer."), _WHY_TOKENS))
+    return NoAnswer(why=clip(next(filter(None, errors), "It gave no answer."), _WHY_TOKENS))
 
 
 def _printed(result: Done) -> Iterator[str]:
@@ -167,16 +167,16 @@ def _complaint(cell: dict[str, Any]) -> str:
             return ""
 
 
-def _answer(text: str) -> Answer:
+def _answer(text: str) -> ReadingAnswer:
     try:
         said: Any = json.loads(text)
         match said:
             case {"is": "figure", "number": int() | float() as number}:
-                return Figure(number=number)
+                return NumberAnswer(number=number)
             case {"is": "words", "text": str(words)}:
-                return Words(text=words)
+                return TextAnswer(text=words)
             case {"is": "list", "items": list(items), "count": int(count), "digest": str(digest)}:
-                return Listed(items=_atoms(items), count=count, digest=digest)
+                return ListAnswer(items=_atoms(items), count=count, digest=digest)
             case {
                 "is": "table",
                 "columns": list(names),
@@ -185,11 +185,11 @@ def _answer(text: str) -> Answer:
                 "digest": str(digest),
             }:
                 columns = tuple(str(name) for name in names)
-                return Table(columns=columns, rows=tuple(_atoms(row) for row in rows), count=count, digest=digest)
+                return TableAnswer(columns=columns, rows=tuple(_atoms(row) for row in rows), count=count, digest=digest)
             case _:
-                return Unanswered(why="Its answer could not be read.")
+                return NoAnswer(why="Its answer could not be read.")
     except (ValueError, TypeError, RecursionError):
-        return Unanswered(why="Its answer could not be read.")
+        return NoAnswer(why="Its answer could not be read.")
 
 
 def _atoms(values: Sequence[Any]) -> tuple[Atom, ...]:
@@ -199,24 +199,24 @@ def _atoms(values: Sequence[Any]) -> tuple[Atom, ...]:
 # ── comparing ──
 
 
-def compare_answers(one: Answer, other: Answer) -> Sameness:
+def compare_answers(one: ReadingAnswer, other: ReadingAnswer) -> Sameness:
     """Whether two answers say the same."""
     match one, other:
-        case Figure(number=first), Figure(number=second):
+        case NumberAnswer(number=first), NumberAnswer(number=second):
             return _numbers(first, second)
-        case Words(text=first), Words(text=second):
+        case TextAnswer(text=first), TextAnswer(text=second):
             return "same" if " ".join(first.split()) == " ".join(second.split()) else "different"
-        case Listed(), Listed():
+        case ListAnswer(), ListAnswer():
             if one.count != other.count or not (one.is_whole and other.is_whole):
                 return "same" if (one.count, one.digest) == (other.count, other.digest) else "different"
             return _worst(_cells_alike(a, b) for a, b in zip(one.items, other.items, strict=True))
-        case Table(), Table():
+        case TableAnswer(), TableAnswer():
             return _tables(one, other)
         case _:
             return "different"
 
 
-def _tables(one: Table, other: Table) -> Sameness:
+def _tables(one: TableAnswer, other: TableAnswer) -> Sameness:
     if (one.count, len(one.columns)) != (other.count, len(other.columns)):
         return "different"
     if not (one.is_whole and other.is_whole):
@@ -229,7 +229,7 @@ def _tables(one: Table, other: Table) -> Sameness:
     )
 
 
-def _ordered(table: Table, *, by_name: bool) -> list[list[Atom]]:
+def _ordered(table: TableAnswer, *, by_name: bool) -> list[list[Atom]]:
     order = range(len(table.columns))
     if by_name:
         order = sorted(order, key=lambda at: table.columns[at])
@@ -280,20 +280,20 @@ def _decimals(number: Decimal) -> int:
 # ── showing ──
 
 
-def shown(answer: Answer) -> str:
+def answer_text(answer: ReadingAnswer) -> str:
     """An answer on one line, within bounds."""
     match answer:
-        case Figure(number=number):
+        case NumberAnswer(number=number):
             return f"{number:,}" if isinstance(number, int) else repr(number)
-        case Words(text=text):
+        case TextAnswer(text=text):
             return clip(" ".join(text.split()), _SHOWN_TOKENS)
-        case Listed(items=items, count=count):
+        case ListAnswer(items=items, count=count):
             more = f", … ({count} in all)" if count > _SHOWN_ROWS else ""
             return clip(", ".join(map(str, items[:_SHOWN_ROWS])) + more, _SHOWN_TOKENS)
-        case Table(columns=columns, rows=rows, count=count):
+        case TableAnswer(columns=columns, rows=rows, count=count):
             lines = ["/".join(map(str, row)) for row in rows[:_SHOWN_ROWS]]
             return clip(f"{count} rows of {'/'.join(columns)}: {'; '.join(lines)}", _SHOWN_TOKENS)
-        case Unanswered(why=why):
+        case NoAnswer(why=why):
             return f"no answer ({' '.join(why.split())})"
         case _:
             assert_never(answer)

@@ -1,7 +1,6 @@
 """Readings of a question: listed, tried, compared; where they differ a person is asked, or the plainest is taken.
 
-On hard questions strong models err less in their code than in what they take the question to mean. Decisions here are
-pure; `compare_readings` is the one that asks the kernel.
+Also a tool: an agent names them, and gets back whether it matters which is meant.
 """
 
 from __future__ import annotations
@@ -9,25 +8,25 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
-from typing import Any, Final, Literal
+from itertools import combinations, count
+from typing import Annotated, Any, Final, Literal, assert_never
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from cellwright.agents.context import Part, Rank, Weight, fence
+from cellwright.agents.prompt.prompt import PromptPart, Rank, Weight, fence
 from cellwright.agents.reading_answers import (
-    Answer,
     Evaluate,
-    Unanswered,
+    NoAnswer,
+    ReadingAnswer,
+    answer_text,
     compare_answers,
     evaluate_answer,
-    shown,
 )
-from cellwright.agents.recoveries import AskPerson
+from cellwright.agents.repair.choices import AskPerson
 from cellwright.journal import Json
 from cellwright.models.calls import OutputSchema
 from cellwright.tools.notebook_tools import TRY
-from cellwright.tools.tool import ToolResult
+from cellwright.tools.tool import CallContext, Caller, Done, Tool, ToolCall, ToolResult, result_text, tool
 
 MOST: Final = 6
 """So many readings are worth comparing."""
@@ -98,13 +97,13 @@ READINGS_SCHEMA: Final = OutputSchema(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unreadable:
+class InvalidProposal:
     """A proposal that is none, and what to tell the model."""
 
     feedback: str
 
 
-def request_parts(question: str, notebook: str, nonce: str) -> list[Part]:
+def request_parts(question: str, notebook: str, nonce: str) -> list[PromptPart]:
     """What a model reads to propose readings: the checklist, the question, and the notebook as data."""
     asks = "\n".join(f"- {ambiguity.kind}: {ambiguity.ask}" for ambiguity in CHECKLIST)
     words = (
@@ -113,20 +112,20 @@ def request_parts(question: str, notebook: str, nonce: str) -> list[Part]:
         f"is enough where there is only one.\n{asks}\n"
     )
     return [
-        Part(name="readings", text=words, rank=Rank.ALWAYS, weight=Weight.NEEDED),
-        Part(name="question", text=f"The question:\n{question}\n", rank=Rank.ASSIGNMENT, weight=Weight.NEEDED),
-        Part(name="notebook", text=fence(notebook, nonce=nonce, source="notebook"), weight=Weight.STRONG),
+        PromptPart(name="readings", text=words, rank=Rank.ALWAYS, weight=Weight.NEEDED),
+        PromptPart(name="question", text=f"The question:\n{question}\n", rank=Rank.ASSIGNMENT, weight=Weight.NEEDED),
+        PromptPart(name="notebook", text=fence(notebook, nonce=nonce, source="notebook"), weight=Weight.STRONG),
     ]
 
 
-def parse_readings(text: str) -> tuple[Reading, ...] | Unreadable:
+def parse_readings(text: str) -> tuple[Reading, ...] | InvalidProposal:
     """The readings of a model's answer; names that come twice are told apart."""
     try:
         proposal = _Proposal.model_validate_json(text)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         where = ".".join(str(step) for step in first["loc"]) or "the whole"
-        return Unreadable(feedback=f"Not the readings that were asked for: {where}: {first['msg']}.")
+        return InvalidProposal(feedback=f"Not the readings that were asked for: {where}: {first['msg']}.")
     return readings_of([proposed.model_dump() for proposed in proposal.readings])
 
 
@@ -148,104 +147,169 @@ def readings_of(proposed: Sequence[Mapping[str, Any]]) -> tuple[Reading, ...]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tried:
+class ReadingTrial:
     """A reading and what it comes to."""
 
     reading: Reading
-    answer: Answer
+    answer: ReadingAnswer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agreement:
     """However it is read, the answer is the same."""
 
-    answer: Answer
-    tried: tuple[Tried, ...]
+    answer: ReadingAnswer
+    tried: tuple[ReadingTrial, ...]
     is_rounded: bool = False
     """Some give it with fewer digits; `answer` has the most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Differing:
+class Disagreement:
     """The answer depends on the reading."""
 
-    tried: tuple[Tried, ...]
+    tried: tuple[ReadingTrial, ...]
     """As they were listed, the plainest first; some may have no answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Uncompared:
+class NoComparison:
     """Fewer than two could be tried: nothing is known about whether they differ."""
 
-    tried: tuple[Tried, ...]
+    tried: tuple[ReadingTrial, ...]
 
 
-Comparison = Agreement | Differing | Uncompared
+ReadingComparison = Agreement | Disagreement | NoComparison
 
 
-async def compare_readings(readings: Sequence[Reading], evaluate: Evaluate) -> Comparison:
+async def compare_readings(readings: Sequence[Reading], evaluate: Evaluate) -> ReadingComparison:
     """Try each reading in the kernel, one after the other, and compare what they come to."""
     answers = {reading.name: await evaluate_answer(reading.how, evaluate) for reading in readings[:MOST]}
     return compare(readings[:MOST], answers)
 
 
-def compare(readings: Sequence[Reading], answers: Mapping[str, Answer]) -> Comparison:
+def compare(readings: Sequence[Reading], answers: Mapping[str, ReadingAnswer]) -> ReadingComparison:
     """Whether the answers say the same. One that could not be tried says nothing either way."""
-    nothing = Unanswered(why="It was not tried.")
-    tried = tuple(Tried(reading=reading, answer=answers.get(reading.name, nothing)) for reading in readings)
-    answered = [each.answer for each in tried if not isinstance(each.answer, Unanswered)]
+    nothing = NoAnswer(why="It was not tried.")
+    tried = tuple(ReadingTrial(reading=reading, answer=answers.get(reading.name, nothing)) for reading in readings)
+    answered = [each.answer for each in tried if not isinstance(each.answer, NoAnswer)]
     if not answered or (len(answered) == 1 and len(tried) > 1):
-        return Uncompared(tried=tried)
+        return NoComparison(tried=tried)
     found = {compare_answers(one, other) for one, other in combinations(answered, 2)}
     if "different" in found:
-        return Differing(tried=tried)
+        return Disagreement(tried=tried)
     return Agreement(answer=max(answered, key=_digits), tried=tried, is_rounded="rounded" in found)
 
 
-def _digits(answer: Answer) -> int:
-    return len(json.dumps(shown(answer)))
+def _digits(answer: ReadingAnswer) -> int:
+    return len(json.dumps(answer_text(answer)))
 
 
 # ── settling ──
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choose:
+class PlainestReading:
     """Nobody can be asked: the plainest reading, and the others for the answer."""
 
-    plainest: Tried
-    others: tuple[Tried, ...]
+    plainest: ReadingTrial
+    others: tuple[ReadingTrial, ...]
 
     def told(self) -> str:
         """What the answer must say about it."""
-        others = "; ".join(f"{each.reading.description.rstrip('.')}: {shown(each.answer)}" for each in self.others)
-        first = f"{shown(self.plainest.answer)} ({self.plainest.reading.description.rstrip('.')})"
+        others = "; ".join(
+            f"{each.reading.description.rstrip('.')}: {answer_text(each.answer)}" for each in self.others
+        )
+        first = f"{answer_text(self.plainest.answer)} ({self.plainest.reading.description.rstrip('.')})"
         return f"{first}. Read otherwise: {others}." if others else f"{first}."
 
 
-def settle(differing: Differing, *, attended: bool) -> AskPerson | Choose:
+def settle(differing: Disagreement, *, attended: bool) -> AskPerson | PlainestReading:
     """Ask with the values at hand, or take the plainest that has an answer and tell the others."""
     if attended:
-        answered = [each for each in differing.tried if not isinstance(each.answer, Unanswered)]
-        lines = [f"- {each.reading.name}: {each.reading.description} → {shown(each.answer)}" for each in answered]
+        answered = [each for each in differing.tried if not isinstance(each.answer, NoAnswer)]
+        lines = [f"- {each.reading.name}: {each.reading.description} → {answer_text(each.answer)}" for each in answered]
         question = "The question can be read in several ways, and the answer depends on it:\n" + "\n".join(lines)
         return AskPerson(
             question=f"{question}\nWhich do you mean?", options=tuple(each.reading.name for each in answered)
         )
-    [plainest, *_] = [each for each in differing.tried if not isinstance(each.answer, Unanswered)]
-    return Choose(plainest=plainest, others=tuple(each for each in differing.tried if each is not plainest))
+    [plainest, *_] = [each for each in differing.tried if not isinstance(each.answer, NoAnswer)]
+    return PlainestReading(plainest=plainest, others=tuple(each for each in differing.tried if each is not plainest))
 
 
 # ── trying in the notebook ──
 
-CallTool = Callable[[str, Mapping[str, Json]], Awaitable[ToolResult]]
+CallOwnTool = Callable[[str, Mapping[str, Json]], Awaitable[ToolResult]]
 """Calls one of the agent's own tools: judged, recorded and masked like any other call."""
 
 
-def in_scratch_cell(call: CallTool) -> Evaluate:
+def in_scratch_cell(call: CallOwnTool) -> Evaluate:
     """Tries code in a cell of its own that is taken out again: cells, file and what can be undone stay as they are."""
 
     async def evaluate(code: str) -> ToolResult:
         return await call(TRY, {"code": code})
 
     return evaluate
+
+
+ASK: Final = "ask_person"
+
+
+def readings_tool(caller: Caller, *, attended: bool) -> Tool:
+    """The tool, trying readings through the agent's own calls. Where they differ it asks, if somebody can be asked."""
+
+    async def compare(
+        calling: CallContext,
+        readings: Annotated[list[ProposedReading], Field(min_length=1, max_length=MOST)],
+    ) -> ToolResult:
+        numbers = count(1)
+
+        async def call(name: str, arguments: Mapping[str, Json]) -> ToolResult:
+            made = ToolCall(id=f"{calling.call.id}.{next(numbers)}", name=name, arguments=dict(arguments))
+            return await caller.call(calling.flow, made)
+
+        listed = readings_of([reading.model_dump() for reading in readings])
+        comparison = await compare_readings(listed, in_scratch_cell(call))
+        settled = settle(comparison, attended=attended) if isinstance(comparison, Disagreement) else None
+        if not isinstance(settled, AskPerson):
+            return Done(text=comparison_text(comparison, settled), value=comparison_json(comparison), is_untrusted=True)
+        said = await call(ASK, {"question": settled.question, "options": list(settled.options)})
+        text = f"{comparison_text(comparison, None)}\n{result_text(said)}"
+        return Done(text=text, value=comparison_json(comparison), is_untrusted=True) if isinstance(said, Done) else said
+
+    compare.__doc__ = _tool_description()
+    return tool(name="compare_readings", own_steps=True, seconds=None)(compare)
+
+
+def comparison_text(comparison: ReadingComparison, chosen: PlainestReading | None) -> str:
+    """What the agent reads."""
+    lines = [f"- {each.reading.name}: {answer_text(each.answer)}" for each in comparison.tried]
+    match comparison:
+        case Agreement(answer=answer, is_rounded=is_rounded):
+            but = ", but for rounding" if is_rounded else ""
+            first = f"It does not matter which is meant{but}: {answer_text(answer)}."
+        case Disagreement() if chosen is not None:
+            first = f"They differ, and nobody can be asked. The answer must say this much: {chosen.told()}"
+        case Disagreement():
+            first = "They differ:"
+        case NoComparison():
+            first = "They could not be compared, because not two of them could be tried:"
+        case _:
+            assert_never(comparison)
+    return "\n".join([first, *lines])
+
+
+def comparison_json(comparison: ReadingComparison) -> Json:
+    """The same for programs."""
+    return {
+        "differ": isinstance(comparison, Disagreement),
+        "answers": {each.reading.name: answer_text(each.answer) for each in comparison.tried},
+    }
+
+
+def _tool_description() -> str:
+    asks = "\n".join(f"- {ambiguity.kind}: {ambiguity.ask}" for ambiguity in CHECKLIST)
+    return (
+        "Try several readings of the question and see whether its answer depends on them. Use it before you answer "
+        f"where two careful people could differ. The plainest reading comes first.\n\n{asks}"
+    )

@@ -14,7 +14,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter
 
-from cellwright.agents.front_matter import read_page, words
+from cellwright.agents.front_matter import read_front_matter, split_words
 from cellwright.errors import UserError
 from cellwright.models import Tier
 
@@ -35,7 +35,7 @@ class Role:
     description: str
     """For the person or planner who chooses."""
     prompt: str
-    tools: Annotated[tuple[str, ...], BeforeValidator(words)] = ()
+    tools: Annotated[tuple[str, ...], BeforeValidator(split_words)] = ()
     """By name; those a project does not have are left out. `*` is all there are."""
     tier: Tier = "smart"
     style: StyleName = "auto"
@@ -53,7 +53,7 @@ _ROLE: Final = TypeAdapter(list[Role], config=ConfigDict(extra="forbid"))
 
 def read_role(text: str, where: str) -> Role:
     """A role of its file's text. Raises `UserError` with the file and line."""
-    page = read_page(text, where)
+    page = read_front_matter(text, where)
     role = page.read(_ROLE, prompt=page.body)
     if _NAME.fullmatch(role.name) is None:
         words_ = "small letters, digits and dashes, at most 40"

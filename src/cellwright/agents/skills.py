@@ -14,7 +14,7 @@ from typing import Annotated, Final
 import anyio.to_thread
 from pydantic import ConfigDict, Field, TypeAdapter
 
-from cellwright.agents.front_matter import read_page
+from cellwright.agents.front_matter import read_front_matter
 from cellwright.errors import UserError
 from cellwright.tools.tool import Done, Tool, ToolError, ToolResult, tool
 
@@ -27,7 +27,7 @@ _LARGEST_FILE: Final = 200_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Head:
+class _SkillHead:
     """What the format knows. Only the first two are used here."""
 
     name: str
@@ -38,7 +38,7 @@ class _Head:
     allowed_tools: str | tuple[str, ...] = ""
 
 
-_HEAD: Final = TypeAdapter(list[_Head], config=ConfigDict(extra="forbid"))
+_HEAD: Final = TypeAdapter(list[_SkillHead], config=ConfigDict(extra="forbid"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,7 @@ class Skill:
 
 def read_skill(text: str, folder: Path, where: str) -> Skill:
     """A skill of its `SKILL.md`. Raises `UserError` with the file and line."""
-    page = read_page(text, where)
+    page = read_front_matter(text, where)
     head = page.read(_HEAD)
     name = head.name
     if _NAME.fullmatch(name) is None or len(name) > _LONGEST_NAME:

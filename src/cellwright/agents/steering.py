@@ -11,7 +11,7 @@ from typing import Final
 
 import anyio
 
-from cellwright.agents.history import Heard
+from cellwright.agents.prompt.conversation import PersonMessage
 from cellwright.errors import UserError
 from cellwright.journal import EventLog, Fact, Question, Recorded
 from cellwright.journal.names import run_of, stream_of
@@ -31,10 +31,10 @@ _LONGEST: Final = 8_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Orders:
+class SteeringInput:
     """What came in since an agent last listened."""
 
-    heard: tuple[Heard, ...] = ()
+    heard: tuple[PersonMessage, ...] = ()
     stop: str = ""
     """Who wants it to stop, and why; empty: nobody."""
     pause: str = ""
@@ -47,12 +47,12 @@ async def say(log: EventLog, to: str, text: str, person: Person) -> None:
     """Tell the agents of a run, or the one of this workflow, something before their next step."""
     if not text.strip() or len(text) > _LONGEST:
         raise UserError(f"A message has 1 to {_LONGEST:,} characters.", hint="Put longer texts in a file.")
-    await _order(log, to, Fact(topic=_SAID, subject=person.name, text=text))
+    await _send(log, to, Fact(topic=_SAID, subject=person.name, text=text))
 
 
 async def stop(log: EventLog, to: str, person: Person, reason: str = "") -> None:
     """Let the agents of a run, or the one of this workflow, stop before their next step, with what they have."""
-    await _order(log, to, Fact(topic=_STOPPED, subject=person.name, text=reason))
+    await _send(log, to, Fact(topic=_STOPPED, subject=person.name, text=reason))
 
 
 async def hand_over(log: EventLog, to: str, person: Person, reason: str, *, order: int) -> None:
@@ -63,12 +63,12 @@ async def hand_over(log: EventLog, to: str, person: Person, reason: str, *, orde
 
 async def pause(log: EventLog, to: str, person: Person) -> None:
     """Let the agents of a run pause before their next step."""
-    await _order(log, to, Fact(topic=_PAUSE, subject=person.name))
+    await _send(log, to, Fact(topic=_PAUSE, subject=person.name))
 
 
 async def unpause(log: EventLog, to: str, person: Person) -> None:
     """Let those that are about to pause or stop go on; one that waits already needs an answer to its question, too."""
-    await _order(log, to, Fact(topic=_GO_ON, subject=person.name))
+    await _send(log, to, Fact(topic=_GO_ON, subject=person.name))
 
 
 def pause_question(by: str) -> Question:
@@ -76,11 +76,11 @@ def pause_question(by: str) -> Question:
     return Question(topic=PAUSED, text=f"Paused by {by}.", choices=(RESUME,))
 
 
-async def listen(
-    read: Callable[[str], AsyncIterable[Recorded]], workflow: str, before: Orders, *, knows_order: int = 0
-) -> Orders:
+async def read_steering(
+    read: Callable[[str], AsyncIterable[Recorded]], workflow: str, before: SteeringInput, *, knows_order: int = 0
+) -> SteeringInput:
     """What was said to this agent since; `read` is a flow's, inside a step."""
-    upto, heard, stopped, paused = dict(before.upto), list[Heard](), before.stop, ""
+    upto, heard, stopped, paused = dict(before.upto), list[PersonMessage](), before.stop, ""
     for stream in dict.fromkeys((_stream(run_of(workflow)), _stream(workflow))):
         async for recorded in read(stream):
             event = recorded.event
@@ -88,7 +88,7 @@ async def listen(
                 continue
             upto[stream] = recorded.sequence
             if event.topic == _SAID:
-                heard.append(Heard(by=event.subject, text=event.text))
+                heard.append(PersonMessage(by=event.subject, text=event.text))
             elif event.topic == _STOPPED:
                 stopped = f"{event.subject} stopped it" + (f": {event.text}" if event.text else ".")
             elif event.topic == _HANDED_OVER and event.numbers.get("order", 0) > knows_order:
@@ -97,21 +97,21 @@ async def listen(
                 paused = event.subject
             elif event.topic == _GO_ON:
                 paused = stopped = ""
-    return Orders(heard=tuple(heard), stop=stopped, pause=paused, upto=tuple(upto.items()))
+    return SteeringInput(heard=tuple(heard), stop=stopped, pause=paused, upto=tuple(upto.items()))
 
 
-async def until_stopped(
-    read: Callable[[str], AsyncIterable[Recorded]], workflow: str, before: Orders, *, knows_order: int = 0
+async def wait_for_stop(
+    read: Callable[[str], AsyncIterable[Recorded]], workflow: str, before: SteeringInput, *, knows_order: int = 0
 ) -> str:
     """Until somebody wants this agent to stop, in the middle of a step too; says who and why."""
     while True:
         await anyio.sleep(_LOOK_SECONDS)
-        orders = await listen(read, workflow, before, knows_order=knows_order)
+        orders = await read_steering(read, workflow, before, knows_order=knows_order)
         if orders.stop:
             return orders.stop
 
 
-async def stops(log: EventLog, run: str) -> AsyncGenerator[None]:
+async def follow_stops(log: EventLog, run: str) -> AsyncGenerator[None]:
     """Once for each time that somebody stops this run, from now on."""
     after = 0
     async for recorded in log.read_all(_stream(run)):
@@ -121,7 +121,7 @@ async def stops(log: EventLog, run: str) -> AsyncGenerator[None]:
             yield
 
 
-async def _order(log: EventLog, to: str, fact: Fact) -> None:
+async def _send(log: EventLog, to: str, fact: Fact) -> None:
     """Once for the agents, and once for whoever watches the run."""
     await log.append(_stream(to), fact)
     await log.append(stream_of(to), fact)

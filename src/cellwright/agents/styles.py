@@ -29,7 +29,7 @@ _CUT_OFF: Final = "Your answer was cut off at the longest there may be. Say less
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Actions:
+class ToolCallsReply:
     """Calls to be made."""
 
     said: str
@@ -39,14 +39,14 @@ class Actions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Words:
+class TextReply:
     """No calls: only words."""
 
     said: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Malformed:
+class MalformedReply:
     """Nothing in it can be done."""
 
     said: str
@@ -54,7 +54,7 @@ class Malformed:
     """One line for the model."""
 
 
-Reading = Actions | Words | Malformed
+ModelReply = ToolCallsReply | TextReply | MalformedReply
 """What an answer of a model means."""
 
 
@@ -75,31 +75,31 @@ def choose_style(abilities: Collection[Ability], role: Role, *, has_programs: bo
             return "code" if has_programs and "reasoning" in abilities else "tools"
 
 
-def offered(toolset: Toolset, style: Style) -> Toolset:
+def offered_tools(toolset: Toolset, style: Style) -> Toolset:
     """The tools a model may call in this style; in code mode the others are there for its programs."""
     if style == "code":
         return toolset.only([name for name in toolset.names if name in _ALWAYS_CALLED])
     return toolset.only([name for name in toolset.names if name not in (PROGRAM, TRY)])
 
 
-def programmed(toolset: Toolset) -> Toolset:
+def program_tools(toolset: Toolset) -> Toolset:
     """The tools programs may call."""
     return toolset.only([name for name in toolset.names if name not in _ALWAYS_CALLED and name != TRY])
 
 
-def read_answer(response: ModelResponse, *, step: int, style: Style, tools: Toolset) -> Reading:
+def parse_reply(response: ModelResponse, *, step: int, style: Style, tools: Toolset) -> ModelReply:
     """What the model wants. Calls are named by step and place: a provider's own ids may repeat or be missing.
 
     Whether a call can be made is for whoever makes it to say: a wrong one is answered like any other.
     """
-    said = spoken(response)
+    said = reply_text(response)
     wanted = [part for part in response.parts if isinstance(part, ToolCallPart)]
     if not wanted:
         if said and response.finish_reason != "length":
-            return Words(said=said)
+            return TextReply(said=said)
         if said:
-            return Malformed(said=said, feedback=_CUT_OFF)
-        return Malformed(said="", feedback=f"Your answer was empty. Call one of: {', '.join(tools.names)}.")
+            return MalformedReply(said=said, feedback=_CUT_OFF)
+        return MalformedReply(said="", feedback=f"Your answer was empty. Call one of: {', '.join(tools.names)}.")
     calls = [
         ToolCall(id=f"s{step}c{place}", name=part.tool_name, arguments=_arguments(part))
         for place, part in enumerate(wanted, 1)
@@ -110,10 +110,10 @@ def read_answer(response: ModelResponse, *, step: int, style: Style, tools: Tool
         left = ", ".join(call.name for call in calls[len(kept) :])
         why = "one call at a time" if style == "one-call" else "nothing comes after finish"
         note = f"Not done ({why}): {left}."
-    return Actions(said=said, calls=tuple(kept), note=note)
+    return ToolCallsReply(said=said, calls=tuple(kept), note=note)
 
 
-def spoken(response: ModelResponse) -> str:
+def reply_text(response: ModelResponse) -> str:
     """The words of an answer."""
     return "\n".join(part.content for part in response.parts if isinstance(part, TextPart)).strip()
 

@@ -11,17 +11,17 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from cellwright.analyst.profile import Column, Join, Profile, Table
-from cellwright.analyst.wanted import Wanted
+from cellwright.analyst.goal.request import AnalysisRequest
+from cellwright.analyst.profile import ColumnProfile, Join, Profile, TableProfile
 from cellwright.errors import Defect
-from cellwright.notebook.wording import identifier, literal
+from cellwright.notebook.source_text import identifier, literal
 
-MOST_TABLES: Final = 12
+MAX_TABLES: Final = 12
 """More tables than these are named to the reader, and not read."""
-MOST_JOINED: Final = 3
-_LEAST_COVERAGE: Final = 0.8
+MAX_JOINED: Final = 3
+_MIN_COVERAGE: Final = 0.8
 """A join that loses more than a fifth of the left keys is told, and not made."""
-_LONGEST: Final = 32
+_MAX_NAME_LENGTH: Final = 32
 _RESERVED: Final = frozenset({
     "mo", "alt", "np", "pd", "stats", "pq", "feather", "gzip", "duckdb", "json", "sqlite3", "closing", "marimo",
     "app", "setup", "data_folder", "imports", "libraries", "data_files", "title", "answer", "answer_text", "tests",
@@ -111,7 +111,7 @@ class JoinedColumn:
     name: str
     """In the joined table: one of the right table is called otherwise where the left has that name too."""
     table: str
-    column: Column
+    column: ColumnProfile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,8 +122,8 @@ class JoinedNames:
     left: TableNames
     right: TableNames
     join: Join
-    left_key: Column
-    right_key: Column
+    left_key: ColumnProfile
+    right_key: ColumnProfile
     columns: tuple[JoinedColumn, ...]
 
     @property
@@ -133,7 +133,7 @@ class JoinedNames:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Names:
+class NotebookNames:
     """What the analyst calls things in one notebook."""
 
     tables: tuple[TableNames, ...]
@@ -162,7 +162,7 @@ class Names:
 class Namer:
     """Gives each name once. One per section, whose names all end in a word of its own."""
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: NotebookNames) -> None:
         self._names = names
         self._given = set[str]()
 
@@ -198,8 +198,12 @@ def _functions_of_ours() -> frozenset[str]:
 
 
 def name_tables(
-    profile: Profile, paths: Mapping[str, str], taken: Collection[str] = frozenset(), *, wanted: Wanted | None = None
-) -> Names:
+    profile: Profile,
+    paths: Mapping[str, str],
+    taken: Collection[str] = frozenset(),
+    *,
+    wanted: AnalysisRequest | None = None,
+) -> NotebookNames:
     """Names for the profile's tables. `paths`: each file or folder of the profile → its variable in `data_files`.
 
     `taken`: every variable and cell name of the notebook. Tables that the goal names come first where not all fit.
@@ -212,19 +216,19 @@ def name_tables(
         tables.append(names)
     joined = _joined(profile, tables, used)
     used.update(name for joint in joined for name in (joint.variable, joint.found))
-    return Names(tables=tuple(tables), joined=joined, taken=frozenset(used))
+    return NotebookNames(tables=tuple(tables), joined=joined, taken=frozenset(used))
 
 
-def _in_scope(profile: Profile, wanted: Wanted | None) -> list[Table]:
+def _in_scope(profile: Profile, wanted: AnalysisRequest | None) -> list[TableProfile]:
     readable = [table for table in profile.tables if table.columns]
     asked = {named.table for named in (*wanted.measures, *wanted.groups)} if wanted else set[str]()
-    chosen = sorted(readable, key=lambda table: table.name not in asked)[:MOST_TABLES]
+    chosen = sorted(readable, key=lambda table: table.name not in asked)[:MAX_TABLES]
     return [table for table in readable if table in chosen]
 
 
-def _named(table: Table, paths: Mapping[str, str], used: set[str]) -> TableNames:
+def _named(table: TableProfile, paths: Mapping[str, str], used: set[str]) -> TableNames:
     sources = tuple(_path(path, paths) for path in table.files or (table.reading.path,))
-    plain = identifier(table.name)[:_LONGEST].rstrip("_") or "table"
+    plain = identifier(table.name)[:_MAX_NAME_LENGTH].rstrip("_") or "table"
     number, names = 1, TableNames(name=table.name, table=free_name(plain, used), sources=sources)
     while used & set(names.variables):
         number += 1
@@ -257,7 +261,7 @@ def _joined(profile: Profile, tables: list[TableNames], used: set[str]) -> tuple
         join = _many_on_the_left(each)
         if join is None or join.left in found or not {join.left, join.right} <= by_name.keys():
             continue
-        if join.left_coverage < _LEAST_COVERAGE or len(found) == MOST_JOINED or join.left == join.right:
+        if join.left_coverage < _MIN_COVERAGE or len(found) == MAX_JOINED or join.left == join.right:
             continue
         joint = _joint(profile, join, by_name[join.left], by_name[join.right], used | _made(found.values()))
         if joint is not None:
@@ -286,12 +290,12 @@ def _joint(profile: Profile, join: Join, left: TableNames, right: TableNames, us
     )
 
 
-def _are_comparable(left: Column, right: Column) -> bool:
+def _are_comparable(left: ColumnProfile, right: ColumnProfile) -> bool:
     plain = {"integer", "text"}
     return {left.kind, right.kind} <= plain or (left.kind == right.kind and left.kind in ("date", "datetime"))
 
 
-def _column(table: Table, name: str) -> Column | None:
+def _column(table: TableProfile, name: str) -> ColumnProfile | None:
     return next((column for column in table.columns if column.name == name), None)
 
 
@@ -315,11 +319,13 @@ def _many_on_the_left(join: Join) -> Join | None:
             return None
 
 
-def _table(profile: Profile, name: str) -> Table:
+def _table(profile: Profile, name: str) -> TableProfile:
     return next(table for table in profile.tables if table.name == name)
 
 
-def joined_columns(left: Table, right: Table, right_variable: str, join: Join) -> tuple[JoinedColumn, ...]:
+def joined_columns(
+    left: TableProfile, right: TableProfile, right_variable: str, join: Join
+) -> tuple[JoinedColumn, ...]:
     """The columns of the joined table in order; the right key is left out, it says what the left one says."""
     columns = [JoinedColumn(name=column.name, table=left.name, column=column) for column in left.columns]
     taken = {column.name for column in columns}

@@ -18,7 +18,7 @@ from cellwright.errors import Unavailable
 from cellwright_guest.profiling.records import (
     LONGEST_NAME,
     LONGEST_VALUE,
-    Column,
+    ColumnProfile,
     Conversion,
     Format,
     Join,
@@ -28,11 +28,11 @@ from cellwright_guest.profiling.records import (
     Oddity,
     OddityKind,
     Profile,
-    Question,
-    Reading,
+    ProfileRequest,
+    ReadOptions,
     Repeat,
-    Skipped,
-    Table,
+    SkippedFile,
+    TableProfile,
     Texts,
     Times,
     ValueCount,
@@ -41,8 +41,8 @@ from cellwright_guest.profiling.records import (
 __all__ = [
     "LONGEST_NAME",
     "LONGEST_VALUE",
-    "MOST_BYTES",
-    "Column",
+    "MAX_BYTES",
+    "ColumnProfile",
     "Conversion",
     "Format",
     "Join",
@@ -52,11 +52,11 @@ __all__ = [
     "Oddity",
     "OddityKind",
     "Profile",
-    "Question",
-    "Reading",
+    "ProfileRequest",
+    "ReadOptions",
     "Repeat",
-    "Skipped",
-    "Table",
+    "SkippedFile",
+    "TableProfile",
     "Texts",
     "Times",
     "ValueCount",
@@ -68,14 +68,14 @@ __all__ = [
     "with_remarks",
 ]
 
-MOST_BYTES: Final = 64 << 20
+MAX_BYTES: Final = 64 << 20
 """What a guest may answer; 40 files of 500 columns take a tenth of it."""
-_MOST_TABLES: Final = 1_000
-_MOST_COLUMNS: Final = 5_000
-_MOST_SENTENCES: Final = 5_000
-_MOST_VALUES: Final = 200
-_LONGEST_SENTENCE: Final = 600
-_LONGEST_PATH: Final = 4_096
+_MAX_TABLES: Final = 1_000
+_MAX_COLUMNS: Final = 5_000
+_MAX_SENTENCES: Final = 5_000
+_MAX_VALUES: Final = 200
+_MAX_SENTENCE_LENGTH: Final = 600
+_MAX_PATH_LENGTH: Final = 4_096
 _ROOM: Final = 8
 """Characters a cut name may be longer than the bound: its ellipsis."""
 _LARGEST: Final = 1 << 62
@@ -83,8 +83,8 @@ _LARGEST: Final = 1 << 62
 
 def read_profile(data: bytes) -> Profile:
     """The profile in a guest's answer. `Unavailable` if it is none, or says what no honest one could."""
-    if len(data) > MOST_BYTES:
-        raise _unsound(f"it is longer than {MOST_BYTES} bytes")
+    if len(data) > MAX_BYTES:
+        raise _unsound(f"it is longer than {MAX_BYTES} bytes")
     try:
         profile = msgspec.json.decode(data, type=Profile)
     except (msgspec.DecodeError, RecursionError) as error:
@@ -94,12 +94,12 @@ def read_profile(data: bytes) -> Profile:
         profile,
         tables=tuple(_plain_table(table) for table in profile.tables),
         joins=tuple(replace(join, says=one_line(join.says)) for join in profile.joins),
-        skipped=tuple(replace(skipped, why=one_line(skipped.why)) for skipped in profile.skipped[:_MOST_SENTENCES]),
-        notes=tuple(one_line(note) for note in profile.notes[:_MOST_VALUES]),
+        skipped=tuple(replace(skipped, why=one_line(skipped.why)) for skipped in profile.skipped[:_MAX_SENTENCES]),
+        notes=tuple(one_line(note) for note in profile.notes[:_MAX_VALUES]),
     )
 
 
-def question_json(question: Question) -> bytes:
+def question_json(question: ProfileRequest) -> bytes:
     """A question as the guest reads it."""
     return msgspec.json.encode(question)
 
@@ -125,12 +125,12 @@ def with_paths(profile: Profile, rename: Callable[[str], str]) -> Profile:
     )
 
 
-def with_remarks(profile: Profile, *, skipped: Sequence[Skipped] = (), notes: Sequence[str] = ()) -> Profile:
+def with_remarks(profile: Profile, *, skipped: Sequence[SkippedFile] = (), notes: Sequence[str] = ()) -> Profile:
     """The profile, with what its guest could not know."""
     return replace(profile, skipped=(*profile.skipped, *skipped), notes=(*profile.notes, *notes))
 
 
-def one_line(text: str, longest: int = _LONGEST_SENTENCE) -> str:
+def one_line(text: str, longest: int = _MAX_SENTENCE_LENGTH) -> str:
     """Text from a file on one line that can be shown: nothing that moves a cursor or turns the writing around."""
     cut = text if len(text) <= longest else f"{text[: longest - 1]}…"
     return "".join(sign if sign.isprintable() else " " if sign.isspace() else "�" for sign in cut)
@@ -145,7 +145,7 @@ def _unsound(why: str) -> Unavailable:
 
 def _check_profile(profile: Profile) -> None:
     names = [table.name for table in profile.tables]
-    if len(names) > _MOST_TABLES or len(set(names)) < len(names):
+    if len(names) > _MAX_TABLES or len(set(names)) < len(names):
         raise _unsound("its tables are too many, or two have one name")
     for table in profile.tables:
         _check_table(table)
@@ -160,9 +160,9 @@ def _check_profile(profile: Profile) -> None:
         _check_path(skipped.path)
 
 
-def _check_table(table: Table) -> None:
+def _check_table(table: TableProfile) -> None:
     columns = [column.name for column in table.columns]
-    if max(len(columns), len(table.reading.names)) > _MOST_COLUMNS or len(set(columns)) < len(columns):
+    if max(len(columns), len(table.reading.names)) > _MAX_COLUMNS or len(set(columns)) < len(columns):
         raise _unsound("a table's columns are too many, or two have one name")
     _check_lengths([table.name, *columns, table.time_column, table.reading.part], LONGEST_NAME)
     for path in (table.reading.path, *table.files):
@@ -173,7 +173,7 @@ def _check_table(table: Table) -> None:
     _check_counts([table.rows, table.looked_at, table.bytes, reading.skip_first, reading.skip_last])
     _check_counts([reading.width, reading.first_column, *reading.header_rows])
     _check_lengths(reading.names, LONGEST_NAME)
-    if len(table.oddities) > _MOST_SENTENCES:
+    if len(table.oddities) > _MAX_SENTENCES:
         raise _unsound("a table has more oddities than anybody reads")
     for column in table.columns:
         _check_column(column)
@@ -182,16 +182,16 @@ def _check_table(table: Table) -> None:
         _check_counts([oddity.count, *oddity.rows])
 
 
-def _check_column(column: Column) -> None:
+def _check_column(column: ColumnProfile) -> None:
     _check_counts([column.count, column.nulls, column.distinct, *(common.count for common in column.common)])
     conversion = column.conversion
     words = (*conversion.formats, *conversion.true_words, *conversion.false_words, *conversion.null_words)
     affixes = (conversion.decimal, conversion.thousands, conversion.prefix, conversion.suffix, column.unit)
-    _check_lengths([*words[:_MOST_VALUES], *affixes], LONGEST_VALUE)
-    if len(words) > _MOST_VALUES or not math.isfinite(conversion.scale):
+    _check_lengths([*words[:_MAX_VALUES], *affixes], LONGEST_VALUE)
+    if len(words) > _MAX_VALUES or not math.isfinite(conversion.scale):
         raise _unsound("a column is to be converted in too many ways")
     if column.numbers is not None:
-        _check_counts([column.numbers.zeros, column.numbers.negatives, *column.numbers.histogram[:_MOST_VALUES]])
+        _check_counts([column.numbers.zeros, column.numbers.negatives, *column.numbers.histogram[:_MAX_VALUES]])
 
 
 def _check_lengths(texts: Iterable[str], longest: int) -> None:
@@ -206,40 +206,40 @@ def _check_counts(counts: Sequence[int]) -> None:
 
 def _check_path(path: str) -> None:
     parts = PurePosixPath(path).parts
-    if not path or len(path) > _LONGEST_PATH or "\0" in path or path.startswith("/") or ".." in parts:
+    if not path or len(path) > _MAX_PATH_LENGTH or "\0" in path or path.startswith("/") or ".." in parts:
         raise _unsound("a path in it leads elsewhere")
 
 
 # ── sentences that can be shown ──
 
 
-def _plain_table(table: Table) -> Table:
+def _plain_table(table: TableProfile) -> TableProfile:
     return replace(
         table,
         sampling=one_line(table.sampling),
         columns=tuple(_plain_column(column) for column in table.columns),
         oddities=tuple(_plain_oddity(oddity) for oddity in table.oddities),
-        repeats=tuple(replace(repeat, says=one_line(repeat.says)) for repeat in table.repeats[:_MOST_VALUES]),
-        keys=table.keys[:_MOST_VALUES],
-        missing_together=table.missing_together[:_MOST_VALUES],
+        repeats=tuple(replace(repeat, says=one_line(repeat.says)) for repeat in table.repeats[:_MAX_VALUES]),
+        keys=table.keys[:_MAX_VALUES],
+        missing_together=table.missing_together[:_MAX_VALUES],
     )
 
 
-def _plain_column(column: Column) -> Column:
+def _plain_column(column: ColumnProfile) -> ColumnProfile:
     numbers, times = column.numbers, column.times
     return replace(
         column,
         meaning_why=one_line(column.meaning_why),
         null_pattern=one_line(column.null_pattern),
         examples=_values(column.examples),
-        common=tuple(replace(common, value=_value(common.value)) for common in column.common[:_MOST_VALUES]),
-        numbers=numbers and replace(numbers, histogram=numbers.histogram[:_MOST_VALUES]),
+        common=tuple(replace(common, value=_value(common.value)) for common in column.common[:_MAX_VALUES]),
+        numbers=numbers and replace(numbers, histogram=numbers.histogram[:_MAX_VALUES]),
         times=times
         and replace(
             times,
             first=one_line(times.first, 40),
             last=one_line(times.last, 40),
-            gaps=tuple(one_line(gap, 80) for gap in times.gaps[:_MOST_VALUES]),
+            gaps=tuple(one_line(gap, 80) for gap in times.gaps[:_MAX_VALUES]),
         ),
     )
 
@@ -250,12 +250,12 @@ def _plain_oddity(oddity: Oddity) -> Oddity:
         says=one_line(oddity.says),
         examples=_values(oddity.examples),
         values=_values(oddity.values),
-        rows=oddity.rows[:_MOST_VALUES],
+        rows=oddity.rows[:_MAX_VALUES],
     )
 
 
 def _values(values: Sequence[str]) -> tuple[str, ...]:
-    return tuple(map(_value, values[:_MOST_VALUES]))
+    return tuple(map(_value, values[:_MAX_VALUES]))
 
 
 def _value(value: str) -> str:

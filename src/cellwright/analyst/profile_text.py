@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from enum import IntEnum
 from typing import Final
 
-from cellwright.analyst.profile import Column, Profile, Reading, Table
+from cellwright.analyst.profile import ColumnProfile, Profile, ReadOptions, TableProfile
 from cellwright.analyst.profile_view import (
     by_severity,
     fact_words,
@@ -28,13 +28,13 @@ from cellwright.analyst.profile_view import (
     what_words,
 )
 from cellwright.notebook import clip, estimate_tokens
-from cellwright.notebook.wording import literal
+from cellwright.notebook.source_text import literal
 
 _FEW_ODDITIES: Final = 5
 _MANY_ODDITIES: Final = 24
 _FEW_NAMES: Final = 40
 _COUNT_TOKENS: Final = 12
-_MOST_JOINS: Final = 12
+_MAX_JOINS: Final = 12
 _TAIL_SHARE: Final = 0.25
 _SQL_QUOTE: Final = '"'
 
@@ -72,7 +72,7 @@ def profile_text(profile: Profile, *, tokens: int) -> str:
     return clip("\n\n".join([*texts, tail] if tail else texts), tokens)
 
 
-def _fitting(tables: Sequence[Table], tokens: int) -> list[str]:
+def _fitting(tables: Sequence[TableProfile], tokens: int) -> list[str]:
     """As many tables as fit, each as closely as there is room for: the first ones, and the first step, first."""
     texts = [table_text(table, Detail.HEAD) for table in tables]
     costs = [estimate_tokens(text) + 1 for text in texts]
@@ -97,14 +97,14 @@ def _first(texts: Sequence[str], costs: Sequence[int], tokens: int) -> list[str]
 
 
 def _tail(profile: Profile) -> list[str]:
-    lines = [f"join {join_words(join)}" for join in profile.joins[:_MOST_JOINS]]
+    lines = [f"join {join_words(join)}" for join in profile.joins[:_MAX_JOINS]]
     lines += [f"not read: {shown(skipped.path)} ({skipped.why})" for skipped in profile.skipped[:_FEW_NAMES]]
     if len(profile.skipped) > _FEW_NAMES:
         lines.append(f"not read: {len(profile.skipped) - _FEW_NAMES:,} more")
     return [*lines, *(f"note: {note}" for note in profile.notes)]
 
 
-def table_text(table: Table, detail: Detail) -> str:
+def table_text(table: TableProfile, detail: Detail) -> str:
     """One table."""
     lines = [head_words(table)]
     if detail == Detail.HEAD:
@@ -122,21 +122,21 @@ def table_text(table: Table, detail: Detail) -> str:
     return "\n".join([*lines, *_oddities(table, detail)])
 
 
-def _names(columns: Sequence[Column]) -> str:
+def _names(columns: Sequence[ColumnProfile]) -> str:
     names = ", ".join(f"{literal(column.name)} {column.kind}" for column in columns[:_FEW_NAMES])
     rest = Counter(column.kind for column in columns[_FEW_NAMES:])
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in rest.most_common())
     return f"{names}, and {rest.total():,} more ({kinds})" if rest else names
 
 
-def _oddities(table: Table, detail: Detail) -> list[str]:
+def _oddities(table: TableProfile, detail: Detail) -> list[str]:
     most = _MANY_ODDITIES if detail == Detail.ALL else _FEW_ODDITIES
     oddities = by_severity(table.oddities)
     lines = [f"  ! {oddity_words(oddity)}" for oddity in oddities[:most]]
     return [*lines, f"  ! and {len(oddities) - most:,} more oddities"] if len(oddities) > most else lines
 
 
-def column_text(column: Column, rows: int, detail: Detail) -> str:
+def column_text(column: ColumnProfile, rows: int, detail: Detail) -> str:
     """One column in one line."""
     parts = [f"{literal(column.name)}: {what_words(column)}"]
     if values := value_words(column, rows):
@@ -149,7 +149,7 @@ def column_text(column: Column, rows: int, detail: Detail) -> str:
     return "; ".join(parts)
 
 
-def _more(column: Column) -> list[str]:
+def _more(column: ColumnProfile) -> list[str]:
     """What somebody who writes code with it wants to know too."""
     parts: list[str] = []
     if column.numbers is not None and column.meaning in {"measure", "currency"}:
@@ -163,7 +163,7 @@ def _more(column: Column) -> list[str]:
     return parts
 
 
-def _conversion_words(column: Column) -> str:
+def _conversion_words(column: ColumnProfile) -> str:
     """How its text becomes values, with an example of the text."""
     conversion = column.conversion
     if conversion.kind == "none":
@@ -184,7 +184,7 @@ def _conversion_words(column: Column) -> str:
 # ── how to read it ──
 
 
-def read_line(table: Table) -> str:
+def read_line(table: TableProfile) -> str:
     """A line of pandas that reads a table; of several files of one shape, the one that reads the first."""
     reading = table.reading
     path = literal(table.files[0] if table.files else reading.path)
@@ -211,7 +211,7 @@ def read_line(table: Table) -> str:
             return f"duckdb.connect({path}, read_only=True).sql({literal(f'FROM {_sql_name(reading.part)}')}).df()"
 
 
-def _csv_words(table: Table) -> list[str]:
+def _csv_words(table: TableProfile) -> list[str]:
     reading = table.reading
     words = [f"sep={literal(reading.delimiter)}"] if reading.delimiter != "," else []
     if reading.encoding.lower() not in {"utf-8", "ascii"}:
@@ -225,7 +225,7 @@ def _csv_words(table: Table) -> list[str]:
     return [*words, *_header_words(reading)]
 
 
-def _header_words(reading: Reading) -> list[str]:
+def _header_words(reading: ReadOptions) -> list[str]:
     words = [f"skiprows={reading.skip_first}"] if reading.skip_first else []
     if not reading.header_rows:
         words.append("header=None")

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from cellwright.analyst.profile import Column, Join, Oddity, Profile, Table, one_line
-from cellwright.notebook.wording import literal
+from cellwright.analyst.profile import ColumnProfile, Join, Oddity, Profile, TableProfile, one_line
+from cellwright.notebook.source_text import literal
 
 _BARS: Final = "▁▂▃▄▅▆▇█"
 _BAR_WIDTH: Final = 10
 _FEW_VALUES: Final = 4
-_LONGEST_SHOWN: Final = 40
+_MAX_SHOWN_LENGTH: Final = 40
 _SEVERITY: Final = {"problem": 0, "warning": 1, "note": 2}
 _LARGE: Final = 1e15
 
@@ -50,7 +50,7 @@ class TableView:
     """The gravest first."""
 
 
-def table_view(table: Table) -> TableView:
+def table_view(table: TableProfile) -> TableView:
     """All that is shown of a table."""
     return TableView(
         name=one_line(table.name),
@@ -61,7 +61,7 @@ def table_view(table: Table) -> TableView:
     )
 
 
-def column_view(column: Column, rows: int) -> ColumnView:
+def column_view(column: ColumnProfile, rows: int) -> ColumnView:
     """All that is shown of a column, of so many rows looked at."""
     return ColumnView(
         name=one_line(column.name),
@@ -75,7 +75,7 @@ def column_view(column: Column, rows: int) -> ColumnView:
 # ── tables ──
 
 
-def head_words(table: Table) -> str:
+def head_words(table: TableProfile) -> str:
     """What it is and how large, in one line."""
     reading = table.reading
     place = shown(reading.path) + (f" {quoted(reading.part)}" if reading.part else "")
@@ -85,7 +85,7 @@ def head_words(table: Table) -> str:
     return f"{place}{files}, {reading.format}: {rows}, {many(len(table.columns), 'column')}{size}"
 
 
-def fact_words(table: Table) -> list[str]:
+def fact_words(table: TableProfile) -> list[str]:
     """What holds for a table as a whole, a sentence each."""
     facts: list[str] = []
     if table.sampling:
@@ -99,7 +99,7 @@ def fact_words(table: Table) -> list[str]:
     return facts
 
 
-def time_words(column: Column) -> str:
+def time_words(column: ColumnProfile) -> str:
     """What a time column covers, and what it leaves out."""
     times = column.times
     if times is None:
@@ -137,7 +137,7 @@ def is_empty(profile: Profile) -> bool:
 # ── columns ──
 
 
-def what_words(column: Column) -> str:
+def what_words(column: ColumnProfile) -> str:
     """Kind, meaning and unit."""
     unit = f" ({shown(column.unit)})" if column.unit else ""
     is_plain = column.meaning in {"unknown", column.kind} or (column.meaning, column.kind) == ("date", "datetime")
@@ -147,7 +147,7 @@ def what_words(column: Column) -> str:
     return f"{column.kind}{meaning}{unit}{unique}"
 
 
-def value_words(column: Column, rows: int) -> str:
+def value_words(column: ColumnProfile, rows: int) -> str:
     """What is in it: a span of time, a range, the commonest values, or the length of texts."""
     if column.times is not None:
         step = f" by {column.times.step}" if column.times.step else ""
@@ -166,7 +166,7 @@ def value_words(column: Column, rows: int) -> str:
     return f"such as {', '.join(map(quoted, column.examples[:2]))}" if column.examples else ""
 
 
-def common_words(column: Column, rows: int) -> str:
+def common_words(column: ColumnProfile, rows: int) -> str:
     """The commonest values with their shares, and how many more there are."""
     few = column.common[:_FEW_VALUES]
     text = ", ".join(f"{quoted(common.value)} {share(common.count, rows)}" for common in few)
@@ -189,7 +189,7 @@ def _gathered(counts: list[int], width: int) -> list[int]:
     return [sum(counts[low:high]) for low, high in itertools.pairwise(edges)]
 
 
-def _common_bars(column: Column) -> str:
+def _common_bars(column: ColumnProfile) -> str:
     is_counted = column.meaning in {"category", "flag"} and len(column.common) > 1
     return bars([common.count for common in column.common]) if is_counted else ""
 
@@ -199,7 +199,7 @@ def _common_bars(column: Column) -> str:
 
 def quoted(text: str) -> str:
     """A name or value from a file, in quotes, on one line, cut where it is long."""
-    plain = one_line(text, _LONGEST_SHOWN)
+    plain = one_line(text, _MAX_SHOWN_LENGTH)
     return f"'{plain}'" if "'" not in plain else f'"{plain.replace(chr(34), chr(39))}"'
 
 

@@ -15,7 +15,15 @@ from cellwright.app.names import __getattr__ as __getattr__
 from cellwright.app.notebooks import Files, open_notebook, open_pool
 
 if TYPE_CHECKING:
-    from cellwright.app.networks import Network
-    from cellwright.app.studios import StudioOptions, open_studio, studio_opener
+    from cellwright.app.run_network import Network
+    from cellwright.app.workspaces import WorkspaceOptions, agent_context_opener, open_agent_context
 
-__all__ = ["Files", "Network", "StudioOptions", "open_notebook", "open_pool", "open_studio", "studio_opener"]
+__all__ = [
+    "Files",
+    "Network",
+    "WorkspaceOptions",
+    "agent_context_opener",
+    "open_agent_context",
+    "open_notebook",
+    "open_pool",
+]

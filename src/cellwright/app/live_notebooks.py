@@ -22,19 +22,19 @@ from cellwright.app.notebooks import open_notebook, open_pool
 from cellwright.errors import CellwrightError, Unavailable
 from cellwright.kernel import KernelPool, OpenNotebook
 from cellwright.notebook import SaveConflict, render
-from cellwright.notebook.atomic import write_atomically
+from cellwright.notebook.atomic_write import write_atomically
 from cellwright.settings import Settings
 
 logger = logging.getLogger(__name__)
 
-OfRuns = Callable[[], Mapping[str, OpenNotebook]]
+RunNotebooks = Callable[[], Mapping[str, OpenNotebook]]
 """The notebooks that runs have open now, by run."""
-_CLOSE_SECONDS: Final = 20
-_LOOK_SECONDS: Final = 60
+_CLOSE_TIMEOUT_SECONDS: Final = 20
+_IDLE_CHECK_INTERVAL_SECONDS: Final = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lasting:
+class LiveNotebookLimits:
     """How many notebooks may be open, and for how long without anybody."""
 
     most: int = 16
@@ -43,7 +43,7 @@ class Lasting:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Seat:
+class _LiveNotebook:
     """One open notebook."""
 
     id: str
@@ -67,14 +67,20 @@ class LiveNotebooks:
     """Every notebook that is open in this process, by id. Made by `open_live_notebooks`."""
 
     def __init__(
-        self, settings: Settings, pool: KernelPool, tasks: TaskGroup, *, of_runs: OfRuns, lasting: Lasting
+        self,
+        settings: Settings,
+        pool: KernelPool,
+        tasks: TaskGroup,
+        *,
+        of_runs: RunNotebooks,
+        lasting: LiveNotebookLimits,
     ) -> None:
         self._settings = settings
         self._pool = pool
         self._tasks = tasks
         self._of_runs = of_runs
         self._lasting = lasting
-        self._seats: dict[str, _Seat] = {}
+        self._seats: dict[str, _LiveNotebook] = {}
         self._turns: defaultdict[Path, anyio.Lock] = defaultdict(anyio.Lock)
         self.people: Callable[[OpenNotebook], int] = lambda _: 0
         """How many people look at a notebook in some other way, an editor for one: then it is not forgotten either."""
@@ -160,10 +166,10 @@ class LiveNotebooks:
 
     async def _keep(self, id: str, path: Path, *, task_status: TaskStatus[None]) -> None:
         """One notebook, from its opening to its end."""
-        seat: _Seat | None = None
+        seat: _LiveNotebook | None = None
         try:
             async with open_notebook(path, pool=self._pool, settings=self._settings) as notebook:
-                seat = self._seats[id] = _Seat(id=id, notebook=notebook, used_at=anyio.current_time())
+                seat = self._seats[id] = _LiveNotebook(id=id, notebook=notebook, used_at=anyio.current_time())
                 task_status.started()
                 await self._until_over(seat)
                 await _save(notebook)
@@ -177,16 +183,16 @@ class LiveNotebooks:
                 self._seats.pop(id, None)
                 seat.is_gone.set()
 
-    def _idle_for(self, seat: _Seat) -> float:
+    def _idle_for(self, seat: _LiveNotebook) -> float:
         if self.people(seat.notebook):
             seat.use()
         return seat.idle_for()
 
-    async def _until_over(self, seat: _Seat) -> None:
+    async def _until_over(self, seat: _LiveNotebook) -> None:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_notice_use, seat)
+            tasks.start_soon(_watch_use, seat)
             while not seat.closing.is_set() and (idle := self._idle_for(seat)) < self._lasting.idle_seconds:
-                with anyio.move_on_after(min(_LOOK_SECONDS, self._lasting.idle_seconds - idle)):
+                with anyio.move_on_after(min(_IDLE_CHECK_INTERVAL_SECONDS, self._lasting.idle_seconds - idle)):
                     await seat.closing.wait()
             # From here on it is no more among those that are open.
             seat.closing.set()
@@ -195,17 +201,21 @@ class LiveNotebooks:
 
 @asynccontextmanager
 async def open_live_notebooks(
-    settings: Settings, *, of_runs: OfRuns, pool: KernelPool | None = None, lasting: Lasting | None = None
+    settings: Settings,
+    *,
+    of_runs: RunNotebooks,
+    pool: KernelPool | None = None,
+    lasting: LiveNotebookLimits | None = None,
 ) -> AsyncGenerator[LiveNotebooks]:
     """A place for notebooks that people open; on leaving, they are saved and their kernels end."""
     async with AsyncExitStack() as stack:
         kernels = pool or await stack.enter_async_context(open_pool(settings))
         tasks = await stack.enter_async_context(anyio.create_task_group())
-        notebooks = LiveNotebooks(settings, kernels, tasks, of_runs=of_runs, lasting=lasting or Lasting())
+        notebooks = LiveNotebooks(settings, kernels, tasks, of_runs=of_runs, lasting=lasting or LiveNotebookLimits())
         try:
             yield notebooks
         finally:
-            with anyio.move_on_after(_CLOSE_SECONDS, shield=True):
+            with anyio.move_on_after(_CLOSE_TIMEOUT_SECONDS, shield=True):
                 await notebooks.close_all()
             tasks.cancel_scope.cancel()
 
@@ -215,7 +225,7 @@ def notebook_id(path: Path) -> str:
     return f"file-{hashlib.sha256(str(path).encode('utf-8', 'surrogateescape')).hexdigest()[:16]}"
 
 
-async def _notice_use(seat: _Seat) -> None:
+async def _watch_use(seat: _LiveNotebook) -> None:
     """Whatever happens in its kernel is a use, whoever caused it."""
     while True:
         async with seat.notebook.observe() as events:

@@ -9,11 +9,11 @@ from urllib.parse import urlsplit
 import anyio
 
 from cellwright.agents import Role
-from cellwright.models.client import Models
-from cellwright.models.names import ModelName
+from cellwright.models.client.gateway_client import Models
+from cellwright.models.config.names import ModelName
 from cellwright.models.reports import ListedModel
 
-_LISTENS_SECONDS: Final = 2.0
+_CONNECT_TIMEOUT_SECONDS: Final = 2.0
 _PORTS: Final = {"http": 80, "https": 443}
 
 
@@ -50,7 +50,7 @@ async def _listens(address: str) -> bool:
         return False
     if not host or not port:
         return not address
-    with anyio.move_on_after(_LISTENS_SECONDS):
+    with anyio.move_on_after(_CONNECT_TIMEOUT_SECONDS):
         try:
             stream = await anyio.connect_tcp(host, port)
         except OSError:

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 import anyio.to_thread
 
 from cellwright.errors import RefusedByPolicy, UserError
-from cellwright.kernel import KernelPool, OpenNotebook, PythonChoice, Pythons, Terrain, UvSettings
+from cellwright.kernel import KernelOptions, KernelPool, OpenNotebook, PythonChoice, Pythons, UvSettings
 from cellwright.notebook import NotebookFile, read
-from cellwright.sandbox import DataMount, FilesMode, KeepQuestion, Limits, Report, Tier, linux, probe, project_of
+from cellwright.sandbox import DataMount, FilesMode, KeepQuestion, Limits, SandboxReport, Tier, probe, project_of
+from cellwright.sandbox.linux import syscalls
 from cellwright.settings import Settings
 
 _SHARED_CACHE = Path("/var/cache/cellwright")
@@ -98,7 +99,7 @@ def terrain_for(
     egress: Egress | None = None,
     on_progress: Callable[[str], None] | None = None,
     ask_to_keep: Callable[[KeepQuestion], Awaitable[bool]] | None = None,
-) -> Terrain:
+) -> KernelOptions:
     """Where this notebook's kernels run."""
     if egress is not None and tier in {"C", "D"}:
         raise RefusedByPolicy(
@@ -107,7 +108,7 @@ def terrain_for(
         )
     notebook = file.path.resolve()
     project = project_for(notebook, files)
-    return Terrain(
+    return KernelOptions(
         project=project,
         files=files.mode,
         data=data_mounts(files.data, notebook.parent.relative_to(project)),
@@ -131,7 +132,7 @@ def _environments(settings: Settings, tier: Tier) -> Path:
     place = settings.cache
     while not place.exists():
         place = place.parent
-    if tier == "C" and linux.is_root() and not linux.is_open_to_all(str(place)):
+    if tier == "C" and syscalls.is_root() and not syscalls.is_open_to_all(str(place)):
         # Its kernels run as somebody else, who cannot enter root's home, and nothing is mounted for them.
         return _SHARED_CACHE / "environments"
     return settings.cache / "environments"
@@ -165,7 +166,7 @@ def project_for(notebook: Path, files: Files) -> Path:
     return project
 
 
-def contained(wanted: Tier | None, report: Report, *, allow_uncontained: bool) -> Tier:
+def contained(wanted: Tier | None, report: SandboxReport, *, allow_uncontained: bool) -> Tier:
     """The tier to run at: what this machine offers, never better, never nothing unless told so."""
     tier = wanted or report.tier
     if tier < report.tier:

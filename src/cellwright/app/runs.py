@@ -16,41 +16,49 @@ import anyio
 from cellwright.agents import steering
 from cellwright.app.model_readiness import has_model
 from cellwright.app.notebooks import Files, open_pool
-from cellwright.app.run_connections import keep_connection, kept_connection
-from cellwright.app.studios import DESK, LANES, LEAVE, StudioOptions, Workplace, open_workplace
-from cellwright.app.verifying import check_notebook
+from cellwright.app.run_network import store_network_variables, stored_network_variables
+from cellwright.app.verification import check_notebook
+from cellwright.app.workspaces import (
+    BRANCHES_FOLDER,
+    EDITOR_FILE,
+    HOST_PERMISSIONS_FILE,
+    LiveWorkspace,
+    WorkspaceOptions,
+    open_workspace,
+)
 from cellwright.errors import UserError
 from cellwright.journal import Journal, Records, RunId, stream_of
 from cellwright.journal.crash import AtCrashPoint, carry_on
 from cellwright.journal.names import new_run_id, run_id
-from cellwright.kernel import CellFinished, KernelPool, OpenNotebook
-from cellwright.kernel.drawing import ChartCage
-from cellwright.kernel.lifetimes import plain_errors
-from cellwright.models.launching import Launch
-from cellwright.notebook.atomic import write_atomically
+from cellwright.kernel import CellFinishedEvent, KernelPool, OpenNotebook
+from cellwright.kernel.process.chart_cage import ChartCage
+from cellwright.kernel.task_groups import unwrap_single_error
+from cellwright.models.client.gateway_process import GatewayLaunch
+from cellwright.notebook.atomic_write import write_atomically
 from cellwright.policy import Masker, Person
-from cellwright.runs import Goal, orders
-from cellwright.runs.checking import Checked
-from cellwright.runs.delivering import mounts_of, not_kept
-from cellwright.runs.goal import goal_json
-from cellwright.runs.place import Booth, Doorway, OpenBooth, Place
-from cellwright.runs.plan import RetryTask, edited
-from cellwright.runs.run import Workshop
-from cellwright.runs.telling import cell_told, files_told, read_view, waits_told
-from cellwright.runs.turns import TurnLimits, Turns
-from cellwright.runs.workflow import RUN, run_workflows
+from cellwright.runs import Goal
+from cellwright.runs.deliver.delivery import CheckOutcome
+from cellwright.runs.execute import steering_commands
+from cellwright.runs.execute.files import mounts_of, not_kept
+from cellwright.runs.execute.run import RunResources
+from cellwright.runs.execute.slots import RunSlots, SlotLimits
+from cellwright.runs.execute.workflow import RUN, run_workflows
+from cellwright.runs.execute.workspace import BranchWorkspace, ContextRegistry, OpenBranchWorkspace, Workspace
+from cellwright.runs.goal.goal import goal_json
+from cellwright.runs.plan.plan import RetryTask, edited
+from cellwright.runs.views.run_view import cell_event, files_event, read_view, wait_event
 from cellwright.sandbox import Limits
 from cellwright.settings import Settings
-from cellwright.tools.desk_memory import read_memory, renamed, write_memory
-from cellwright.tools.notebook_desk import NotebookDesk
+from cellwright.tools.notebook.editor import NotebookEditor
+from cellwright.tools.notebook.revisions import read_editor_state, with_renamed_run, write_editor_state
 
 VERSION: Final = "runs-2"
 """Of the steps that runs take: another one, and the runs of the old are forked to it."""
-_CLOSE_SECONDS: Final = 5
+_CLOSE_TIMEOUT_SECONDS: Final = 5
 """So long a run's end waits for a person who changes its notebook at this very moment."""
 
 
-GiveWay = Callable[[Path], Awaitable[None]]
+ReleaseNotebook = Callable[[Path], Awaitable[None]]
 """Lets go of the notebook of this file."""
 
 
@@ -58,10 +66,10 @@ GiveWay = Callable[[Path], Awaitable[None]]
 class RunOptions:
     """How runs are carried out here; as it stands, what a person gets who says nothing."""
 
-    limits: TurnLimits = field(default_factory=TurnLimits)
-    studio: StudioOptions | None = None
+    limits: SlotLimits = field(default_factory=SlotLimits)
+    studio: WorkspaceOptions | None = None
     """What every run's studio has in common; files, state and kernels are each run's own."""
-    launch: Launch | None = None
+    launch: GatewayLaunch | None = None
     pools: tuple[KernelPool, KernelPool] | None = None
     """Where kernels come from, the second for the second run of a check; without them runs open their own."""
     at_crash_point: AtCrashPoint = carry_on
@@ -75,14 +83,14 @@ class Runs:
         self,
         journal: Journal,
         settings: Settings,
-        desks: Mapping[str, NotebookDesk] = MappingProxyType({}),
-        others: list[GiveWay] | None = None,
+        desks: Mapping[str, NotebookEditor] = MappingProxyType({}),
+        others: list[ReleaseNotebook] | None = None,
     ) -> None:
         self._journal = journal
         self._settings = settings
         self._others = others if others is not None else []
         self.records: Final[Records] = journal.records
-        self.desks: Final[Mapping[str, NotebookDesk]] = MappingProxyType(desks)
+        self.desks: Final[Mapping[str, NotebookEditor]] = MappingProxyType(desks)
         """The desks of runs that have their notebook open now, by run."""
 
     @property
@@ -91,7 +99,7 @@ class Runs:
         return {run: desk.notebook for run, desk in self.desks.items()}
 
     @contextmanager
-    def giving_way(self, give_way: GiveWay) -> Generator[None]:
+    def giving_way(self, give_way: ReleaseNotebook) -> Generator[None]:
         """While this block lasts, `give_way` is awaited before a run opens a notebook: a file has one kernel."""
         self._others.append(give_way)
         try:
@@ -107,7 +115,7 @@ class Runs:
         chosen = run_id(run) if run is not None else new_run_id()
         if connection is not None:
             # Before the run: it may begin, and connect, at once.
-            await anyio.to_thread.run_sync(keep_connection, run_folder(self._settings, chosen), connection)
+            await anyio.to_thread.run_sync(store_network_variables, run_folder(self._settings, chosen), connection)
         return await self._journal.run(RUN, goal_json(goal), run=chosen)
 
     async def cancel(self, run: str, *, reason: str = "cancelled") -> None:
@@ -118,20 +126,22 @@ class Runs:
         """Do a task again: in a run at work, or in a new one that goes on from where an ended one stood."""
         status = await self.records.status(run)
         if status.is_going:
-            await orders.change_plan(self.records, run, RetryTask(task=task), Person(name=person, door="cli"))
+            await steering_commands.change_plan(
+                self.records, run, RetryTask(task=task), Person(name=person, door="cli")
+            )
             return status.run
         seen = await read_view(self.records.log.read_all, run)
         if seen.goal is None or seen.plan is None:
             raise UserError(f"The run {run!r} has no plan to go on with.", hint="Start it again with its goal.")
         plan = edited(seen.plan, RetryTask(task=task))
-        connection = await anyio.to_thread.run_sync(kept_connection, run_folder(self._settings, run))
+        connection = await anyio.to_thread.run_sync(stored_network_variables, run_folder(self._settings, run))
         return await self.start(replace(seen.goal, plan=plan, continues=run), connection=connection)
 
     async def fork(self, run: str, *, from_step: int | None = None) -> RunId:
         """A new run that has the old one's steps below this one, and knows what was done to its notebook."""
         await self.records.status(run)
         forked = new_run_id()
-        await anyio.to_thread.run_sync(_carry_over, self._settings, run, forked)
+        await anyio.to_thread.run_sync(_copy_state, self._settings, run, forked)
         return await self._journal.fork(run, from_step=from_step, new_run=forked)
 
     async def resume(self, run: str, *, person: str) -> None:
@@ -159,11 +169,11 @@ async def open_runs(settings: Settings, *, options: RunOptions | None = None) ->
     masker = Masker.of(salt=secrets.token_bytes(16))
     async with AsyncExitStack() as stack:
         pool, other = options.pools or [await stack.enter_async_context(open_pool(settings)) for _ in range(2)]
-        house = _House(settings=settings, options=options, pool=pool, other=other)
-        turns = Turns(options.limits, note=house.note, idle=house.waiting_for_people)
-        workshop = Workshop(
+        house = _RunHost(settings=settings, options=options, pool=pool, other=other)
+        turns = RunSlots(options.limits, note=house.note, idle=house.waiting_for_people)
+        workshop = RunResources(
             open_place=house.open_place,
-            doorway=Doorway(),
+            doorway=ContextRegistry(),
             turns=turns,
             check=house.check,
         )
@@ -178,13 +188,13 @@ async def open_runs(settings: Settings, *, options: RunOptions | None = None) ->
         )
         tasks = await stack.enter_async_context(anyio.create_task_group())
         house.open_to(journal.records)
-        tasks.start_soon(_look_again, journal.records, turns)
+        tasks.start_soon(_recheck_slots, journal.records, turns)
         yield Runs(journal, settings, house.desks, house.others)
         tasks.cancel_scope.cancel()
 
 
 @dataclass(slots=True, kw_only=True)
-class _House:
+class _RunHost:
     """What the runs of this process share."""
 
     settings: Settings
@@ -192,9 +202,9 @@ class _House:
     pool: KernelPool
     other: KernelPool
     """For the second run of a check; started by the first check."""
-    desks: dict[str, NotebookDesk] = field(default_factory=dict[str, NotebookDesk])
+    desks: dict[str, NotebookEditor] = field(default_factory=dict[str, NotebookEditor])
     """Of the runs whose place is open."""
-    others: list[GiveWay] = field(default_factory=list[GiveWay])
+    others: list[ReleaseNotebook] = field(default_factory=list[ReleaseNotebook])
     """Who else may have a notebook open that a run is about to open."""
     _records: Records | None = None
     _is_open: anyio.Event = field(default_factory=anyio.Event)
@@ -212,21 +222,21 @@ class _House:
 
     async def note(self, run: str, why: str) -> None:
         """Tell whoever watches why a run waits."""
-        await (await self.records()).log.append(stream_of(run), waits_told(why))
+        await (await self.records()).log.append(stream_of(run), wait_event(why))
 
     async def waiting_for_people(self) -> Collection[str]:
         """The runs that somebody should answer."""
         return {question.run for question in await (await self.records()).questions.pending()}
 
     @asynccontextmanager
-    async def open_place(self, run: str, goal: Goal) -> AsyncGenerator[Place]:
+    async def open_place(self, run: str, goal: Goal) -> AsyncGenerator[Workspace]:
         """The run's notebook, live, with everything its agents work with."""
         records = await self.records()
         for give_way in [*self.others]:
             await give_way(Path(goal.notebook))
         async with AsyncExitStack() as stack:
             # The run must hear of the notebook that cannot be opened, not of a group of such errors.
-            stack.enter_context(plain_errors())
+            stack.enter_context(unwrap_single_error())
             telling = await stack.enter_async_context(anyio.create_task_group())
             # Entered before the notebook is open, so it comes after it has closed.
             settled = await stack.enter_async_context(AsyncExitStack())
@@ -235,24 +245,24 @@ class _House:
                 telling.start_soon(self.note, run, text)
 
             options = replace(await self._studio(run, goal), on_progress=tell)
-            opening = open_workplace(goal.notebook, workflow=run, records=records, person=goal.person, options=options)
+            opening = open_workspace(goal.notebook, workflow=run, records=records, person=goal.person, options=options)
             workplace = await stack.enter_async_context(opening)
-            settled.push_async_callback(_tell_of_files, workplace.desk.notebook, records, run)
+            settled.push_async_callback(_record_kept_files, workplace.desk.notebook, records, run)
             tasks = await stack.enter_async_context(anyio.create_task_group())
-            tasks.start_soon(_tell_of_cells, workplace.desk.notebook, records, run)
+            tasks.start_soon(_record_cells, workplace.desk.notebook, records, run)
             tasks.start_soon(_stop_cells, workplace.desk.notebook, records, run)
             self.desks[run] = workplace.desk
             try:
-                yield replace(_place(workplace), open_booth=_watched(workplace, records, run))
+                yield replace(_workspace(workplace), open_booth=_observed(workplace, records, run))
             finally:
                 del self.desks[run]
-                with anyio.move_on_after(_CLOSE_SECONDS, shield=True):
+                with anyio.move_on_after(_CLOSE_TIMEOUT_SECONDS, shield=True):
                     await workplace.desk.close()
             tasks.cancel_scope.cancel()
 
-    async def _studio(self, run: str, goal: Goal) -> StudioOptions:
+    async def _studio(self, run: str, goal: Goal) -> WorkspaceOptions:
         settings = await self.settings_of(run)
-        common = self.options.studio or StudioOptions(settings=settings)
+        common = self.options.studio or WorkspaceOptions(settings=settings)
         return replace(
             common,
             limits=Limits.parse(goal.limits) if goal.limits else common.limits,
@@ -271,10 +281,10 @@ class _House:
 
     async def settings_of(self, run: str) -> Settings:
         """Ours, with the connection of the command that started this run."""
-        asked = await anyio.to_thread.run_sync(kept_connection, run_folder(self.settings, run))
+        asked = await anyio.to_thread.run_sync(stored_network_variables, run_folder(self.settings, run))
         return self.settings if asked is None else await anyio.to_thread.run_sync(self.settings.for_command, asked)
 
-    async def check(self, run: str, goal: Goal) -> Checked:
+    async def check(self, run: str, goal: Goal) -> CheckOutcome:
         """Verify the notebook as anybody could with `cellwright notebook verify`."""
         files, settings = await self._files(goal), await self.settings_of(run)
         return await check_notebook(
@@ -288,7 +298,7 @@ class _House:
         )
 
 
-def _place(workplace: Workplace) -> Place:
+def _workspace(workplace: LiveWorkspace) -> Workspace:
     async def would_answer(goal: Goal) -> bool:
         return await has_model(workplace.models, workplace.studio.roles, is_private=goal.is_private)
 
@@ -296,7 +306,7 @@ def _place(workplace: Workplace) -> Place:
         eyes = workplace.eyes
         return await ChartCage(zygote=await eyes.pool.zygote(), tier=eyes.tier).draw(specs)
 
-    return Place(
+    return Workspace(
         desk=workplace.desk,
         studio=workplace.studio,
         rules=workplace.rules,
@@ -306,13 +316,13 @@ def _place(workplace: Workplace) -> Place:
     )
 
 
-def _watched(workplace: Workplace, records: Records, run: str) -> OpenBooth:
+def _observed(workplace: LiveWorkspace, records: Records, run: str) -> OpenBranchWorkspace:
     """Booths whose cells are told of, and stopped, like the notebook's own."""
 
     @asynccontextmanager
-    async def open_booth(part: str) -> AsyncGenerator[Booth]:
+    async def open_booth(part: str) -> AsyncGenerator[BranchWorkspace]:
         async with workplace.open_booth(part) as booth, anyio.create_task_group() as tasks:
-            tasks.start_soon(_tell_of_cells, booth.lane.desk.notebook, records, run)
+            tasks.start_soon(_record_cells, booth.lane.desk.notebook, records, run)
             tasks.start_soon(_stop_cells, booth.lane.desk.notebook, records, run)
             yield booth
             tasks.cancel_scope.cancel()
@@ -325,46 +335,46 @@ def run_folder(settings: Settings, run: str) -> Path:
     return settings.home / "runs" / run
 
 
-def _carry_over(settings: Settings, run: str, forked: str) -> None:
+def _copy_state(settings: Settings, run: str, forked: str) -> None:
     """The desk's memory, under the names the calls have in the new run, and leave for hosts. Blocking."""
     old, new = run_folder(settings, run), run_folder(settings, forked)
-    if (old / LANES).exists():
-        shutil.copytree(old / LANES, new / LANES, dirs_exist_ok=True)
-    for kept in (old / DESK, *old.glob(f"{LANES}/*/{DESK}")):
-        if (memory := read_memory(kept)) is not None:
-            write_memory(new / kept.relative_to(old), renamed(memory, run, forked))
-    if (old / LEAVE).exists():
-        write_atomically(new / LEAVE, (old / LEAVE).read_bytes())
-    if (connection := kept_connection(old)) is not None:
-        keep_connection(new, connection)
+    if (old / BRANCHES_FOLDER).exists():
+        shutil.copytree(old / BRANCHES_FOLDER, new / BRANCHES_FOLDER, dirs_exist_ok=True)
+    for kept in (old / EDITOR_FILE, *old.glob(f"{BRANCHES_FOLDER}/*/{EDITOR_FILE}")):
+        if (memory := read_editor_state(kept)) is not None:
+            write_editor_state(new / kept.relative_to(old), with_renamed_run(memory, run, forked))
+    if (old / HOST_PERMISSIONS_FILE).exists():
+        write_atomically(new / HOST_PERMISSIONS_FILE, (old / HOST_PERMISSIONS_FILE).read_bytes())
+    if (connection := stored_network_variables(old)) is not None:
+        store_network_variables(new, connection)
 
 
-async def _tell_of_cells(notebook: OpenNotebook, records: Records, run: str) -> None:
+async def _record_cells(notebook: OpenNotebook, records: Records, run: str) -> None:
     """Each cell that ends, for whoever watches."""
     async with notebook.observe() as events:
         async for event in events:
-            if isinstance(event, CellFinished):
+            if isinstance(event, CellFinishedEvent):
                 outcome = event.outcome
                 name = notebook.name_of(outcome.id)
-                await records.log.append(stream_of(run), cell_told(name, outcome.status, outcome.ms / 1_000))
+                await records.log.append(stream_of(run), cell_event(name, outcome.status, outcome.ms / 1_000))
 
 
-async def _tell_of_files(notebook: OpenNotebook, records: Records, run: str) -> None:
+async def _record_kept_files(notebook: OpenNotebook, records: Records, run: str) -> None:
     """Whoever reads of the run hears which files of its notebook were not kept, unless its delivery says so."""
     delivery = (await read_view(records.log.read_all, run)).delivery if notebook.kept else None
     for said in not_kept(notebook):
         if delivery is None or said not in delivery.caveats:
-            await records.log.append(stream_of(run), files_told(said))
+            await records.log.append(stream_of(run), files_event(said))
 
 
 async def _stop_cells(notebook: OpenNotebook, records: Records, run: str) -> None:
     """Whoever stops a run stops its cells, too: agents hear of it only when they have ended."""
-    async with aclosing(steering.stops(records.log, run)) as stops:
+    async with aclosing(steering.follow_stops(records.log, run)) as stops:
         async for _ in stops:
             await notebook.interrupt()
 
 
-async def _look_again(records: Records, turns: Turns) -> None:
+async def _recheck_slots(records: Records, turns: RunSlots) -> None:
     """Whoever begins to wait for a person makes room for another."""
     while True:
         grown = records.log.growth.next()

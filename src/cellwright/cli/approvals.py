@@ -16,12 +16,12 @@ from typing import Annotated, Final
 import anyio
 import typer
 
-from cellwright.cli import approvals_render, render
-from cellwright.cli.journal_place import DatabaseOption, JsonOption, KeyOption, door_masker, open_records
+from cellwright.cli.journal_options import DatabaseOption, JsonOption, KeyOption, open_records, terminal_masker
+from cellwright.cli.render import approval_tables, console
 from cellwright.errors import UserError
 from cellwright.policy import AnswerRefused, Grant, No, Person, Reply, Yes
-from cellwright.runs.asked import answer_view, grant_view, question_view
-from cellwright.tools import BudgetReply, Desk, Kept, LeaveUncounted, OnDesk, PutPrice, Raise
+from cellwright.runs.views.questions import answer_view, grant_view, question_view
+from cellwright.tools import BudgetReply, Inbox, InboxItem, LeaveUncounted, PutPrice, Raise, RecordedAnswer
 
 app = typer.Typer(help="What runs ask you, and what you have allowed them.", no_args_is_help=True)
 
@@ -35,9 +35,9 @@ def list_command(as_json: JsonOption = False, database: DatabaseOption = None, k
     """List what waits for an answer, oldest first."""
     found = [question_view(question) for question in anyio.run(_pending, database, key)]
     if as_json:
-        render.as_json({"questions": found})
+        console.as_json({"questions": found})
     else:
-        approvals_render.questions(found)
+        approval_tables.questions(found)
 
 
 @app.command()
@@ -47,9 +47,9 @@ def show(
     """Show exactly what will happen, and the fingerprint that names it."""
     found = question_view(anyio.run(_show, number, database, key))
     if as_json:
-        render.as_json(found)
+        console.as_json(found)
     else:
-        approvals_render.question(found)
+        approval_tables.question(found)
 
 
 @app.command("answer")
@@ -99,9 +99,9 @@ def grants(as_json: JsonOption = False, database: DatabaseOption = None, key: Ke
     """List every yes that still holds: for always, and for runs that have not ended."""
     found = [grant_view(grant) for grant in anyio.run(_grants, database, key)]
     if as_json:
-        render.as_json({"grants": found})
+        console.as_json({"grants": found})
     else:
-        approvals_render.grants(found)
+        approval_tables.grants(found)
 
 
 @app.command()
@@ -168,16 +168,16 @@ def _duration(text: str) -> timedelta:
     return timedelta(**{_UNITS[found[2]]: int(found[1])})
 
 
-def _confirm(found: OnDesk, reply: Reply | BudgetReply) -> str:
+def _confirm(found: InboxItem, reply: Reply | BudgetReply) -> str:
     """The fingerprint of what the person has just seen and confirmed."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UserError(
             "Nobody is at this terminal to see what is answered.",
             hint="Look with `cellwright approvals show ID`, then add --fingerprint with what it shows.",
         )
-    approvals_render.question_for_answer(question_view(found), reply)
+    approval_tables.question_for_answer(question_view(found), reply)
     if not typer.confirm("Answer so?", err=True):
-        render.note("Not answered.")
+        console.note("Not answered.")
         raise typer.Exit(1)
     return found.question.fingerprint
 
@@ -185,17 +185,17 @@ def _confirm(found: OnDesk, reply: Reply | BudgetReply) -> str:
 # ── what is shown ──
 
 
-def _tell_outcome(outcome: Kept | Grant | AnswerRefused, *, as_json: bool) -> None:
+def _tell_outcome(outcome: RecordedAnswer | Grant | AnswerRefused, *, as_json: bool) -> None:
     match outcome:
         case AnswerRefused():
             view = {"refused": outcome.why, "message": outcome.message}
-            render.as_json(view) if as_json else render.refusal(view)
+            console.as_json(view) if as_json else console.refusal(view)
             raise typer.Exit(3)
         case Grant():
-            render.as_json(grant_view(outcome)) if as_json else render.note(f"Revoked: {outcome.describe()}.")
+            console.as_json(grant_view(outcome)) if as_json else console.note(f"Revoked: {outcome.describe()}.")
         case _:
             view = answer_view(outcome)
-            render.as_json(view) if as_json else render.note(f"Answered {view['id']}: {view['says']}.")
+            console.as_json(view) if as_json else console.note(f"Answered {view['id']}: {view['says']}.")
 
 
 # ── what each command does ──
@@ -211,35 +211,35 @@ def person_here() -> Person:
 
 
 @asynccontextmanager
-async def open_desk(database: str | None, key: Path | None) -> AsyncGenerator[Desk]:
+async def open_inbox(database: str | None, key: Path | None) -> AsyncGenerator[Inbox]:
     """The desk of the journal that is named, or of the one in the state directory."""
-    masker = door_masker()
+    masker = terminal_masker()
     async with open_records(database, key, masker) as records:
-        yield Desk(records, masker=masker)
+        yield Inbox(records, masker=masker)
 
 
-async def _pending(database: str | None, key: Path | None) -> list[OnDesk]:
-    async with open_desk(database, key) as desk:
+async def _pending(database: str | None, key: Path | None) -> list[InboxItem]:
+    async with open_inbox(database, key) as desk:
         return await desk.pending()
 
 
-async def _show(number: str, database: str | None, key: Path | None) -> OnDesk:
-    async with open_desk(database, key) as desk:
+async def _show(number: str, database: str | None, key: Path | None) -> InboxItem:
+    async with open_inbox(database, key) as desk:
         return await desk.show(number)
 
 
 async def _answer(
     number: str, reply: Reply | BudgetReply, seen: str, database: str | None, key: Path | None
-) -> Kept | AnswerRefused:
-    async with open_desk(database, key) as desk:
+) -> RecordedAnswer | AnswerRefused:
+    async with open_inbox(database, key) as desk:
         return await desk.answer(number, reply, person_here(), seen)
 
 
 async def _grants(database: str | None, key: Path | None) -> tuple[Grant, ...]:
-    async with open_desk(database, key) as desk:
+    async with open_inbox(database, key) as desk:
         return await desk.grants(datetime.now(UTC))
 
 
 async def _revoke(number: str, database: str | None, key: Path | None) -> Grant | AnswerRefused:
-    async with open_desk(database, key) as desk:
+    async with open_inbox(database, key) as desk:
         return await desk.revoke(number, person_here())

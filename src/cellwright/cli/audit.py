@@ -9,12 +9,13 @@ from typing import Annotated
 import anyio
 import typer
 
-from cellwright.cli import approvals_render, render
-from cellwright.cli.journal_place import DatabaseOption, JsonOption, KeyOption, open_records
+from cellwright.cli.journal_options import DatabaseOption, JsonOption, KeyOption, open_records
+from cellwright.cli.render import approval_tables, console
 from cellwright.errors import UserError
 from cellwright.policy import AuditFilter, parse_since
 from cellwright.policy.actions import KINDS
-from cellwright.tools import AuditLine, audit_trail
+from cellwright.tools import AuditTrailLine
+from cellwright.tools.approval import audit_trail
 
 app = typer.Typer()
 
@@ -36,12 +37,12 @@ def audit(
     wanted = AuditFilter(run=run, since=start, person=person, kind=kind)
     found = anyio.run(_audit, wanted, database, key)
     if as_json:
-        render.as_json({"entries": [line.json() for line in found]})
+        console.as_json({"entries": [line.json() for line in found]})
     else:
-        approvals_render.lines([line.entry.line() for line in found])
+        approval_tables.lines([line.entry.line() for line in found])
 
 
-async def _audit(wanted: AuditFilter, database: str | None, key: Path | None) -> list[AuditLine]:
+async def _audit(wanted: AuditFilter, database: str | None, key: Path | None) -> list[AuditTrailLine]:
     async with open_records(database, key) as records:
         events = await records.log.audit(int(wanted.since.timestamp() * 1000) if wanted.since else 0)
     return [line for line in audit_trail(events) if wanted.matches(line.entry)]

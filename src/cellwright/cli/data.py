@@ -11,9 +11,9 @@ import typer
 
 from cellwright.analyst.profile import Profile, profile_json
 from cellwright.app.bundled import DATASETS, Dataset, copy_dataset, dataset_named
-from cellwright.app.profiling import Effort, profile_paths
-from cellwright.cli import data_render, render
+from cellwright.app.profiling import ProfileLimits, profile_paths
 from cellwright.cli.notebook import UncontainedOption
+from cellwright.cli.render import console, data_tables
 
 app = typer.Typer(help="Look at data files before anybody works with them.", no_args_is_help=True)
 
@@ -29,20 +29,20 @@ def profile(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
     rows: Annotated[
         int, typer.Option("--rows", metavar="N", min=1, help="Sample tables that have more rows than this.")
-    ] = Effort().most_rows,
+    ] = ProfileLimits().most_rows,
     seconds: Annotated[
         float, typer.Option("--seconds", metavar="S", min=1, help="Look for no more after so long.")
-    ] = Effort().seconds,
+    ] = ProfileLimits().seconds,
     allow_uncontained: UncontainedOption = False,
 ) -> None:
     """Say what data files are: columns and what they mean, gaps, oddities, keys, and how files can be joined."""
-    effort = Effort(most_rows=rows, seconds=seconds)
-    with data_render.waiting(paths):
+    effort = ProfileLimits(most_rows=rows, seconds=seconds)
+    with data_tables.waiting(paths):
         found: Profile = anyio.run(_profile, paths, effort, allow_uncontained)
     if as_json:
-        render.as_json(json.loads(profile_json(found)))
+        console.as_json(json.loads(profile_json(found)))
     else:
-        data_render.profile(found)
+        data_tables.profile(found)
     raise typer.Exit(0 if found.tables else 1)
 
 
@@ -54,11 +54,11 @@ def examples(
 ) -> None:
     """Copy a bundled data set into `data/` and say what to ask of it; nothing that is there is written over."""
     if not name:
-        data_render.examples(DATASETS, as_json)
+        data_tables.examples(DATASETS, as_json)
         return
     dataset: Dataset = dataset_named(name)
-    data_render.copied(dataset, copy_dataset(dataset, folder), as_json)
+    data_tables.copied(dataset, copy_dataset(dataset, folder), as_json)
 
 
-async def _profile(paths: list[Path], effort: Effort, allow_uncontained: bool) -> Profile:
+async def _profile(paths: list[Path], effort: ProfileLimits, allow_uncontained: bool) -> Profile:
     return await profile_paths(paths, effort=effort, allow_uncontained=allow_uncontained)

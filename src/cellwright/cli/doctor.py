@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import anyio
 import typer
 
-from cellwright.app.examination import Examination, examine
-from cellwright.cli import render
+from cellwright.app.doctor import DoctorReport, examine_machine
+from cellwright.cli.render import console
 from cellwright.settings import Settings
 
 app = typer.Typer()
@@ -18,15 +18,15 @@ app = typer.Typer()
 @app.command()
 def doctor(as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False) -> None:
     """Check Python, marimo, sandbox, disk, network settings and models; exit 1 if notebooks cannot run contained."""
-    report = _view(anyio.run(examine, Settings.read()))
+    report = _view(anyio.run(examine_machine, Settings.read()))
     if as_json:
-        render.as_json(report)
+        console.as_json(report)
     else:
-        render.doctor_report(report)
+        console.doctor_report(report)
     raise typer.Exit(0 if report["ok"] else 1)
 
 
-def _view(found: Examination) -> dict[str, Any]:
+def _view(found: DoctorReport) -> dict[str, Any]:
     sandbox = found.sandbox
     return {
         "ok": found.is_ok,

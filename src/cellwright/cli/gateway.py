@@ -14,19 +14,19 @@ import anyio
 import anyio.to_thread
 import typer
 
-from cellwright.cli import models_render, render
-from cellwright.cli.journal_place import JsonOption
-from cellwright.cli.launch import launch_here
+from cellwright.cli.gateway_launch import launch_here
+from cellwright.cli.journal_options import JsonOption
+from cellwright.cli.render import console, model_tables
 from cellwright.errors import Unavailable
-from cellwright.models.client import Models
-from cellwright.models.launching import connect, running_pid
+from cellwright.models.client.gateway_client import Models
+from cellwright.models.client.gateway_process import connect, running_pid
 from cellwright.settings import Settings
 
 app = typer.Typer(help="The process that holds your API keys and speaks to models.", no_args_is_help=True)
 
-_END_SECONDS: Final = 10
-_LOOK_SECONDS: Final = 0.05
-_OPEN_LOOKS: Final = 100
+_END_TIMEOUT_SECONDS: Final = 10
+_POLL_INTERVAL_SECONDS: Final = 0.05
+_MAX_OPEN_POLLS: Final = 100
 
 
 @app.command()
@@ -46,9 +46,9 @@ def status(as_json: JsonOption = False) -> None:
     """Say whether it runs and what it does; starts nothing."""
     view = anyio.run(_status)
     if as_json:
-        render.as_json(view)
+        console.as_json(view)
     else:
-        models_render.gateway(view)
+        model_tables.gateway(view)
 
 
 @app.command()
@@ -59,9 +59,9 @@ def stop(
     """End it when nothing is in flight any more."""
     view = anyio.run(_stop, now)
     if as_json:
-        render.as_json(view)
+        console.as_json(view)
     else:
-        render.note(_stop_words(view))
+        console.note(_stop_words(view))
 
 
 @asynccontextmanager
@@ -86,10 +86,10 @@ async def running_models() -> AsyncGenerator[Models | None]:
 
 async def is_endpoint_open(models: Models) -> bool:
     """Whether other programs can connect: a gateway that has just begun opens its endpoint a moment later."""
-    for _ in range(_OPEN_LOOKS):
+    for _ in range(_MAX_OPEN_POLLS):
         if (await models.status()).endpoint:
             return True
-        await anyio.sleep(_LOOK_SECONDS)
+        await anyio.sleep(_POLL_INTERVAL_SECONDS)
     return False
 
 
@@ -98,18 +98,18 @@ async def _start(stay: bool, idle: float, as_json: bool) -> None:
         await is_endpoint_open(models)
         view = await _view(models)
         if as_json:
-            render.as_json(view)
+            console.as_json(view)
         else:
-            models_render.gateway(view)
+            model_tables.gateway(view)
         if stay:
-            render.note("It stays until Ctrl-C.")
+            console.note("It stays until Ctrl-C.")
             await _while_it_runs(models)
 
 
 async def _while_it_runs(models: Models) -> None:
     """An open connection keeps a gateway from being idle; one that died is started again."""
     while True:
-        await anyio.sleep(_END_SECONDS)
+        await anyio.sleep(_END_TIMEOUT_SECONDS)
         await models.status()
 
 
@@ -162,9 +162,9 @@ def _is_answering(home: Path) -> bool:
 
 
 def _has_ended(home: Path, pid: int) -> bool:
-    deadline = time.monotonic() + _END_SECONDS
+    deadline = time.monotonic() + _END_TIMEOUT_SECONDS
     while (is_running := running_pid(home) == pid) and time.monotonic() < deadline:
-        time.sleep(_LOOK_SECONDS)
+        time.sleep(_POLL_INTERVAL_SECONDS)
     return not is_running
 
 

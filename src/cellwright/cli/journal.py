@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,21 +12,54 @@ from typing import Annotated, Any
 import anyio
 import typer
 
-from cellwright.cli import journal_render, render
-from cellwright.cli.journal_place import (
+from cellwright.cli.journal_options import (
     DatabaseOption,
     JsonOption,
     KeyOption,
     chain_key,
     existing_file,
     existing_journal,
-    journal_place,
+    journal_location,
     open_records,
 )
-from cellwright.cli.journal_views import run_line, run_view
+from cellwright.cli.render import console, journal_tables
 from cellwright.errors import UserError
-from cellwright.journal import Records, backup, retention, steering, stream_of, verify
+from cellwright.journal import Records, RunStatus, maintenance, run_control, stream_of, verify
+from cellwright.journal.projections import Cost, RunProgress, cost, fold, progress, timeline
 from cellwright.policy import parse_since
+from cellwright.tools.approval import audit_trail
+
+
+def run_line(status: RunStatus, versions_at_work: Sequence[str]) -> dict[str, Any]:
+    """One run of many, and whether it waits for code that no worker has any more."""
+    is_stranded = status.is_going and bool(versions_at_work) and status.version not in versions_at_work
+    return {**dataclasses.asdict(status), "is_stranded": is_stranded}
+
+
+async def run_view(records: Records, run: str) -> dict[str, Any]:
+    """Everything about one run. Raises `UserError` if nothing is kept of it."""
+    events = [told async for told in records.log.read_all(stream_of(run))]
+    try:
+        status = run_line(await records.status(run), await records.versions_at_work())
+    except UserError:
+        # Events can outlive what the engine keeps, and rooms can tell of what no workflow did.
+        if not events:
+            raise
+        status = {"run": run, "standing": "gone"}
+    now = fold(progress, RunProgress(), events)
+    return {
+        **status,
+        "progress": {
+            "outcome": now.outcome,
+            "tasks": [dataclasses.asdict(task) for task in now.tasks],
+            "steps_done": now.steps_done,
+            "steps_running": [list(step) for step in sorted(now.steps_running)],
+        },
+        "cost": dataclasses.asdict(fold(cost, Cost(), events)),
+        "audit": [line.json() for line in audit_trail(events)],
+        "timeline": [dataclasses.asdict(moment) for moment in fold(timeline, (), events)],
+    }
+
 
 app = typer.Typer(help="What Cellwright keeps of everything that happened.", no_args_is_help=True)
 
@@ -37,9 +71,9 @@ def runs(as_json: JsonOption = False, database: DatabaseOption = None, key: KeyO
     """List every run, newest first: running, waiting for an answer, done, dead …"""
     found = anyio.run(_runs, database, key)
     if as_json:
-        render.as_json({"runs": found})
+        console.as_json({"runs": found})
     else:
-        journal_render.runs(found)
+        journal_tables.runs(found)
 
 
 @app.command()
@@ -47,9 +81,9 @@ def show(run: RunArgument, as_json: JsonOption = False, database: DatabaseOption
     """Show one run: how it stands, its tasks, its cost, what was audited, and everything it told, in order."""
     found = anyio.run(_show, run, database, key)
     if as_json:
-        render.as_json(found)
+        console.as_json(found)
     else:
-        journal_render.run(found)
+        journal_tables.run(found)
 
 
 @app.command()
@@ -63,9 +97,9 @@ def cancel(
     """Stop a run and everything inside it; what is recorded stays, and requeue lets it go on."""
     is_stopped = anyio.run(_cancel, run, reason, database, key)
     if as_json:
-        render.as_json({"run": run, "cancelled": is_stopped})
+        console.as_json({"run": run, "cancelled": is_stopped})
     else:
-        render.note(f"{run} is cancelled." if is_stopped else f"{run} did not go on.")
+        console.note(f"{run} is cancelled." if is_stopped else f"{run} did not go on.")
 
 
 @app.command()
@@ -85,9 +119,9 @@ def fork(
     """Carry a run over to changed code: a new run that has the old one's steps and goes on after them."""
     forked = anyio.run(_fork, run, version, from_step, name, database, key)
     if as_json:
-        render.as_json(forked)
+        console.as_json(forked)
     else:
-        render.note(f"{forked['run']} goes on from {run} when a worker of version {forked['version']} takes it.")
+        console.note(f"{forked['run']} goes on from {run} when a worker of version {forked['version']} takes it.")
 
 
 @app.command()
@@ -97,9 +131,9 @@ def requeue(
     """Let a run that was given up or cancelled go on at its first step without a result."""
     is_stopped = anyio.run(_requeue, run, database, key)
     if as_json:
-        render.as_json({"run": run, "requeued": is_stopped})
+        console.as_json({"run": run, "requeued": is_stopped})
     else:
-        render.note(f"{run} goes on when a worker takes it." if is_stopped else f"{run} has not stopped.")
+        console.note(f"{run} goes on when a worker takes it." if is_stopped else f"{run} has not stopped.")
 
 
 @app.command()
@@ -112,12 +146,12 @@ def export(
 ) -> None:
     """Write everything a run has told as JSON lines; `--json` makes it one JSON list."""
     events = anyio.run(_export, run, database, key)
-    text = json.dumps(events, ensure_ascii=False) + "\n" if as_json else journal_render.json_lines(events)
+    text = json.dumps(events, ensure_ascii=False) + "\n" if as_json else journal_tables.json_lines(events)
     if output is None:
-        journal_render.raw(text)
+        journal_tables.raw(text)
     else:
         _write(output, text)
-        render.note(f"{len(events)} events in {output}.")
+        console.note(f"{len(events)} events in {output}.")
 
 
 @app.command()
@@ -131,9 +165,9 @@ def prune(
     before = parse_since(older_than, datetime.now(UTC))
     pruned = dataclasses.asdict(anyio.run(_prune, int(before.timestamp() * 1000), database, key))
     if as_json:
-        render.as_json(pruned)
+        console.as_json(pruned)
     else:
-        render.note(f"Pruned {pruned['events']} events, {pruned['runs']} runs and {pruned['blobs']} large values.")
+        console.note(f"Pruned {pruned['events']} events, {pruned['runs']} runs and {pruned['blobs']} large values.")
 
 
 @app.command("verify")
@@ -154,9 +188,9 @@ def verify_command(
     if write_anchor is not None and not verdict["damage"]:
         _write(write_anchor, json.dumps(verdict["anchors"], indent=1) + "\n")
     if as_json:
-        render.as_json(verdict)
+        console.as_json(verdict)
     else:
-        journal_render.verdict(verdict)
+        journal_tables.verdict(verdict)
     raise typer.Exit(1 if verdict["damage"] else 0)
 
 
@@ -165,9 +199,9 @@ def check(as_json: JsonOption = False, database: DatabaseOption = None) -> None:
     """Let SQLite check the file itself: exit 1 if it is broken."""
     problems = anyio.run(_check, database)
     if as_json:
-        render.as_json({"ok": not problems, "problems": problems})
+        console.as_json({"ok": not problems, "problems": problems})
     else:
-        journal_render.problems(problems)
+        journal_tables.problems(problems)
     raise typer.Exit(1 if problems else 0)
 
 
@@ -180,9 +214,9 @@ def backup_command(
     """Copy the journal while it is in use, its key beside it."""
     size = anyio.run(_backup, file, database)
     if as_json:
-        render.as_json({"file": str(file), "bytes": size})
+        console.as_json({"file": str(file), "bytes": size})
     else:
-        render.note(f"{size:,} bytes in {file}. Keep {file.with_suffix('.key').name} as safe as the journal itself.")
+        console.note(f"{size:,} bytes in {file}. Keep {file.with_suffix('.key').name} as safe as the journal itself.")
 
 
 @app.command()
@@ -193,12 +227,12 @@ def restore(
     database: DatabaseOption = None,
 ) -> None:
     """Put a copy in the journal's place, after checking it; no worker may be running."""
-    place = journal_place(database)
-    anyio.run(lambda: backup.restore(file, place, replace=replace))
+    place = journal_location(database)
+    anyio.run(lambda: maintenance.restore(file, place, replace=replace))
     if as_json:
-        render.as_json({"restored": str(place.path)})
+        console.as_json({"restored": str(place.path)})
     else:
-        render.note(f"Restored to {place.path}.")
+        console.note(f"Restored to {place.path}.")
 
 
 # ── what each command does ──
@@ -217,24 +251,24 @@ async def _show(run: str, database: str | None, key: Path | None) -> dict[str, A
 
 async def _cancel(run: str, reason: str, database: str | None, key: Path | None) -> bool:
     # Two seconds of import that no other command needs.
-    from cellwright.journal.remote import RemoteEngine
+    from cellwright.journal.remote_engine import RemoteEngine
 
     async with open_records(database, key) as records:
-        await steering.known_run(records, run)
+        await run_control.known_run(records, run)
         async with RemoteEngine.open(records.database.place) as engine:
-            return await steering.cancel(records, engine, run, reason=reason)
+            return await run_control.cancel(records, engine, run, reason=reason)
 
 
 async def _fork(
     run: str, version: str | None, from_step: int | None, name: str | None, database: str | None, key: Path | None
 ) -> dict[str, Any]:
-    from cellwright.journal.remote import RemoteEngine
+    from cellwright.journal.remote_engine import RemoteEngine
 
     async with open_records(database, key) as records:
-        await steering.known_run(records, run)
+        await run_control.known_run(records, run)
         chosen = version or await _version_at_work(records)
         async with RemoteEngine.open(records.database.place) as engine:
-            forked = await steering.fork(records, engine, run, version=chosen, from_step=from_step, new_run=name)
+            forked = await run_control.fork(records, engine, run, version=chosen, from_step=from_step, new_run=name)
     return {"run": forked, "forked_from": run, "version": chosen}
 
 
@@ -258,9 +292,9 @@ async def _export(run: str, database: str | None, key: Path | None) -> list[dict
     return events
 
 
-async def _prune(before_ms: int, database: str | None, key: Path | None) -> retention.Pruned:
+async def _prune(before_ms: int, database: str | None, key: Path | None) -> maintenance.Pruned:
     async with open_records(database, key) as records:
-        return await retention.prune(records.log, before_ms=before_ms)
+        return await maintenance.prune(records.log, before_ms=before_ms)
 
 
 async def _verify(
@@ -286,14 +320,14 @@ def _read_anchors(path: Path | None) -> list[verify.Anchor]:
 
 
 async def _check(database: str | None) -> list[str]:
-    return await backup.check(existing_file(database))
+    return await maintenance.check(existing_file(database))
 
 
 async def _backup(file: Path, database: str | None) -> int:
     place = existing_journal(database)
     if place.path is not None:
         chain_key(place, None)
-    return await backup.back_up(place, file)
+    return await maintenance.back_up(place, file)
 
 
 def _write(path: Path, text: str) -> None:

@@ -15,8 +15,8 @@ import typer
 import typer.main
 from typer.core import TyperCommand, TyperGroup
 
-from cellwright.cli import render
-from cellwright.cli.launch import leave_keys_behind
+from cellwright.cli.gateway_launch import hand_over_own_keys
+from cellwright.cli.render import console
 from cellwright.errors import CellwrightError, Defect, RefusedByPolicy, Unavailable, UserError
 from cellwright.settings import Settings
 from cellwright.telemetry import masked_logs
@@ -95,14 +95,14 @@ def main() -> NoReturn:
     """Run the command line; expected errors end in one line and a hint."""
     try:
         if not is_completing():
-            leave_keys_behind()
+            hand_over_own_keys()
         with masked_logs():
             app(standalone_mode=True)
     except CellwrightError as problem:
-        render.error(problem)
+        console.error(problem)
         sys.exit(exit_code(problem))
     except KeyboardInterrupt:
-        render.note("Stopped.")
+        console.note("Stopped.")
         sys.exit(130)
     except BaseExceptionGroup as group:
         sys.exit(_end_of_group(group))
@@ -135,7 +135,7 @@ def _end_of_group(group: BaseExceptionGroup[BaseException]) -> int:
             return 130
         raise group
     problem = _first(known)
-    render.error(problem)
+    console.error(problem)
     return exit_code(problem)
 
 

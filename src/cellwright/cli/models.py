@@ -14,15 +14,15 @@ from typing import Annotated, Any, Final, cast, get_args
 import anyio
 import typer
 
-from cellwright.cli import models_render, render
 from cellwright.cli.gateway import is_endpoint_open, open_models, running_models
-from cellwright.cli.journal_place import JsonOption
+from cellwright.cli.journal_options import JsonOption
+from cellwright.cli.render import console, model_tables
 from cellwright.errors import Unavailable, UserError
-from cellwright.models.client import Models
-from cellwright.models.configuration import Configuration, read_configuration
-from cellwright.models.gateway.openai_address import FILE, read_address
-from cellwright.models.keys import remove_key, set_key
-from cellwright.models.names import TIERS, ModelName, Tier
+from cellwright.models.client.gateway_client import Models
+from cellwright.models.config.configuration import Configuration, read_configuration
+from cellwright.models.config.keys import remove_key, set_key
+from cellwright.models.config.names import TIERS, ModelName, Tier
+from cellwright.models.gateway.openai_access import ADDRESS_FILE, read_address
 from cellwright.models.reports import ListedModel, ModelsReport, ProvidersReport, TestReport, UsageBy, UsageRow
 from cellwright.policy import parse_since
 from cellwright.settings import Settings
@@ -38,9 +38,9 @@ def list_command(as_json: JsonOption = False) -> None:
     """List tiers with their chains, models with their prices, and which of them are ready."""
     view = anyio.run(_list)
     if as_json:
-        render.as_json(view)
+        console.as_json(view)
     else:
-        models_render.listed(view)
+        model_tables.listed(view)
 
 
 @app.command()
@@ -53,9 +53,9 @@ def test(
     """Really ask models something tiny, and find out whether tools and schemas work; exit 1 if one does not answer."""
     found = anyio.run(_test, name)
     if as_json:
-        render.as_json({"tests": found})
+        console.as_json({"tests": found})
     else:
-        models_render.tests(found)
+        model_tables.tests(found)
     raise typer.Exit(0 if found and all(one["is_answering"] for one in found) else 1)
 
 
@@ -71,9 +71,9 @@ def usage(
     after = "" if since is None else parse_since(since, datetime.now(UTC)).astimezone(UTC).isoformat()
     rows = anyio.run(_usage, cast("UsageBy", by), after)
     if as_json:
-        render.as_json({"by": by, "since": after or None, "rows": [usage_view(row) for row in rows]})
+        console.as_json({"by": by, "since": after or None, "rows": [usage_view(row) for row in rows]})
     else:
-        models_render.usage([usage_view(row) for row in rows], by)
+        model_tables.usage([usage_view(row) for row in rows], by)
 
 
 @app.command("set-key", context_settings={"allow_extra_args": True})
@@ -94,9 +94,9 @@ def set_key_command(
     where = set_key(settings.ready_home(), provider, value, "file" if file else None)
     anyio.run(_tell_gateway, provider)
     if as_json:
-        render.as_json({"provider": provider, "kept_in": where})
+        console.as_json({"provider": provider, "kept_in": where})
     else:
-        render.note(f"The key of {provider} is kept in the {where}.")
+        console.note(f"The key of {provider} is kept in the {where}.")
 
 
 @app.command("remove-key")
@@ -106,9 +106,9 @@ def remove_key_command(provider: ProviderArgument, as_json: JsonOption = False) 
     removed = remove_key(home, provider)
     anyio.run(_tell_gateway, provider)
     if as_json:
-        render.as_json({"provider": provider, "removed_from": list(removed)})
+        console.as_json({"provider": provider, "removed_from": list(removed)})
     else:
-        render.note(f"Removed from the {' and the '.join(removed)}." if removed else f"No key of {provider} was kept.")
+        console.note(f"Removed from the {' and the '.join(removed)}." if removed else f"No key of {provider} was kept.")
 
 
 @app.command()
@@ -120,11 +120,11 @@ def endpoint(
     """Open the OpenAI-compatible endpoint for other programs, and say where it is."""
     view = anyio.run(_endpoint, token or marimo)
     if as_json:
-        render.as_json(view)
+        console.as_json(view)
     elif marimo:
-        models_render.marimo_settings(view)
+        model_tables.marimo_settings(view)
     else:
-        models_render.endpoint(view)
+        model_tables.endpoint(view)
 
 
 # ── what is typed ──
@@ -236,7 +236,7 @@ async def _test_embedding(models: Models) -> TestReport:
 
 
 async def _test_one(models: Models, model: str) -> TestReport:
-    render.note(f"Asking {model} …")
+    console.note(f"Asking {model} …")
     return await models.test(model)
 
 
@@ -269,5 +269,5 @@ async def _endpoint(is_token_shown: bool) -> dict[str, Any]:
     address = read_address(home)
     if not opened or address is None:
         raise Unavailable("The endpoint could not be opened.", hint=f"{str(home / 'gateway.log')!r} says why.")
-    view: dict[str, Any] = {"base_url": address.base_url, "token_file": str(home / FILE)}
+    view: dict[str, Any] = {"base_url": address.base_url, "token_file": str(home / ADDRESS_FILE)}
     return view | ({"token": address.token} if is_token_shown else {})

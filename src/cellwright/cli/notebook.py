@@ -11,11 +11,11 @@ import anyio
 import typer
 
 from cellwright.app import Files, open_notebook
-from cellwright.cli import render
 from cellwright.cli.python_option import PythonOption, python_choice
-from cellwright.cli.run_typing import ask_line, is_somebody_here
+from cellwright.cli.render import console
+from cellwright.cli.terminal_input import ask_line, is_interactive
 from cellwright.errors import Unavailable, UserError
-from cellwright.kernel import Call, CellFinished, CellOutcome, Event, Observation, OpenNotebook, PythonChoice
+from cellwright.kernel import Call, CellFinishedEvent, CellOutcome, Event, Observation, OpenNotebook, PythonChoice
 from cellwright.notebook import Document, SaveConflict, graph, parse_edits, read, summary
 from cellwright.sandbox import FileChange, FilesMode, KeepQuestion, Limits, Tier
 
@@ -111,9 +111,9 @@ def show(file: FileArgument, as_json: JsonOption = False) -> None:
     document = read(file).document
     cells = _shown_cells(document)
     if as_json:
-        render.as_json({"path": str(file), "options": dict(document.options), "cells": cells})
+        console.as_json({"path": str(file), "options": dict(document.options), "cells": cells})
     else:
-        render.notebook_cells(cells, summary(document, {}, 8_000))
+        console.notebook_cells(cells, summary(document, {}, 8_000))
 
 
 # ── what each command does ──
@@ -185,8 +185,8 @@ def _opened(file: Path, options: _Options) -> Any:
         tier=options.tier,
         allow_uncontained=options.allow_uncontained,
         python=options.python,
-        on_progress=render.note,
-        ask_to_keep=_ask_to_keep if is_somebody_here() else None,
+        on_progress=console.note,
+        ask_to_keep=_ask_to_keep if is_interactive() else None,
     )
 
 
@@ -198,8 +198,8 @@ async def _ask_to_keep(question: KeepQuestion) -> bool:
 async def _followed(call: Call, is_for_people: bool) -> Observation:
     last: Event | None = None
     async for last in call:
-        if is_for_people and isinstance(last, CellFinished):
-            render.cell_line(_cell(last.outcome))
+        if is_for_people and isinstance(last, CellFinishedEvent):
+            console.cell_line(_cell(last.outcome))
     assert isinstance(last, Observation)
     return last
 
@@ -289,11 +289,11 @@ def _refusal(observation: Observation, conflict: SaveConflict | None) -> dict[st
 
 def _finish(result: dict[str, Any], as_json: bool) -> None:
     if as_json:
-        render.as_json(result)
+        console.as_json(result)
     else:
-        render.run_result(result)
+        console.run_result(result)
         if result.get("refused"):
-            render.refusal(result["refused"])
+            console.refusal(result["refused"])
     if result.get("refused"):
         raise typer.Exit(3)
     raise typer.Exit(0 if result["ok"] else 1)

@@ -18,33 +18,33 @@ from rich.text import Text
 
 from cellwright.app import Files, open_pool
 from cellwright.app.notebooks import contained, terrain_for
-from cellwright.cli import render
+from cellwright.cli.render import console
 from cellwright.errors import CellwrightError, Unavailable, UserError
-from cellwright.kernel import PythonChoice, Terrain
-from cellwright.kernel.interpreters import our_interpreter
-from cellwright.kernel.joining import distributions_in
-from cellwright.kernel.script_header import header_of
-from cellwright.kernel.zygote import package_paths
+from cellwright.kernel import KernelOptions, PythonChoice
+from cellwright.kernel.environments.additions import distributions_in
+from cellwright.kernel.environments.interpreters import our_interpreter
+from cellwright.kernel.environments.script_header import header_of
+from cellwright.kernel.process.zygote import package_paths
 from cellwright.notebook import NotebookFile, read
-from cellwright.notebook.atomic import write_atomically
+from cellwright.notebook.atomic_write import write_atomically
 from cellwright.policy import Masker
 from cellwright.runs.verify import (
     SOURCE_NOTES,
-    Kept,
+    FileLocations,
     Machine,
     NotVerified,
     Proof,
-    Shelf,
+    ProofStatus,
+    ProofStore,
     Signer,
-    Standing,
-    Surroundings,
+    StoredProof,
     Verified,
     fingerprint,
-    fresh_in,
+    fresh_environments,
     fresh_packages,
     hint_of,
     parse,
-    standing,
+    proof_status,
     text_of,
     to_json,
     tools_here,
@@ -58,7 +58,7 @@ _data = Console(highlight=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class VerifyOptions:
     """How a notebook is to be verified."""
 
     files: Files
@@ -74,7 +74,7 @@ class Wanted:
 # ── verify ──
 
 
-def verify_now(path: Path, wanted: Wanted, *, as_json: bool) -> int:
+def verify_now(path: Path, wanted: VerifyOptions, *, as_json: bool) -> int:
     """Verify, keep the proof, tell; the exit code."""
     settings = Settings.read()
     if wanted.out is not None and wanted.out.resolve() == path.resolve():
@@ -82,18 +82,20 @@ def verify_now(path: Path, wanted: Wanted, *, as_json: bool) -> int:
     result, terrain = anyio.run(_verified, path, wanted, settings)
     stored = None
     if isinstance(result, Verified):
-        stored = Shelf(home=settings.ready_home()).put(result.signed, path.resolve(), terrain.data)
+        stored = ProofStore(home=settings.ready_home()).put(result.signed, path.resolve(), terrain.data)
         if wanted.out is not None:
             _write(wanted.out, to_json(result.signed))
     view = _view(result, stored)
     if as_json:
-        render.as_json(view)
+        console.as_json(view)
     else:
         _show(view)
     return 0 if isinstance(result, Verified) else 1
 
 
-async def _verified(path: Path, wanted: Wanted, settings: Settings) -> tuple[Verified | NotVerified, Terrain]:
+async def _verified(
+    path: Path, wanted: VerifyOptions, settings: Settings
+) -> tuple[Verified | NotVerified, KernelOptions]:
     file = await anyio.to_thread.run_sync(read, path)
     tier = contained(wanted.tier, await anyio.to_thread.run_sync(probe), allow_uncontained=wanted.allow_uncontained)
     terrain = terrain_for(
@@ -103,19 +105,19 @@ async def _verified(path: Path, wanted: Wanted, settings: Settings) -> tuple[Ver
         tier=tier,
         settings=settings,
         python=wanted.python,
-        on_progress=render.note,
+        on_progress=console.note,
     )
     signer = await anyio.to_thread.run_sync(lambda: Signer.at(settings.ready_home()))
     async with open_pool(settings) as pool:
         result = await verify(
             path,
-            open_fresh=fresh_in(pool, terrain),
+            open_fresh=fresh_environments(pool, terrain),
             signer=signer,
             machine=machine_of(settings, terrain.project),
             masker=Masker.of(salt=secrets.token_bytes(16)),
             seconds=wanted.seconds,
             is_strict=wanted.is_strict,
-            on_progress=render.note,
+            on_progress=console.note,
         )
     return result, terrain
 
@@ -169,7 +171,7 @@ def _show(view: Mapping[str, Any]) -> None:
     for reason in view["reasons"]:
         _say("✗", reason["text"], "red")
         if reason["hint"]:
-            render.people.print(Text(f"  hint: {reason['hint']}", style="cyan"))
+            console.people.print(Text(f"  hint: {reason['hint']}", style="cyan"))
     for check in view["checks"]:
         is_good = check["outcome"] in ("passed", "skipped")
         _say("✓" if is_good else "✗", f"check {check['name']}: {check['outcome']}", "green" if is_good else "red")
@@ -204,24 +206,24 @@ def check_now(path: Path, proof: Path | None, files: Files, *, as_json: bool) ->
     else:
         view = _standing_view(anyio.run(_standing, file, kept, files, settings))
     if as_json:
-        render.as_json(view)
+        console.as_json(view)
     else:
         _show_standing(view)
     return 0 if view["sound"] else 1
 
 
-def _kept(file: NotebookFile, proof: Path | None, settings: Settings) -> Kept | None:
-    found = Shelf(home=settings.home).find(file.path, file.content or b"")
+def _kept(file: NotebookFile, proof: Path | None, settings: Settings) -> StoredProof | None:
+    found = ProofStore(home=settings.home).find(file.path, file.content or b"")
     if proof is None:
         return found
     try:
         content = proof.read_bytes()
     except OSError as error:
         raise UserError(f"There is no proof at {str(proof)!r}: {error.strerror}.", hint="Check the path.") from error
-    return Kept(signed=parse(content, repr(str(proof))), data=found.data if found is not None else ())
+    return StoredProof(signed=parse(content, repr(str(proof))), data=found.data if found is not None else ())
 
 
-async def _standing(file: NotebookFile, kept: Kept, files: Files, settings: Settings) -> Standing:
+async def _standing(file: NotebookFile, kept: StoredProof, files: Files, settings: Settings) -> ProofStatus:
     terrain = terrain_for(
         file,
         files=files,
@@ -229,14 +231,14 @@ async def _standing(file: NotebookFile, kept: Kept, files: Files, settings: Sett
         tier="A",
         settings=settings,
         python=_choice_of(kept.signed.proof),
-        on_progress=render.note,
+        on_progress=console.note,
     )
-    around = Surroundings(project=terrain.project, notebook=file.path, data=terrain.data or kept.data)
+    around = FileLocations(project=terrain.project, notebook=file.path, data=terrain.data or kept.data)
     packages, python = await _packages_now(file, terrain)
 
-    def compared() -> Standing:
+    def compared() -> ProofStatus:
         ours = Signer.known_at(settings.home)
-        return standing(
+        return proof_status(
             kept.signed,
             file,
             around,
@@ -253,7 +255,7 @@ def _choice_of(proof: Proof) -> PythonChoice:
     return "ours" if proof.tools.get("python") == our_interpreter().version else "header"
 
 
-async def _packages_now(file: NotebookFile, terrain: Terrain) -> tuple[Mapping[str, str] | str, str]:
+async def _packages_now(file: NotebookFile, terrain: KernelOptions) -> tuple[Mapping[str, str] | str, str]:
     """What the notebook would get today and on which Python, or why it would get nothing."""
     try:
         header = header_of(file.document.header)
@@ -266,7 +268,7 @@ async def _packages_now(file: NotebookFile, terrain: Terrain) -> tuple[Mapping[s
         return error.message, ""
 
 
-def _standing_view(found: Standing) -> dict[str, Any]:
+def _standing_view(found: ProofStatus) -> dict[str, Any]:
     return {
         "sound": found.is_sound,
         "trust": found.trust,
@@ -279,14 +281,14 @@ def _standing_view(found: Standing) -> dict[str, Any]:
 def _show_standing(view: Mapping[str, Any]) -> None:
     match view["trust"]:
         case "no proof":
-            render.error(CellwrightError("There is no proof of this notebook here.", hint=_VERIFY))
+            console.error(CellwrightError("There is no proof of this notebook here.", hint=_VERIFY))
             return
         case "not signed":
             hint = "Somebody changed it, or it was cut short. " + _VERIFY
-            render.error(CellwrightError("The proof's signature does not hold: it is not what was signed.", hint=hint))
+            console.error(CellwrightError("The proof's signature does not hold: it is not what was signed.", hint=hint))
         case "unknown key":
             words = f"The proof is signed with a key that is not ours: {view['key']}."
-            render.error(CellwrightError(words, hint=f"Ask whoever made it for their key's print. {_VERIFY}"))
+            console.error(CellwrightError(words, hint=f"Ask whoever made it for their key's print. {_VERIFY}"))
         case _:
             _say("✓", f"signed with our key {view['key']} on {view['made_at']}", "green")
     _show_changes(view["changes"])

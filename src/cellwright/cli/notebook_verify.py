@@ -53,7 +53,7 @@ def verify(
     from cellwright.cli import notebook_proofs
 
     options = _options(data, "drop", limit, project, reveal, tier, allow_uncontained, python)
-    wanted = notebook_proofs.Wanted(
+    wanted = notebook_proofs.VerifyOptions(
         files=options.files,
         limits=options.limits,
         tier=options.tier,

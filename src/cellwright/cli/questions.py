@@ -11,12 +11,12 @@ from typing import Annotated, Any
 import anyio
 import typer
 
-from cellwright.cli import render
 from cellwright.cli.approvals import person_here
-from cellwright.cli.journal_place import DatabaseOption, JsonOption, KeyOption, open_records
+from cellwright.cli.journal_options import DatabaseOption, JsonOption, KeyOption, open_records
+from cellwright.cli.render import console
 from cellwright.errors import UserError
 from cellwright.journal import OpenQuestion
-from cellwright.policy.shown import shown
+from cellwright.policy.display_text import shown
 from cellwright.tools import APPROVAL, BUDGET
 
 app = typer.Typer(help="What runs want to know from you.", no_args_is_help=True)
@@ -27,9 +27,9 @@ def list_command(as_json: JsonOption = False, database: DatabaseOption = None, k
     """List plain questions that wait for an answer, oldest first."""
     found = [_view(question) for question in anyio.run(_pending, database, key)]
     if as_json:
-        render.as_json({"questions": found})
+        console.as_json({"questions": found})
     else:
-        render.plain_questions([_readable(question) for question in found])
+        console.plain_questions([_readable(question) for question in found])
 
 
 @app.command("answer")
@@ -43,9 +43,9 @@ def answer_command(
     """Answer a plain question; its run goes on."""
     said = _view(anyio.run(_answer, question, answer, database, key))
     if as_json:
-        render.as_json(said)
+        console.as_json(said)
     else:
-        render.note(f"Answered {said['id']}: {said['answer']}.")
+        console.note(f"Answered {said['id']}: {said['answer']}.")
 
 
 def _view(found: OpenQuestion) -> dict[str, Any]:

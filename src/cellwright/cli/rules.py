@@ -7,13 +7,14 @@ from typing import Annotated, Any
 
 import typer
 
-from cellwright.cli import approvals_render, render
-from cellwright.cli.journal_place import JsonOption
+from cellwright.cli.journal_options import JsonOption
+from cellwright.cli.render import approval_tables, console
 from cellwright.errors import UserError
 from cellwright.policy import Rules, read_rules
 from cellwright.settings import Settings
-from cellwright.tools import rule_files, standing_rules
-from cellwright.tools.rule_files import read_rule_file
+from cellwright.tools import standing_rules
+from cellwright.tools.approval import rule_files
+from cellwright.tools.approval.rule_files import read_rule_file
 
 app = typer.Typer(help="What agents may do here.", no_args_is_help=True)
 
@@ -26,9 +27,9 @@ def check(
     """Check rule files: exit 2 if one has a mistake, with its line and column."""
     found = [_check(file) for file in files]
     if as_json:
-        render.as_json({"files": found})
+        console.as_json({"files": found})
     else:
-        approvals_render.rule_checks(found)
+        approval_tables.rule_checks(found)
     raise typer.Exit(0 if all(check["ok"] for check in found) else 2)
 
 
@@ -52,9 +53,9 @@ def show(
     ]
     view = {"project": str(folder), "layers": layers, **_rules_view(rules)}
     if as_json:
-        render.as_json(view)
+        console.as_json(view)
     else:
-        approvals_render.rules(view)
+        approval_tables.rules(view)
 
 
 def _check(file: Path) -> dict[str, Any]:

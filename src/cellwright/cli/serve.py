@@ -21,23 +21,23 @@ from rich.console import Console
 from rich.text import Text
 from typer.core import TyperGroup
 
-from cellwright.cli import render, serve_tokens
-from cellwright.cli.journal_place import JsonOption
+from cellwright.background import has_ended, running_pid
+from cellwright.cli import serve_tokens
+from cellwright.cli.journal_options import JsonOption
+from cellwright.cli.render import console
 from cellwright.errors import Unavailable, UserError
-from cellwright.residents import has_ended, running_pid
-from cellwright.server import Launch, Standing, WebOpen, WebWish, connect
-from cellwright.server.launching import (
+from cellwright.server import DaemonLaunch, DaemonStatus, WebAddress, WebOptions, connect
+from cellwright.server.daemon.launch import (
     COMMAND,
     FOREGROUND,
     IDLE_SECONDS,
-    Start,
+    DaemonStart,
     daemon_at,
     daemon_environment,
-    told,
+    start_message,
 )
-from cellwright.server.web.addresses import LOOPBACK, check_wish
-from cellwright.server.web.page_build import ready_page
-from cellwright.server.web.tls_files import tls_files
+from cellwright.server.http.addresses import LOOPBACK, check_web_options, tls_files
+from cellwright.server.http.page_build import ready_page
 from cellwright.settings import Settings
 
 
@@ -99,7 +99,7 @@ def serve(
     if not Path(folder or ".").is_dir():
         raise UserError(f"{folder!r} is not a folder.", hint="Name one: `cellwright serve FOLDER`.")
     settings = Settings.read()
-    wish = WebWish(
+    wish = WebOptions(
         folder=str(Path(folder or ".").absolute()),
         host=host,
         port=port,
@@ -109,10 +109,10 @@ def serve(
         certificate=_absolute(tls_cert),
         key=_absolute(tls_key),
     )
-    check_wish(wish)
+    check_web_options(wish)
     tls_files(wish)
     if not no_page:
-        ready_page(render.note)
+        ready_page(console.note)
     is_browser_wanted = not no_browser and not as_json and sys.stdout.isatty()
     if detach or running_pid(daemon_at(settings.ready_home())) is not None:
         view = anyio.run(_open, settings, wish, idle or IDLE_SECONDS, bool(folder))
@@ -146,16 +146,16 @@ def stop(
         raise UserError("--when-idle and --kill do not go together.", hint="Choose one.")
     view = anyio.run(_stop, Settings.read(), when_idle, kill)
     if as_json:
-        render.as_json(view)
+        console.as_json(view)
     else:
-        render.note(_stop_words(view))
+        console.note(_stop_words(view))
 
 
 def _become_daemon(
-    settings: Settings, idle_seconds: float, wish: WebWish, as_json: bool, is_browser_wanted: bool
+    settings: Settings, idle_seconds: float, wish: WebOptions, as_json: bool, is_browser_wanted: bool
 ) -> NoReturn:
     """Go on as the daemon, in this very process, with the environment a daemon has."""
-    start = Start(
+    start = DaemonStart(
         settings=settings,
         idle_seconds=idle_seconds,
         web=wish,
@@ -163,7 +163,7 @@ def _become_daemon(
         url_to=_browser_to_be() if is_browser_wanted else None,
     )
     reading, writing = os.pipe()
-    os.write(writing, json.dumps(told(start)).encode())
+    os.write(writing, json.dumps(start_message(start)).encode())
     os.close(writing)
     os.dup2(reading, 0)
     os.execve(COMMAND[0], [*COMMAND, FOREGROUND], daemon_environment(settings))
@@ -187,9 +187,9 @@ def _browser_to_be() -> int:
     return writing
 
 
-async def _open(settings: Settings, wish: WebWish, idle_seconds: float, is_folder_given: bool) -> dict[str, Any]:
+async def _open(settings: Settings, wish: WebOptions, idle_seconds: float, is_folder_given: bool) -> dict[str, Any]:
     """Ask the daemon, in the background if none runs, to open its web door."""
-    async with connect(settings, on_note=render.note, launch=Launch(idle_seconds=idle_seconds)) as daemon:
+    async with connect(settings, on_note=console.note, launch=DaemonLaunch(idle_seconds=idle_seconds)) as daemon:
         opened = await daemon.web(wish)
         if is_folder_given and opened.folder != wish.folder:
             raise _open_otherwise(opened, f"for the folder {opened.folder!r}")
@@ -203,11 +203,11 @@ async def _address(settings: Settings) -> dict[str, Any]:
         return _opened(await daemon.web())
 
 
-def _opened(opened: WebOpen) -> dict[str, Any]:
+def _opened(opened: WebAddress) -> dict[str, Any]:
     return {"url": opened.url, "web": opened.origin, "folder": opened.folder}
 
 
-def _open_otherwise(opened: WebOpen, how: str) -> UserError:
+def _open_otherwise(opened: WebAddress, how: str) -> UserError:
     return UserError(
         f"The control room is open already, at {opened.origin}, {how}.",
         hint="`cellwright serve url` gives its address; `cellwright serve stop` closes it, and runs go on afterwards.",
@@ -221,7 +221,7 @@ async def _status(settings: Settings) -> dict[str, Any]:
         return _view(await daemon.status())
 
 
-def _view(standing: Standing) -> dict[str, Any]:
+def _view(standing: DaemonStatus) -> dict[str, Any]:
     told_of = asdict(standing)
     return {"running": True, **{name: told_of[name] for name in told_of if name not in {"kind", "number"}}}
 
@@ -257,15 +257,15 @@ def _send(pid: int, what: signal.Signals) -> None:
 
 def _show_address(view: dict[str, Any], as_json: bool) -> None:
     if as_json:
-        render.as_json(view)
+        console.as_json(view)
     else:
         _data.print(Text(view["url"]), soft_wrap=True)
-        render.note(f"The control room of {view['folder']} is at this address, which works once.")
+        console.note(f"The control room of {view['folder']} is at this address, which works once.")
 
 
 def _show(view: dict[str, Any], as_json: bool) -> None:
     if as_json:
-        render.as_json(view)
+        console.as_json(view)
     else:
         _data.print(Text(_status_words(view)), soft_wrap=True)
 

@@ -11,15 +11,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from cellwright.cli import render
-from cellwright.cli.journal_place import JsonOption
+from cellwright.background import current_person
+from cellwright.cli.journal_options import JsonOption
+from cellwright.cli.render import console
 from cellwright.errors import UserError
-from cellwright.residents import person_here
 from cellwright.settings import Settings
 
 if TYPE_CHECKING:
-    from cellwright.server.web.callers import Scope
-    from cellwright.server.web.tokens import Token, Tokens
+    from cellwright.server.http.auth.tokens import Scope, Token, TokenStore
 
 app = typer.Typer(help="Tokens for programs and other people.", invoke_without_command=True)
 
@@ -52,13 +51,13 @@ def create(
 ) -> None:
     """Make a token, shown this once."""
     created = _tokens().create(
-        name=name, person=person or person_here(), scope=_scope(scope), seconds=days * _DAY_SECONDS if days else None
+        name=name, person=person or current_person(), scope=_scope(scope), seconds=days * _DAY_SECONDS if days else None
     )
     if as_json:
-        render.as_json({"token": created.secret, **_view(created.token)})
+        console.as_json({"token": created.secret, **_view(created.token)})
     else:
         _data.print(Text(created.secret), soft_wrap=True)
-        render.note("Keep it: it is not shown again. Send it as `Authorization: Bearer …`.")
+        console.note("Keep it: it is not shown again. Send it as `Authorization: Bearer …`.")
 
 
 @app.command()
@@ -68,30 +67,30 @@ def revoke(
     """Let a token not count any more, in a running daemon too."""
     token = _tokens().revoke(id)
     if as_json:
-        render.as_json(_view(token))
+        console.as_json(_view(token))
     else:
-        render.note(f"The token {token.name!r} does not count any more.")
+        console.note(f"The token {token.name!r} does not count any more.")
 
 
 def _list(as_json: bool) -> None:
     views = [_view(token) for token in _tokens().all()]
     if as_json:
-        render.as_json({"tokens": views})
+        console.as_json({"tokens": views})
     elif views:
         _data.print(_table(views))
     else:
-        render.note("There are no tokens; `cellwright serve tokens create NAME` makes one.")
+        console.note("There are no tokens; `cellwright serve tokens create NAME` makes one.")
 
 
-def _tokens() -> Tokens:
+def _tokens() -> TokenStore:
     # `serve status` and `serve stop` do not pay for what only tokens need.
-    from cellwright.server.web.tokens import Tokens
+    from cellwright.server.http.auth.tokens import TokenStore
 
-    return Tokens(Settings.read().ready_home())
+    return TokenStore(Settings.read().ready_home())
 
 
 def _scope(text: str) -> Scope:
-    from cellwright.server.web.callers import SCOPES
+    from cellwright.server.http.auth.tokens import SCOPES
 
     for scope in SCOPES:
         if scope == text:

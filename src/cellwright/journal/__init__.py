@@ -8,8 +8,16 @@ Never:  what is allowed (policy), what things cost (models), model calls, kernel
 from cellwright.journal.chain import read_key
 from cellwright.journal.crash import CrashPoint, crash_at
 from cellwright.journal.database import Synchronous
-from cellwright.journal.effects import AGAIN, HAPPENED, IN_DOUBT, Effect, Finding, Found, NotFound, Unknown
-from cellwright.journal.envelope import StepFailed
+from cellwright.journal.effects import (
+    AGAIN,
+    HAPPENED,
+    IN_DOUBT,
+    Effect,
+    EffectFinding,
+    EffectFound,
+    EffectNotFound,
+    EffectUnknown,
+)
 from cellwright.journal.events import (
     AuditRecorded,
     CostRecorded,
@@ -30,16 +38,14 @@ from cellwright.journal.events import (
     StepStarted,
     TaskChanged,
 )
-from cellwright.journal.flow import Flow, Workflow
+from cellwright.journal.flow import Flow, Rate, Workflow
 from cellwright.journal.journal import Journal
-from cellwright.journal.leases import Held, Lease, LeaseLost, Leases
+from cellwright.journal.leases import Lease, LeaseConflict, LeaseLost, Leases
 from cellwright.journal.log import EventLog
-from cellwright.journal.masking import Mask, masked_json
 from cellwright.journal.names import QuestionId, RunId, stream_of
 from cellwright.journal.questions import OpenQuestion, Question
-from cellwright.journal.queues import Rate
 from cellwright.journal.records import Records, RunStatus, Standing
-from cellwright.journal.values import Json
+from cellwright.journal.values import Json, Mask, StepFailed, masked_json
 
 __all__ = [
     "AGAIN",
@@ -49,21 +55,22 @@ __all__ = [
     "CostRecorded",
     "CrashPoint",
     "Effect",
+    "EffectFinding",
+    "EffectFound",
     "EffectInDoubt",
+    "EffectNotFound",
+    "EffectUnknown",
     "Event",
     "EventLog",
     "Fact",
-    "Finding",
     "Flow",
-    "Found",
-    "Held",
     "Journal",
     "Json",
     "Lease",
+    "LeaseConflict",
     "LeaseLost",
     "Leases",
     "Mask",
-    "NotFound",
     "OpenQuestion",
     "Question",
     "QuestionAnswered",
@@ -87,7 +94,6 @@ __all__ = [
     "StepStarted",
     "Synchronous",
     "TaskChanged",
-    "Unknown",
     "Workflow",
     "crash_at",
     "masked_json",

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 Dialect = Literal["sqlite", "postgres"]
 Synchronous = Literal["normal", "full"]
 """What a commit to SQLite survives. normal: kill -9, but perhaps not a power failure. full: that too."""
-BUSY_MS: Final = 30_000
-IDLE_TRANSACTION_SECONDS: Final = 2
+BUSY_TIMEOUT_MS: Final = 30_000
+IDLE_TRANSACTION_TIMEOUT_SECONDS: Final = 2
 SQLITE_VERSION: Final = sqlite3.sqlite_version
 """Python's own, not the system's: doctor tells it."""
 _HAS_SUBSECONDS: Final = (3, 42)
@@ -86,7 +86,7 @@ class Cursor:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class JournalLocation:
     """Where a journal is kept."""
 
     url: str
@@ -95,7 +95,7 @@ class Place:
     """The SQLite file."""
 
     @classmethod
-    def of(cls, where: str | Path) -> Place:
+    def of(cls, where: str | Path) -> JournalLocation:
         """A file, `sqlite:///path` or `postgresql://…`. Raises `UserError`."""
         text = str(where)
         if text.startswith(("postgresql://", "postgres://")):
@@ -109,7 +109,7 @@ class Place:
         return cls(url=f"sqlite:///{path}", dialect="sqlite", path=path)
 
 
-class Connection(Protocol):
+class DatabaseConnection(Protocol):
     """One connection, used by one thread at a time."""
 
     dialect: Dialect
@@ -133,7 +133,7 @@ class Connection(Protocol):
 
 def tune_sqlite(connection: sqlite3.Connection, synchronous: Synchronous) -> None:
     """WAL, an explicit promise per commit, and patience with other writers."""
-    connection.execute(f"PRAGMA busy_timeout={BUSY_MS}")
+    connection.execute(f"PRAGMA busy_timeout={BUSY_TIMEOUT_MS}")
     connection.execute("PRAGMA journal_mode=WAL")
     connection.execute(f"PRAGMA synchronous={synchronous.upper()}")
     connection.execute("PRAGMA foreign_keys=ON")
@@ -202,7 +202,7 @@ class PostgresConnection:
         try:
             self._raw = psycopg.connect(url, connect_timeout=10)
             # A frozen worker must not hold a stream's head, or its own runs, against those who take over.
-            patience = (str(IDLE_TRANSACTION_SECONDS * 1000),)
+            patience = (str(IDLE_TRANSACTION_TIMEOUT_SECONDS * 1000),)
             with closed_if_it_fails(self._raw):
                 self._raw.execute("SELECT set_config('idle_in_transaction_session_timeout', %s, false)", patience)
                 self._raw.commit()
@@ -246,12 +246,12 @@ class BrokenUnused(Unavailable):
     """A connection was found broken, and nothing can have been changed over it."""
 
 
-class Lane:
+class SharedConnection:
     """One connection and its queue of users; opened again after it broke."""
 
-    def __init__(self, connect: Callable[[], Connection]) -> None:
+    def __init__(self, connect: Callable[[], DatabaseConnection]) -> None:
         self._connect = connect
-        self._connection: Connection | None = None
+        self._connection: DatabaseConnection | None = None
         self._is_closed = False
         self._threads = threading.Lock()
         self._tasks = anyio.Lock()
@@ -296,7 +296,7 @@ class Lane:
                 self._connection.close()
                 self._connection = None
 
-    def _give_back(self, connection: Connection, error: BaseException, *, is_unused: bool) -> None:
+    def _give_back(self, connection: DatabaseConnection, error: BaseException, *, is_unused: bool) -> None:
         """Keep the connection if it is still good."""
         if not _broken_by(error):
             connection.rollback()
@@ -306,7 +306,7 @@ class Lane:
         kind = BrokenUnused if is_unused else Unavailable
         raise kind(f"The journal's database failed: {error}.", hint="Try again.") from error
 
-    def _keep(self, connection: Connection) -> None:
+    def _keep(self, connection: DatabaseConnection) -> None:
         """For whoever comes next, if anybody should."""
         if self._is_closed:
             connection.close()
@@ -322,14 +322,14 @@ def _broken_by(error: BaseException) -> bool:
 class Database:
     """A journal's database: one lane that writes, one that reads."""
 
-    def __init__(self, place: Place, *, synchronous: Synchronous = "normal") -> None:
+    def __init__(self, place: JournalLocation, *, synchronous: Synchronous = "normal") -> None:
         self.place: Final = place
         self.dialect: Final[Dialect] = place.dialect
         self._synchronous: Synchronous = synchronous
-        self._writing = Lane(self.connect)
-        self._reading = Lane(self.connect)
+        self._writing = SharedConnection(self.connect)
+        self._reading = SharedConnection(self.connect)
 
-    def connect(self) -> Connection:
+    def connect(self) -> DatabaseConnection:
         """One more connection, closed by whoever asked for it."""
         if self.place.path is not None:
             return SqliteConnection(self.place.path, self._synchronous)

@@ -23,29 +23,29 @@ from cellwright.journal.values import Json, dump, load
 
 HAPPENED: Final = "it happened"
 AGAIN: Final = "it did not happen: do it"
-_PATIENCE_SECONDS: Final = 0.5
+_POLL_INTERVAL_SECONDS: Final = 0.5
 IN_DOUBT: Final = "effect-in-doubt"
 """The topic of the question about an effect that may or may not have happened."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class EffectFound:
     """It did happen, with this result."""
 
     result: Json = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NotFound:
+class EffectNotFound:
     """It certainly did not happen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unknown:
+class EffectUnknown:
     """Nobody can tell."""
 
 
-Finding = Found | NotFound | Unknown
+EffectFinding = EffectFound | EffectNotFound | EffectUnknown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,12 +56,12 @@ class Effect:
     """Two effects with the same key are the same effect, in whatever run: the second gets the first one's result."""
     describe: str = ""
     """What it does, for the person who may be asked whether it happened."""
-    find: Callable[[], Awaitable[Finding]] | None = field(default=None, repr=False)
+    find: Callable[[], Awaitable[EffectFinding]] | None = field(default=None, repr=False)
     """Looks in the world whether it happened, e.g. by the key the provider was given."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Known:
+class _EffectRow:
     state: Literal["intended", "done", "failed"]
     workflow: str
     step: int
@@ -98,14 +98,14 @@ class Effects:
             if known.state == "done":
                 return known.result
             if known.state == "intended" and await self._is_in_good_hands(known, workflow, step):
-                with anyio.move_on_after(_PATIENCE_SECONDS):
+                with anyio.move_on_after(_POLL_INTERVAL_SECONDS):
                     await self._log.growth.next().wait()
                 known = await self._intend(effect, workflow, step)
                 continue
             match await self._settle(effect, known, workflow, step, name):
-                case Found(result=result):
+                case EffectFound(result=result):
                     return result
-                case NotFound():
+                case EffectNotFound():
                     known = await self._intend_again(effect, known, workflow, step)
         self._at(CrashPoint.EFFECT_INTENDED)
         await require_ownership()
@@ -117,10 +117,10 @@ class Effects:
         """Let go of the connections."""
         self._lasting.close()
 
-    async def _intend(self, effect: Effect, workflow: str, step: int) -> _Known | None:
+    async def _intend(self, effect: Effect, workflow: str, step: int) -> _EffectRow | None:
         """Record the intent; what is known already, if it is not the first one."""
 
-        def work(cursor: Cursor) -> _Known | None:
+        def work(cursor: Cursor) -> _EffectRow | None:
             cursor.execute(
                 "INSERT INTO cellwright_effect (key, workflow, step, attempt, state, changed_ms) "
                 "VALUES (?, ?, ?, 1, 'intended', ?) ON CONFLICT (key) DO NOTHING",
@@ -133,11 +133,11 @@ class Effects:
             assert row is not None
             state, owner, owner_step, attempt, result = row
             kept = None if result is None else load(result)
-            return _Known(state=state, workflow=owner, step=owner_step, attempt=attempt, result=kept)
+            return _EffectRow(state=state, workflow=owner, step=owner_step, attempt=attempt, result=kept)
 
         return await self._lasting.write(work)
 
-    async def _intend_again(self, effect: Effect, known: _Known, workflow: str, step: int) -> _Known | None:
+    async def _intend_again(self, effect: Effect, known: _EffectRow, workflow: str, step: int) -> _EffectRow | None:
         """The next attempt, unless somebody else began it first."""
 
         def work(cursor: Cursor) -> bool:
@@ -150,18 +150,20 @@ class Effects:
 
         return None if await self._lasting.write(work) else await self._intend(effect, workflow, step)
 
-    async def _is_in_good_hands(self, known: _Known, workflow: str, step: int) -> bool:
+    async def _is_in_good_hands(self, known: _EffectRow, workflow: str, step: int) -> bool:
         """Whether another step has it in hand and will say what became of it. Our own step does not: it was cut off."""
         if (known.workflow, known.step) == (workflow, step):
             return False
         owner = await self._log.database.read(lambda cursor: engine_tables.workflow(cursor, known.workflow))
         return owner is not None and owner.is_going
 
-    async def _settle(self, effect: Effect, known: _Known, workflow: str, step: int, name: str) -> Found | NotFound:
+    async def _settle(
+        self, effect: Effect, known: _EffectRow, workflow: str, step: int, name: str
+    ) -> EffectFound | EffectNotFound:
         if known.state == "failed":
-            return NotFound()
-        found: Finding = await effect.find() if effect.find is not None else Unknown()
-        if not isinstance(found, Unknown):
+            return EffectNotFound()
+        found: EffectFinding = await effect.find() if effect.find is not None else EffectUnknown()
+        if not isinstance(found, EffectUnknown):
             return found
         question_id = QuestionId(f"{workflow}#{step}.{known.attempt}")
         await self._tell_doubt(effect, workflow, name, question_id)
@@ -176,8 +178,8 @@ class Effects:
         answer: Any = await self._questions.wait(question_id)
         self._at(CrashPoint.QUESTION_CLOSED)
         if isinstance(answer, dict):
-            return Found(result=answer.get("result")) if answer.get("choice") == HAPPENED else NotFound()
-        return Found() if answer == HAPPENED else NotFound()
+            return EffectFound(result=answer.get("result")) if answer.get("choice") == HAPPENED else EffectNotFound()
+        return EffectFound() if answer == HAPPENED else EffectNotFound()
 
     async def _tell_doubt(self, effect: Effect, workflow: str, name: str, question_id: QuestionId) -> None:
         told = EffectInDoubt(workflow=workflow, name=name, effect=effect.key, question=question_id)

@@ -30,23 +30,21 @@ from sqlalchemy.exc import SQLAlchemyError
 from cellwright.errors import Defect, Unavailable, UserError
 from cellwright.journal.blobs import Blobs
 from cellwright.journal.crash import AtCrashPoint, CrashPoint
-from cellwright.journal.database import IDLE_TRANSACTION_SECONDS, Place, Synchronous, tune_sqlite
+from cellwright.journal.database import IDLE_TRANSACTION_TIMEOUT_SECONDS, JournalLocation, Synchronous, tune_sqlite
 from cellwright.journal.effects import Effect, Effects
 from cellwright.journal.engine_tables import QUEUE
-from cellwright.journal.envelope import headline, settled
 from cellwright.journal.events import Event, RunEnded, RunStarted
-from cellwright.journal.flow import Flow, Work, Workflow
+from cellwright.journal.flow import Flow, Rate, Work, Workflow
 from cellwright.journal.log import EventLog
 from cellwright.journal.names import QuestionId, RunId, run_of, stream_of
 from cellwright.journal.questions import Question, Questions, Withdrawn
-from cellwright.journal.queues import Rate
 from cellwright.journal.serializer import JsonSerializer
-from cellwright.journal.step_transactions import TICKET, StepTransactions, Ticket
-from cellwright.journal.values import Json, dump, load
+from cellwright.journal.step_transactions import STEP_CONTEXT, StepContext, StepTransactions
+from cellwright.journal.values import Json, dump, headline, load, settled
 
 APPLICATION: Final = "cellwright"
-_POLL_SECONDS: Final = 0.2
-_STOP_SECONDS: Final = 10
+_POLL_INTERVAL_SECONDS: Final = 0.2
+_STOP_TIMEOUT_SECONDS: Final = 10
 _NO_LIMIT: Final = None
 _BEGIN: Final = "begin"
 _END: Final = "end"
@@ -85,7 +83,7 @@ class Engine:
 
     # ── its life ──
 
-    async def launch(self, place: Place, synchronous: Synchronous, workflows: Sequence[Workflow]) -> None:
+    async def launch(self, place: JournalLocation, synchronous: Synchronous, workflows: Sequence[Workflow]) -> None:
         """Start DBOS on this place, with these workflows."""
         if dbos._dbos._dbos_global_instance is not None:
             raise UserError("This process runs a journal already.", hint="Close it first; only one can run workflows.")
@@ -96,7 +94,7 @@ class Engine:
 
     def _launch(
         self,
-        place: Place,
+        place: JournalLocation,
         synchronous: Synchronous,
         workflows: Sequence[Workflow],
         loop: asyncio.AbstractEventLoop,
@@ -108,8 +106,8 @@ class Engine:
                 entry
             )
         # Recovery, resume and fork go through this queue; one second of waiting is its default.
-        instance._registry._register_internal_queue(QUEUE, polling_interval_sec=_POLL_SECONDS)
-        dbos._core.DEFAULT_POLLING_INTERVAL = _POLL_SECONDS
+        instance._registry._register_internal_queue(QUEUE, polling_interval_sec=_POLL_INTERVAL_SECONDS)
+        dbos._core.DEFAULT_POLLING_INTERVAL = _POLL_INTERVAL_SECONDS
         instance._background_event_loop._main_loop = loop
         self._instance = instance
         try:
@@ -120,7 +118,7 @@ class Engine:
                 f"The workflow engine did not start: {error}.", hint="Check the journal's database."
             ) from error
 
-    def _config(self, place: Place, synchronous: Synchronous) -> dbos.DBOSConfig:
+    def _config(self, place: JournalLocation, synchronous: Synchronous) -> dbos.DBOSConfig:
         config: dbos.DBOSConfig = {
             "name": APPLICATION,
             "system_database_url": place.url,
@@ -128,8 +126,8 @@ class Engine:
             "application_version": self.version,
             "executor_id": self.worker,
             # Nothing of ours goes through it, but closing waits for its poll.
-            "notification_listener_polling_interval_sec": _POLL_SECONDS,
-            "sys_db_idle_transaction_timeout_sec": IDLE_TRANSACTION_SECONDS,
+            "notification_listener_polling_interval_sec": _POLL_INTERVAL_SECONDS,
+            "sys_db_idle_transaction_timeout_sec": IDLE_TRANSACTION_TIMEOUT_SECONDS,
             "log_level": "WARNING",
         }
         if place.dialect == "sqlite":
@@ -143,7 +141,7 @@ class Engine:
             return
         for stop in instance.background_thread_stop_events:
             stop.set()
-        with anyio.move_on_after(_STOP_SECONDS):
+        with anyio.move_on_after(_STOP_TIMEOUT_SECONDS):
             while tasks := list(instance._workflow_tasks):
                 for task in tasks:
                     task.cancel()
@@ -153,7 +151,7 @@ class Engine:
         await anyio.to_thread.run_sync(lambda: dbos.DBOS.destroy(destroy_registry=True))
         # DBOS does not wait for the threads of stopped tasks: they give connections back to what it has just emptied.
         if threads is not None:
-            with anyio.move_on_after(_STOP_SECONDS):
+            with anyio.move_on_after(_STOP_TIMEOUT_SECONDS):
                 await anyio.to_thread.run_sync(threads.shutdown, abandon_on_cancel=True)
         if pool is not None and database is not None:
             pool.dispose()
@@ -202,11 +200,11 @@ class Engine:
 
     async def _tell(self, name: str, events: Sequence[Event]) -> None:
         """A step whose only work is to be told."""
-        await self._record(Ticket(workflow=_here(), name=name, events=tuple(events)), _nothing)
+        await self._record(StepContext(workflow=_here(), name=name, events=tuple(events)), _nothing)
 
     async def step(self, name: str, work: Work, effect: Effect | None) -> Json:
         """Do the work unless its result is kept."""
-        ticket = Ticket(workflow=_here(), name=name, effect=effect.key if effect else "")
+        ticket = StepContext(workflow=_here(), name=name, effect=effect.key if effect else "")
 
         async def body() -> Json:
             if effect is None:
@@ -230,7 +228,7 @@ class Engine:
 
     async def ask(self, question: Question) -> Any:
         """Ask a person unless the answer is kept."""
-        ticket = Ticket(workflow=_here(), name=f"ask {question.topic}")
+        ticket = StepContext(workflow=_here(), name=f"ask {question.topic}")
 
         async def body() -> Json:
             question_id = QuestionId(f"{ticket.workflow}#{ticket.step}")
@@ -248,7 +246,7 @@ class Engine:
         async def until() -> float:
             return time.time() + seconds
 
-        wake = await self._record(Ticket(workflow=_here(), name="sleep"), until)
+        wake = await self._record(StepContext(workflow=_here(), name="sleep"), until)
         assert isinstance(wake, float)
         await self._stoppable(_here(), lambda: anyio.sleep(max(0.0, wake - time.time())))
 
@@ -263,9 +261,9 @@ class Engine:
         self._at(CrashPoint.CHILD_ENDED)
         return result
 
-    async def _record(self, ticket: Ticket, work: Work) -> Json:
+    async def _record(self, ticket: StepContext, work: Work) -> Json:
         async def body() -> Json:
-            token = TICKET.set(None)
+            token = STEP_CONTEXT.set(None)
             try:
                 self._log.growth.hint()
                 self._at(CrashPoint.STEP_CHECKED)
@@ -276,15 +274,15 @@ class Engine:
                 ticket.error = headline(error)
                 raise settled(error, self._log.mask) from error
             finally:
-                TICKET.reset(token)
+                STEP_CONTEXT.reset(token)
             self._at(CrashPoint.STEP_WORKED)
             return ticket.result
 
-        token = TICKET.set(ticket)
+        token = STEP_CONTEXT.set(ticket)
         try:
             result = await dbos.DBOS.run_step_async({"name": ticket.name}, body)
         finally:
-            TICKET.reset(token)
+            STEP_CONTEXT.reset(token)
             self._log.growth.hint()
         self._at(CrashPoint.STEP_COMMITTED)
         return result
@@ -349,7 +347,7 @@ class Engine:
             global_concurrency=concurrency,
             worker_concurrency=worker_concurrency,
             limiter={"limit": rate.limit, "period": rate.seconds} if rate else None,
-            polling_interval_sec=_POLL_SECONDS,
+            polling_interval_sec=_POLL_INTERVAL_SECONDS,
             on_conflict="always_update",
         )
 
@@ -393,7 +391,7 @@ def fork_workflow(system: Any, old: str, new: str, from_step: int, children: Map
     system.fork_workflow([old], [new], [from_step], application_version=version, replacement_children=dict(children))
 
 
-def sqlite_engine(place: Place, synchronous: Synchronous) -> sqlalchemy.Engine:
+def sqlite_engine(place: JournalLocation, synchronous: Synchronous) -> sqlalchemy.Engine:
     """The engine's connections to the file."""
     engine = sqlalchemy.create_engine(place.url, pool_size=8, max_overflow=8, pool_timeout=60)
 

@@ -21,6 +21,15 @@ from cellwright.journal.names import RunId, run_of
 from cellwright.journal.questions import Question
 from cellwright.journal.values import Json, from_json, to_json
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rate:
+    """At most `limit` starts in any `seconds`."""
+
+    limit: int
+    seconds: float
+
+
 T = TypeVar("T")
 Work = Callable[[], Awaitable[Any]]
 Body = Callable[["Flow", Any], Awaitable[Any]]
@@ -60,7 +69,7 @@ class Steps(Protocol):
         ...
 
 
-_LANE: ContextVar[list[str] | None] = ContextVar("cellwright_lane", default=None)
+_PARALLEL_VERBS: ContextVar[list[str] | None] = ContextVar("cellwright_lane", default=None)
 """What this lane of a parallel section has done so far."""
 
 
@@ -145,7 +154,7 @@ class Flow:
         try:
             async with anyio.create_task_group() as tasks:
                 for number, lane in enumerate(lanes):
-                    tasks.start_soon(_run_lane, lane, number, outcomes)
+                    tasks.start_soon(_run_parallel, lane, number, outcomes)
         finally:
             self._is_parallel = False
         return [outcome.result() for outcome in outcomes if outcome is not None]
@@ -153,7 +162,7 @@ class Flow:
     @contextmanager
     def _doing(self, what: str) -> Generator[None]:
         """Steps are numbered in the order they begin, so two at once would be numbered by chance."""
-        lane = _LANE.get() if self._is_parallel else None
+        lane = _PARALLEL_VERBS.get() if self._is_parallel else None
         if lane is not None:
             if lane:
                 raise Defect(f"A parallel lane did {lane[0]} and then {what}.", hint=_ONE_AT_A_TIME)
@@ -186,8 +195,8 @@ class _Outcome:
         return self.value
 
 
-async def _run_lane(lane: Coroutine[Any, Any, Any], number: int, outcomes: list[_Outcome | None]) -> None:
-    _LANE.set([])
+async def _run_parallel(lane: Coroutine[Any, Any, Any], number: int, outcomes: list[_Outcome | None]) -> None:
+    _PARALLEL_VERBS.set([])
     try:
         outcomes[number] = _Outcome(value=await lane)
     except anyio.get_cancelled_exc_class():

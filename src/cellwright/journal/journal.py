@@ -14,25 +14,24 @@ import anyio.lowlevel
 import anyio.to_thread
 
 from cellwright.errors import Defect, UserError
-from cellwright.journal import engine_tables, steering
-from cellwright.journal.background import beside
+from cellwright.journal import engine_tables, run_control
 from cellwright.journal.crash import AtCrashPoint, carry_on
 from cellwright.journal.database import Cursor, Synchronous
 from cellwright.journal.effects import Effects
 from cellwright.journal.flow import Workflow
-from cellwright.journal.masking import Mask
+from cellwright.journal.log import beside
 from cellwright.journal.names import RunId, new_run_id, run_id
 from cellwright.journal.questions import OpenQuestion
 from cellwright.journal.records import Records, RunStatus
-from cellwright.journal.recovery import Recovery, only_worker, pulse
-from cellwright.journal.values import Json, from_json, to_json
+from cellwright.journal.recovery import Recovery, heartbeat, only_worker
+from cellwright.journal.values import Json, Mask, from_json, to_json
 
 if TYPE_CHECKING:
     from cellwright.journal.engine import Engine
-    from cellwright.journal.queues import Rate
+    from cellwright.journal.flow import Rate
 
 T = TypeVar("T")
-_LOOK_SECONDS: Final = 0.2
+_POLL_INTERVAL_SECONDS: Final = 0.2
 _SOON_SECONDS: Final = 0.005
 
 
@@ -136,7 +135,7 @@ class Journal:
 
     async def result(self, run: str, *, returns: type[T] | None = None) -> T | Any:
         """The run's result, once it has one; its error is raised, and `UserError` if it was cancelled or given up."""
-        patience = _LOOK_SECONDS
+        patience = _POLL_INTERVAL_SECONDS
         while True:
             end = self._engine.next_end()
             row = await self._row(run)
@@ -145,7 +144,7 @@ class Journal:
             with anyio.move_on_after(patience):
                 await end.wait()
             # A run tells of its end a moment before its result is there.
-            patience = _SOON_SECONDS if end.is_set() else min(2 * patience, _LOOK_SECONDS)
+            patience = _SOON_SECONDS if end.is_set() else min(2 * patience, _POLL_INTERVAL_SECONDS)
 
     async def stranded(self) -> list[RunStatus]:
         """Runs of other versions, which no worker of this one goes on with: `fork` them."""
@@ -159,7 +158,7 @@ class Journal:
 
     async def cancel(self, run: str, *, reason: str = "cancelled") -> None:
         """Stop a run and everything inside it; steps in flight are stopped, what is recorded stays."""
-        await steering.cancel(self.records, self._engine, run, reason=reason)
+        await run_control.cancel(self.records, self._engine, run, reason=reason)
 
     async def resume(self, run: str, *, by: str = "") -> None:
         """Let a cancelled or dead run go on at its first step without a result. Nothing happens to one that goes on."""
@@ -175,14 +174,14 @@ class Journal:
 
         A run that still goes on is cancelled first. Workflows inside it that have not ended are forked with it.
         """
-        return await steering.fork(
+        return await run_control.fork(
             self.records, self._engine, run, version=self.version, from_step=from_step, new_run=new_run
         )
 
     # ── inside ──
 
     async def _row(self, run: str) -> engine_tables.WorkflowRow:
-        return await steering.known_run(self.records, run)
+        return await run_control.known_run(self.records, run)
 
     async def _outcome(self, row: engine_tables.WorkflowRow) -> Json:
         if row.state in {"cancelled", "dead"}:
@@ -221,7 +220,7 @@ async def _working(
         await anyio.to_thread.run_sync(recovery.beat)
         await engine.launch(records.database.place, synchronous, workflows)
         await anyio.to_thread.run_sync(recovery.take_over)
-        async with beside(records.questions.watch), pulse(*parts, stop_cancelled):
+        async with beside(records.questions.watch), heartbeat(*parts, stop_cancelled):
             yield
     finally:
         with anyio.CancelScope(shield=True):

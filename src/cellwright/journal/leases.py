@@ -27,7 +27,7 @@ class Lease:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
+class LeaseConflict:
     """Not now: somebody else holds it."""
 
     name: str
@@ -41,10 +41,10 @@ class Leases:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def acquire(self, name: str, holder: str, seconds: float) -> Lease | Held:
+    async def acquire(self, name: str, holder: str, seconds: float) -> Lease | LeaseConflict:
         """Take it if it is free or has run out. Taking what you hold gives a new token: the old one is void."""
 
-        def work(cursor: Cursor) -> Lease | Held:
+        def work(cursor: Cursor) -> Lease | LeaseConflict:
             now = cursor.now_ms()
             expires = now + int(seconds * 1000)
             cursor.execute(
@@ -54,7 +54,7 @@ class Leases:
             )
             current, token, until = _row(cursor, name)
             if until > now and current != holder:
-                return Held(name=name, holder=current, seconds_left=(until - now) / 1000)
+                return LeaseConflict(name=name, holder=current, seconds_left=(until - now) / 1000)
             cursor.execute(
                 "UPDATE cellwright_lease SET holder = ?, token = ?, expires_ms = ? WHERE name = ?",
                 (holder, token + 1, expires, name),

@@ -1,21 +1,195 @@
-"""The event log: append, read, follow. No gap in a stream, and nothing lost or doubled across reconnects."""
+"""The event log: append, read, follow. No gap in a stream, and nothing lost or doubled across reconnects.
+
+Events are written inside an open transaction, with gap-free numbers and the next links of the chain; whoever waits is
+woken when the database may have grown.
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+import time
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from cellwright.journal.append import append_events
-from cellwright.journal.background import beside
-from cellwright.journal.chain import Chain
-from cellwright.journal.database import Cursor, Database, Row
-from cellwright.journal.events import Event, Recorded, decode, with_text
-from cellwright.journal.growth import Growth
+import anyio
+import anyio.to_thread
+
+from cellwright.journal.chain import START, Chain, place_of
+from cellwright.journal.database import Cursor, Database, JournalLocation, Row, SqliteConnection, closed_if_it_fails
+from cellwright.journal.events import Event, Recorded, decode, encode, kind_of, with_text
 from cellwright.journal.leases import Lease, require_lease
-from cellwright.journal.masking import Mask
 from cellwright.journal.names import plain
 from cellwright.journal.tables import create_tables
+from cellwright.journal.values import Mask
+
+if TYPE_CHECKING:
+    import psycopg
+
+
+@asynccontextmanager
+async def beside(task: Callable[[], Coroutine[Any, Any, None]]) -> AsyncGenerator[None]:
+    """Run the task until the block ends. An error of the block is raised as it is, not in a group."""
+    problem: Exception | None = None
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(task)
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 - raised again below, outside the group
+            problem = error
+        tasks.cancel_scope.cancel()
+    if problem is not None:
+        raise problem
+
+
+CHANNEL: Final = "cellwright_event"
+"""Where Postgres says that a stream grew; only a hint, never the news itself."""
+
+_FIRST_HEAD: Final = "INSERT INTO cellwright_head (stream, sequence, link, before) VALUES (?, 0, ?, ?)"
+_INSERT: Final = (
+    "INSERT INTO cellwright_event (stream, sequence, at_ms, kind, key, body, link) VALUES (?, ?, ?, ?, ?, ?, ?)"
+)
+
+
+def append_events(cursor: Cursor, chain: Chain, stream: str, events: Sequence[Event], key: str = "") -> int:
+    """Add the events to the stream; gives the number of the last. With a `key`, the second time does nothing."""
+    cursor.lock_for_writing()
+    last, last_link = _hold_head(cursor, stream)
+    if key and (known := _known(cursor, stream, key)) is not None:
+        return known
+    at_ms = time.time_ns() // 1_000_000
+    place = place_of(stream, at_ms, key)
+    rows: list[tuple[object, ...]] = []
+    for event in events:
+        last += 1
+        kind, body = kind_of(event), encode(event)
+        last_link = chain.link(last_link, place, last, kind, body)
+        rows.append((stream, last, at_ms, kind, key, body.decode(), last_link))
+    cursor.executemany(_INSERT, rows)
+    cursor.execute("UPDATE cellwright_head SET sequence = ?, link = ? WHERE stream = ?", (last, last_link, stream))
+    if cursor.dialect == "postgres":
+        cursor.execute("SELECT pg_notify(?, ?)", (CHANNEL, stream))
+    return last
+
+
+def _hold_head(cursor: Cursor, stream: str) -> tuple[int, bytes]:
+    lock = "" if cursor.dialect == "sqlite" else " FOR UPDATE"
+    select = f"SELECT sequence, link FROM cellwright_head WHERE stream = ?{lock}"
+    row = cursor.execute(select, (stream,)).one()
+    if row is None:
+        cursor.execute(f"{_FIRST_HEAD} ON CONFLICT (stream) DO NOTHING", (stream, START, START))
+        row = cursor.execute(select, (stream,)).one()
+    assert row is not None
+    return row[0], bytes(row[1])
+
+
+def _known(cursor: Cursor, stream: str, key: str) -> int | None:
+    row = cursor.execute("SELECT sequence FROM cellwright_event WHERE stream = ? AND key = ?", (stream, key)).one()
+    return None if row is None else int(row[0])
+
+
+_POLL_INTERVAL_SECONDS: Final = 0.02
+_IDLE_POLL_INTERVAL_SECONDS: Final = 0.1
+_POLLS_UNTIL_IDLE: Final = 100
+_LISTEN_TIMEOUT_SECONDS: Final = 0.2
+_LISTENS_UNTIL_POLL: Final = 5
+
+
+class GrowthWatch(Protocol):
+    """Somebody who notices what other processes write. Blocking, but never for long."""
+
+    def look(self) -> bool:
+        """Wait a moment; whether there may be news."""
+        ...
+
+    def close(self) -> None:
+        """Stop looking."""
+        ...
+
+
+class Growth:
+    """Wakes everyone who waits when there may be news. A wake-up may be late or for nothing: look yourself."""
+
+    def __init__(self, database: Database) -> None:
+        self._place = database.place
+        self._changed = anyio.Event()
+        self._wanted = anyio.Event()
+
+    def hint(self) -> None:
+        """Something was written in this process."""
+        self._changed.set()
+        self._changed = anyio.Event()
+
+    def next(self) -> anyio.Event:
+        """Set at the next hint. Take it before you look, wait for it after."""
+        self._wanted.set()
+        return self._changed
+
+    async def watch(self) -> None:
+        """Notice what other processes write, as soon as somebody wants to know."""
+        await self._wanted.wait()
+        watch: GrowthWatch = _SqliteWatch(self._place) if self._place.path is not None else _PostgresWatch(self._place)
+        try:
+            while True:
+                if await anyio.to_thread.run_sync(watch.look):
+                    self.hint()
+        finally:
+            watch.close()
+
+
+class _SqliteWatch:
+    """Asks the file for its version, less often when nothing happens."""
+
+    def __init__(self, place: JournalLocation) -> None:
+        assert place.path is not None
+        self._connection = SqliteConnection(place.path, "normal")
+        self._version = -1
+        self._quiet_looks = 0
+
+    def look(self) -> bool:
+        time.sleep(_IDLE_POLL_INTERVAL_SECONDS if self._quiet_looks > _POLLS_UNTIL_IDLE else _POLL_INTERVAL_SECONDS)
+        version: int = self._connection.raw.execute("PRAGMA data_version").fetchone()[0]
+        is_new = version != self._version
+        self._version, self._quiet_looks = version, 0 if is_new else self._quiet_looks + 1
+        return is_new
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+class _PostgresWatch:
+    """Listens; looks now and then all the same, because a notice can be lost."""
+
+    def __init__(self, place: JournalLocation) -> None:
+        self._url = place.url
+        self._line: psycopg.Connection | None = None
+        self._silences = 0
+
+    def look(self) -> bool:
+        import psycopg
+
+        try:
+            line = self._line = self._line or self._listen()
+            is_told = any(True for _ in line.notifies(timeout=_LISTEN_TIMEOUT_SECONDS, stop_after=1))
+        except psycopg.Error:
+            self.close()
+            time.sleep(_LISTEN_TIMEOUT_SECONDS)
+            return True
+        self._silences = 0 if is_told else (self._silences + 1) % _LISTENS_UNTIL_POLL
+        return self._silences == 0
+
+    def _listen(self) -> psycopg.Connection:
+        import psycopg
+
+        line = psycopg.connect(self._url, autocommit=True, connect_timeout=10)
+        with closed_if_it_fails(line):
+            line.execute(f"LISTEN {CHANNEL}")
+        return line
+
+    def close(self) -> None:
+        if self._line is not None:
+            self._line.close()
+            self._line = None
+
 
 _PAGE: Final = 500
 _COLUMNS: Final = "stream, sequence, at_ms, kind, body, link, key"

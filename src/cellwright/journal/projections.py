@@ -48,7 +48,7 @@ async def fold_stream(step: Callable[[V, Recorded], V], view: V, events: AsyncIt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Moment:
+class TimelineEntry:
     """One line of a timeline."""
 
     sequence: int
@@ -57,16 +57,16 @@ class Moment:
     text: str
 
 
-Timeline = tuple[Moment, ...]
+Timeline = tuple[TimelineEntry, ...]
 
 
 def timeline(view: Timeline, recorded: Recorded) -> Timeline:
     """One more line."""
-    workflow, text = _told(recorded.event)
-    return (*view, Moment(sequence=recorded.sequence, at_ms=recorded.at_ms, workflow=workflow, text=text))
+    workflow, text = _event_text(recorded.event)
+    return (*view, TimelineEntry(sequence=recorded.sequence, at_ms=recorded.at_ms, workflow=workflow, text=text))
 
 
-def _told(event: Event) -> tuple[str, str]:
+def _event_text(event: Event) -> tuple[str, str]:
     """Whose event it is, and the event in words."""
     match event:
         case RunStarted():
@@ -165,7 +165,7 @@ TaskState = Literal["planned", "running", "done", "failed", "dropped"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
+class TaskProgress:
     """A task of the plan."""
 
     task: str
@@ -175,11 +175,11 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
+class RunProgress:
     """How far a run has come."""
 
     outcome: Literal["going", "done", "failed", "cancelled", "dead"] = "going"
-    tasks: tuple[Task, ...] = ()
+    tasks: tuple[TaskProgress, ...] = ()
     steps_done: int = 0
     steps_running: frozenset[tuple[str, int]] = frozenset()
     """The workflow and number of each step in flight."""
@@ -192,7 +192,7 @@ class Progress:
         return sum(task.state == "done" for task in self.tasks)
 
 
-def progress(view: Progress, recorded: Recorded) -> Progress:
+def progress(view: RunProgress, recorded: Recorded) -> RunProgress:
     """One more move."""
     match recorded.event:
         case StepStarted() as event:
@@ -214,8 +214,8 @@ def progress(view: Progress, recorded: Recorded) -> Progress:
             return view
 
 
-def _with_task(tasks: tuple[Task, ...], event: TaskChanged) -> tuple[Task, ...]:
-    changed = Task(task=event.task, title=event.title, state=event.state, note=event.note)
+def _with_task(tasks: tuple[TaskProgress, ...], event: TaskChanged) -> tuple[TaskProgress, ...]:
+    changed = TaskProgress(task=event.task, title=event.title, state=event.state, note=event.note)
     if any(task.task == event.task for task in tasks):
         return tuple(changed if task.task == event.task else task for task in tasks)
     return (*tasks, changed)

@@ -18,14 +18,13 @@ from cellwright.journal.crash import AtCrashPoint, CrashPoint, carry_on
 from cellwright.journal.database import Cursor, Row
 from cellwright.journal.events import Event, QuestionAnswered, QuestionAsked, QuestionWithdrawn
 from cellwright.journal.log import EventLog
-from cellwright.journal.masking import Mask, masked_json
 from cellwright.journal.names import QuestionId, run_of, stream_of
-from cellwright.journal.values import Json, dump, load
+from cellwright.journal.values import Json, Mask, dump, load, masked_json
 
 logger = logging.getLogger(__name__)
 QuestionState = Literal["open", "answered", "withdrawn"]
 _COLUMNS: Final = "id, workflow, topic, text, choices, body, state, asked_ms, answer, answered_by"
-_POLL_SECONDS: Final = 0.5
+_POLL_INTERVAL_SECONDS: Final = 0.5
 _AT_ONCE: Final = 500
 
 
@@ -183,7 +182,7 @@ class Questions:
             if not self._waiting:
                 self._somebody_waits = anyio.Event()
                 await self._somebody_waits.wait()
-            with anyio.move_on_after(_POLL_SECONDS):
+            with anyio.move_on_after(_POLL_INTERVAL_SECONDS):
                 await self._log.growth.next().wait()
             try:
                 closed = await self._closed(list(self._waiting))
@@ -200,7 +199,7 @@ class Questions:
                 return await self.get(question_id)
             except Unavailable as problem:
                 logger.warning("Cannot look for the answer to %r: %s", question_id, problem)
-                await anyio.sleep(_POLL_SECONDS)
+                await anyio.sleep(_POLL_INTERVAL_SECONDS)
 
     async def _closed(self, ids: list[QuestionId]) -> list[QuestionId]:
         def work(cursor: Cursor) -> list[QuestionId]:

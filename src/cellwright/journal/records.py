@@ -12,16 +12,16 @@ from cellwright.errors import UserError
 from cellwright.journal import engine_tables
 from cellwright.journal.chain import Chain, read_existing_key, read_key
 from cellwright.journal.crash import AtCrashPoint, carry_on
-from cellwright.journal.database import Cursor, Database, Place, Synchronous
+from cellwright.journal.database import Cursor, Database, JournalLocation, Synchronous
 from cellwright.journal.engine_tables import RunState, StepRow, WorkflowRow
 from cellwright.journal.events import RunResumed
 from cellwright.journal.leases import Leases
 from cellwright.journal.log import EventLog
-from cellwright.journal.masking import Mask
 from cellwright.journal.names import RunId, stream_of
-from cellwright.journal.presence import is_journal
 from cellwright.journal.questions import OpenQuestion, Questions, reopen
 from cellwright.journal.recovery import forget_attempts
+from cellwright.journal.tables import is_journal
+from cellwright.journal.values import Mask
 
 Standing = RunState | Literal["waiting"]
 """`waiting`: it goes on when a person answers. `dead`: given up after too many recoveries; `resume` tries again."""
@@ -75,7 +75,7 @@ class Records:
 
         Without a `chain_key`, the one beside the file is used, and made if need be; on Postgres it must be given.
         """
-        place = Place.of(where)
+        place = JournalLocation.of(where)
         database = Database(place, synchronous=synchronous)
         async with EventLog.open(database, chain=Chain(chain_key or own_key(place)), mask=mask) as log:
             yield cls(log, at_crash_point)
@@ -128,7 +128,7 @@ class Records:
         return is_stopped
 
 
-def own_key(place: Place) -> bytes:
+def own_key(place: JournalLocation) -> bytes:
     """The chain key that stands beside a SQLite journal; made with the journal, never for one that has lost its own.
 
     Raises `UserError`: what is written with another key would look forged from there on.

@@ -22,15 +22,15 @@ import anyio.to_thread
 from cellwright.errors import UserError
 from cellwright.journal import engine_tables
 from cellwright.journal.crash import AtCrashPoint, CrashPoint
-from cellwright.journal.database import Cursor, Lane, Place
+from cellwright.journal.database import Cursor, JournalLocation, SharedConnection
 from cellwright.journal.engine_tables import WorkflowRow
 from cellwright.journal.events import RunEnded, RunRecovered
 from cellwright.journal.log import EventLog
 from cellwright.journal.names import RunId, run_of, stream_of
 
 logger = logging.getLogger(__name__)
-_PULSE_SECONDS: Final = 0.5
-_LAST_BEAT_SECONDS: Final = 10
+_HEARTBEAT_INTERVAL_SECONDS: Final = 0.5
+_LAST_BEAT_TIMEOUT_SECONDS: Final = 10
 
 
 class Takeover(Protocol):
@@ -67,7 +67,7 @@ class Recovery:
         self._most_attempts = most_attempts
         self._at = at_crash_point
         # A connection of its own: a sign of life must not wait behind a long read.
-        self._lane = Lane(log.database.connect)
+        self._lane = SharedConnection(log.database.connect)
 
     def beat(self) -> None:
         """Say that this worker lives."""
@@ -158,7 +158,7 @@ def forget_attempts(cursor: Cursor, run: str) -> None:
 
 
 @contextmanager
-def only_worker(place: Place) -> Generator[None]:
+def only_worker(place: JournalLocation) -> Generator[None]:
     """Be the one worker of a SQLite journal for as long as this lasts. Raises `UserError` if there is one."""
     if place.path is None:
         yield
@@ -178,12 +178,12 @@ def only_worker(place: Place) -> Generator[None]:
 
 
 @asynccontextmanager
-async def pulse(*parts: Callable[[], object]) -> AsyncGenerator[None]:
+async def heartbeat(*parts: Callable[[], object]) -> AsyncGenerator[None]:
     """Do these every half second in a thread until the block ends; one that fails is logged and tried again."""
     stop = threading.Event()
 
     def beat() -> None:
-        while not stop.wait(_PULSE_SECONDS):
+        while not stop.wait(_HEARTBEAT_INTERVAL_SECONDS):
             for part in parts:
                 try:
                     part()
@@ -198,4 +198,4 @@ async def pulse(*parts: Callable[[], object]) -> AsyncGenerator[None]:
         stop.set()
         # Not on the loop's own thread: the last beat may want something of the loop.
         with anyio.CancelScope(shield=True):
-            await anyio.to_thread.run_sync(thread.join, _LAST_BEAT_SECONDS)
+            await anyio.to_thread.run_sync(thread.join, _LAST_BEAT_TIMEOUT_SECONDS)

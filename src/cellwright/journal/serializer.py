@@ -8,9 +8,7 @@ import dbos
 
 from cellwright.journal.blobs import Blobs
 from cellwright.journal.crash import AtCrashPoint, CrashPoint
-from cellwright.journal.envelope import disclose, enclose
-from cellwright.journal.masking import Mask
-from cellwright.journal.values import dump, load
+from cellwright.journal.values import Mask, dump, error_json, load, parse_error
 
 _BLOB_CHARACTERS: Final = 64_000
 """Above this, a value is kept once, under its hash, and the row only refers to it."""
@@ -26,7 +24,7 @@ class JsonSerializer(dbos.Serializer):
 
     def serialize(self, data: Any) -> str:
         """The text that is kept."""
-        text = dump({"error": enclose(data, self._mask)} if isinstance(data, BaseException) else {"value": data})
+        text = dump({"error": error_json(data, self._mask)} if isinstance(data, BaseException) else {"value": data})
         if len(text) <= _BLOB_CHARACTERS:
             return text
         kept = dump({"blob": self._blobs.put(text), "characters": len(text)})
@@ -38,7 +36,7 @@ class JsonSerializer(dbos.Serializer):
         kept = load(serialized_data)
         if "blob" in kept:
             kept = load(self._blobs.get(kept["blob"]))
-        return disclose(kept["error"]) if "error" in kept else kept["value"]
+        return parse_error(kept["error"]) if "error" in kept else kept["value"]
 
     def name(self) -> str:
         """How rows written by this are marked."""

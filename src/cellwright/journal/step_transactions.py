@@ -25,7 +25,7 @@ from cellwright.journal.values import Json
 
 
 @dataclass(slots=True, kw_only=True)
-class Ticket:
+class StepContext:
     """What is known of the step a task is in."""
 
     workflow: str
@@ -40,7 +40,7 @@ class Ticket:
     """What to tell instead of the step itself."""
 
 
-TICKET: Final[ContextVar[Ticket | None]] = ContextVar("cellwright_step", default=None)
+STEP_CONTEXT: Final[ContextVar[StepContext | None]] = ContextVar("cellwright_step", default=None)
 """The engine's threads get a copy of the task's context, and with it the ticket."""
 
 
@@ -74,7 +74,7 @@ class StepTransactions:
 
         def looked_up(workflow_id: str, function_id: int, function_name: str, conn: Any) -> Any:
             found = look_up(workflow_id, function_id, function_name, conn)
-            ticket = TICKET.get()
+            ticket = STEP_CONTEXT.get()
             if found is None and ticket is not None and ticket.workflow == workflow_id:
                 ticket.step, ticket.began = function_id, time.perf_counter()
                 with _known_to_the_engine():
@@ -84,7 +84,7 @@ class StepTransactions:
         def recorded(result: Mapping[str, Any], at_ms: int, conn: Any, *, owner_xid: str | None = None) -> None:
             # It checks first that this execution still owns the workflow, and locks that until the commit.
             record(result, at_ms, conn, owner_xid=owner_xid)
-            ticket = TICKET.get()
+            ticket = STEP_CONTEXT.get()
             if ticket is not None and (ticket.workflow, ticket.step) == (
                 result["workflow_uuid"],
                 result["function_id"],
@@ -96,12 +96,12 @@ class StepTransactions:
         system._check_operation_execution_txn = looked_up
         system._record_operation_result_txn = recorded
 
-    def _started(self, conn: Any, ticket: Ticket) -> None:
+    def _started(self, conn: Any, ticket: StepContext) -> None:
         if ticket.events is None:
             started = StepStarted(workflow=ticket.workflow, step=ticket.step, name=ticket.name)
             self._tell(self._cursor(conn), ticket, started)
 
-    def _recorded(self, conn: Any, ticket: Ticket) -> None:
+    def _recorded(self, conn: Any, ticket: StepContext) -> None:
         cursor = self._cursor(conn)
         if ticket.events is not None:
             self._tell(cursor, ticket, *ticket.events)
@@ -110,7 +110,7 @@ class StepTransactions:
             record_effect(cursor, ticket.effect, result=ticket.result, is_done=not ticket.error)
         self._tell(cursor, ticket, _ended(ticket))
 
-    def _tell(self, cursor: Cursor, ticket: Ticket, *events: Event) -> None:
+    def _tell(self, cursor: Cursor, ticket: StepContext, *events: Event) -> None:
         self._log.append_inside(cursor, stream_of(ticket.workflow), events)
 
     def _cursor(self, conn: Any) -> Cursor:
@@ -128,7 +128,7 @@ def _known_to_the_engine() -> Generator[None]:
         raise
 
 
-def _ended(ticket: Ticket) -> Event:
+def _ended(ticket: StepContext) -> Event:
     took = int((time.perf_counter() - ticket.began) * 1000)
     workflow, step, name = ticket.workflow, ticket.step, ticket.name
     if ticket.error:

@@ -53,7 +53,7 @@ class Anchor:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class ChainReport:
     """What a check found."""
 
     streams: int
@@ -63,10 +63,10 @@ class Verdict:
     """The heads as they are now, to be kept elsewhere."""
 
 
-async def verify(log: EventLog, *, stream: str | None = None, anchors: Sequence[Anchor] = ()) -> Verdict:
+async def verify(log: EventLog, *, stream: str | None = None, anchors: Sequence[Anchor] = ()) -> ChainReport:
     """Walk the chains of all streams, or of one, on one consistent view."""
 
-    def work(cursor: Cursor) -> Verdict:
+    def work(cursor: Cursor) -> ChainReport:
         if cursor.dialect == "postgres":
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         heads = [head for head in _heads(cursor) if stream in (None, head[0])]
@@ -79,7 +79,7 @@ async def verify(log: EventLog, *, stream: str | None = None, anchors: Sequence[
         damage += _strays(cursor, {head[0] for head in _heads(cursor)})
         damage += [found for anchor in anchors if stream in (None, anchor.stream) and (found := _held(cursor, anchor))]
         now = tuple(Anchor(stream=head[0], sequence=head[1], link=bytes(head[2]).hex()) for head in heads)
-        return Verdict(streams=len(heads), events=events, damage=tuple(damage), anchors=now)
+        return ChainReport(streams=len(heads), events=events, damage=tuple(damage), anchors=now)
 
     return await log.database.read(work)
 

@@ -5,61 +5,62 @@ Above:  tools, runs, app.   Below: sandbox, notebook, and the guest's wire.
 Never:  model calls, approvals, credentials, HTTP, unpickling anything.
 """
 
-from cellwright.kernel.branch import Branch
-from cellwright.kernel.branch_kernel import BranchLimits
-from cellwright.kernel.branching import NoFork
-from cellwright.kernel.call import Call, RunWhat
-from cellwright.kernel.cell_functions import (
+from cellwright.kernel.branches.branch import Branch, CommitRefused, Committed, Difference, Differs, Promoted
+from cellwright.kernel.branches.branch_kernel import BranchLimits
+from cellwright.kernel.branches.checkpoints import Checkpoint, CheckpointBudget
+from cellwright.kernel.branches.runtime import NoFork
+from cellwright.kernel.environments.interpreters import PythonChoice, Pythons
+from cellwright.kernel.environments.lookup import Environment, UvSettings
+from cellwright.kernel.environments.packages import MissingPackage, PackageInstall, missing_packages
+from cellwright.kernel.functions.cell_functions import (
     BadCall,
     CallFailed,
     CallOutcome,
     CallStopped,
     CellFunction,
+    NotebookValue,
     Returned,
-    Value,
 )
-from cellwright.kernel.checkpoints import Checkpoint, CheckpointBudget
-from cellwright.kernel.committing import CommitRefused, Committed, Difference, Differs, Promoted
-from cellwright.kernel.environments import Environment, UvSettings
-from cellwright.kernel.interpreters import PythonChoice, Pythons
-from cellwright.kernel.notebook_function import NotebookAnswer, call_notebook
+from cellwright.kernel.functions.notebook_function import NotebookAnswer, call_notebook
 from cellwright.kernel.observation import (
+    BranchMethod,
     CellFault,
-    CellFinished,
+    CellFinishedEvent,
     CellOutcome,
     CellOutput,
     CellProgress,
-    CellStarted,
+    CellStartedEvent,
     ConsoleText,
     Event,
     KernelEnd,
     KernelEnded,
     Observation,
     VariablePreview,
-    Way,
 )
-from cellwright.kernel.open_notebook import EditorLane, OpenNotebook
-from cellwright.kernel.packages import Installed, MissingPackage, missing_packages
 from cellwright.kernel.pool import KernelPool
-from cellwright.kernel.programs import ProgramEnd
-from cellwright.kernel.workplace import Terrain
-from cellwright.kernel.zygote import Zygote
+from cellwright.kernel.process.call import Call, CellSelection
+from cellwright.kernel.process.provisioner import KernelOptions
+from cellwright.kernel.process.side_calls import ProgramEnd
+from cellwright.kernel.process.zygote import Zygote
+from cellwright.kernel.session.open_notebook import EditorChannel, OpenNotebook
 
 __all__ = [
     "BadCall",
     "Branch",
     "BranchLimits",
+    "BranchMethod",
     "Call",
     "CallFailed",
     "CallOutcome",
     "CallStopped",
     "CellFault",
-    "CellFinished",
+    "CellFinishedEvent",
     "CellFunction",
     "CellOutcome",
     "CellOutput",
     "CellProgress",
-    "CellStarted",
+    "CellSelection",
+    "CellStartedEvent",
     "Checkpoint",
     "CheckpointBudget",
     "CommitRefused",
@@ -67,29 +68,27 @@ __all__ = [
     "ConsoleText",
     "Difference",
     "Differs",
-    "EditorLane",
+    "EditorChannel",
     "Environment",
     "Event",
-    "Installed",
     "KernelEnd",
     "KernelEnded",
+    "KernelOptions",
     "KernelPool",
     "MissingPackage",
     "NoFork",
     "NotebookAnswer",
+    "NotebookValue",
     "Observation",
     "OpenNotebook",
+    "PackageInstall",
     "ProgramEnd",
     "Promoted",
     "PythonChoice",
     "Pythons",
     "Returned",
-    "RunWhat",
-    "Terrain",
     "UvSettings",
-    "Value",
     "VariablePreview",
-    "Way",
     "Zygote",
     "call_notebook",
     "missing_packages",

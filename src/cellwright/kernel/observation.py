@@ -1,4 +1,4 @@
-"""What a kernel tells: events while it runs, and one complete, bounded observation at the end.
+"""What a kernel reports: events while it runs, and one complete, bounded observation at the end.
 
 Everything here was made from frames of a hostile process: every text is cut to its bound once more on this side.
 """
@@ -6,11 +6,13 @@ Everything here was made from frames of a hostile process: every text is cut to 
 from __future__ import annotations
 
 import signal as signals
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from cellwright.ids import CellId
-from cellwright.notebook import EditRefused
+from cellwright.notebook import CellOutcomeText, EditRefused
+from cellwright.notebook.prompt_summary import OutcomeStatus
 from cellwright_guest import wire
 
 CellStatus = Literal["ok", "failed", "interrupted", "cancelled", "stopped", "disabled", "stale", "running", "lost"]
@@ -80,7 +82,7 @@ class KernelEnd:
     limit: str | None = None
 
 
-def ended(exit_code: int | None, signal: int | None, *, out_of_memory: bool, limit: str | None) -> KernelEnd:
+def kernel_end_of(exit_code: int | None, signal: int | None, *, out_of_memory: bool, limit: str | None) -> KernelEnd:
     """How a process ended, with the reason in words."""
     if out_of_memory:
         reason = "it ran out of memory"
@@ -94,7 +96,7 @@ def ended(exit_code: int | None, signal: int | None, *, out_of_memory: bool, lim
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Way:
+class BranchMethod:
     """How a branch came by its parent's state.
 
     fork: it is a copy-on-write fork of the parent. carried: a fresh kernel was given the variables its cells refer to.
@@ -127,7 +129,7 @@ class Observation:
     problem: str = ""
     """A request the kernel could not carry out at all, in words."""
     ms: float = 0.0
-    way: Way | None = None
+    way: BranchMethod | None = None
     """Set when this happened in a branch: how the branch was made."""
 
     @property
@@ -146,7 +148,7 @@ class Observation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CellStarted:
+class CellStartedEvent:
     """A cell began to run."""
 
     cell: CellId
@@ -172,7 +174,7 @@ class CellProgress:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CellFinished:
+class CellFinishedEvent:
     """A cell has its outcome."""
 
     outcome: CellOutcome
@@ -185,7 +187,7 @@ class KernelEnded:
     end: KernelEnd
 
 
-Event = CellStarted | ConsoleText | CellProgress | CellFinished | KernelEnded | Observation
+Event = CellStartedEvent | ConsoleText | CellProgress | CellFinishedEvent | KernelEnded | Observation
 """An iteration over a call ends with its `Observation`."""
 
 
@@ -232,3 +234,26 @@ def _output(output: wire.Output | None) -> CellOutput | None:
     if output is None:
         return None
     return CellOutput(mimetype=output.mimetype[:200], text=output.text[:_TEXT], data=output.data, is_cut=output.cut)
+
+
+def outcomes_for_summary(outcomes: Mapping[CellId, CellOutcome]) -> dict[CellId, CellOutcomeText]:
+    """Status, error, output and variables of each cell."""
+    return {
+        cell: CellOutcomeText(
+            status=_status(outcome.status),
+            error=f"{outcome.error.type}: {outcome.error.message}" if outcome.error else "",
+            output=outcome.output.text if outcome.output else "",
+            variables={variable.name: variable.text for variable in outcome.variables},
+        )
+        for cell, outcome in outcomes.items()
+    }
+
+
+def _status(status: CellStatus) -> OutcomeStatus:
+    match status:
+        case "lost":
+            return "failed"
+        case "running":
+            return "stale"
+        case _:
+            return status

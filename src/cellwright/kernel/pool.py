@@ -10,10 +10,10 @@ import anyio
 import anyio.abc
 import anyio.to_thread
 
-from cellwright.kernel.lifetimes import plain_errors
-from cellwright.kernel.open_notebook import OpenNotebook
-from cellwright.kernel.workplace import Terrain, Workplace
-from cellwright.kernel.zygote import Zygote
+from cellwright.kernel.process.provisioner import KernelOptions, KernelProvisioner
+from cellwright.kernel.process.zygote import Zygote
+from cellwright.kernel.session.open_notebook import OpenNotebook
+from cellwright.kernel.task_groups import unwrap_single_error
 from cellwright.notebook import NotebookFile, read
 from cellwright.sandbox.private_directory import private_directory, sweep
 
@@ -32,7 +32,7 @@ class KernelPool:
     @asynccontextmanager
     async def open(cls, cache: Path | None = None) -> AsyncGenerator[KernelPool]:
         """A pool; everything opened from it ends with it. Without a `cache` the next pool is slower to warm up."""
-        with private_directory("pool") as nowhere, plain_errors():
+        with private_directory("pool") as nowhere, unwrap_single_error():
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(anyio.to_thread.run_sync, sweep)
                 pool = cls(tasks, cache or nowhere)
@@ -50,12 +50,12 @@ class KernelPool:
             return zygote
 
     @asynccontextmanager
-    async def open_notebook(self, path: Path | NotebookFile, terrain: Terrain) -> AsyncGenerator[OpenNotebook]:
+    async def open_notebook(self, path: Path | NotebookFile, terrain: KernelOptions) -> AsyncGenerator[OpenNotebook]:
         """The notebook with a live kernel; on leaving, what runs is stopped and its files are settled."""
         file = path if isinstance(path, NotebookFile) else await anyio.to_thread.run_sync(read, path)
-        with plain_errors():
+        with unwrap_single_error():
             async with anyio.create_task_group() as tasks:
-                notebook = OpenNotebook(file, Workplace(file.path, terrain, self.zygote), tasks)
+                notebook = OpenNotebook(file, KernelProvisioner(file.path, terrain, self.zygote), tasks)
                 try:
                     await notebook.start()
                     yield notebook

@@ -15,7 +15,7 @@ from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelRe
 from pydantic_ai.tools import ToolDefinition
 from pydantic_core import to_json
 
-from cellwright.models.names import Ability, CallId, ModelName, Tier
+from cellwright.models.config.names import Ability, CallId, ModelName, Tier
 from cellwright.policy import Limit, Price
 
 Complexity = Literal["simple", "normal", "hard"]
@@ -81,7 +81,7 @@ class Payer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class ModelCall:
     """One request, once."""
 
     id: CallId
@@ -101,7 +101,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
+class TokenUsage:
     """What a call used, as the provider counted it, or as we estimated before."""
 
     input_tokens: int = 0
@@ -116,7 +116,7 @@ class Usage:
         return self.input_tokens + self.output_tokens
 
 
-Failing = Literal[
+FailureKind = Literal[
     "rejected", "unauthorised", "not-found", "rate-limited", "overloaded", "server-error", "timed-out",
     "connection", "broken-answer", "context-too-long", "breaker-open", "not-ready",
 ]  # fmt: skip
@@ -124,15 +124,15 @@ Failing = Literal[
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
+class FailedAttempt:
     """One try at one model that gave no answer."""
 
     model: str
-    failing: Failing
+    failing: FailureKind
     detail: str
     """Short, masked text; never a key, never a whole body."""
     milliseconds: int = 0
-    usage: Usage | None = None
+    usage: TokenUsage | None = None
     """What the provider says was used all the same."""
 
 
@@ -155,21 +155,21 @@ class Piece:
 class Restarted:
     """Forget every piece so far: another attempt begins from nothing."""
 
-    failed: Attempt
+    failed: FailedAttempt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answered:
+class ModelAnswer:
     """The whole answer."""
 
     response: ModelResponse
     model: str
     """`provider:model` as we call it; the response also carries the provider's own name."""
-    usage: Usage
+    usage: TokenUsage
     price: Price
     reason: str
     """Why this model."""
-    attempts: tuple[Attempt, ...] = ()
+    attempts: tuple[FailedAttempt, ...] = ()
     """What was tried before."""
     source: Source = "provider"
     milliseconds: int = 0
@@ -183,7 +183,7 @@ class BudgetReached:
     party: str
     question: str
     """What to ask the person."""
-    estimate: Usage
+    estimate: TokenUsage
     price: Price
     used: Decimal | None = None
     """With this call; None where a price is unknown."""
@@ -203,11 +203,11 @@ class Cancelled:
     """The caller took it back. What was used until then is counted."""
 
     model: str
-    usage: Usage
+    usage: TokenUsage
     price: Price
 
 
-Outcome = Answered | BudgetReached | AnswerUnknown | Cancelled
+Outcome = ModelAnswer | BudgetReached | AnswerUnknown | Cancelled
 """How a call ends, unless every model failed: that raises `ModelUnavailable`."""
 
 Update = Started | Piece | Restarted

@@ -5,7 +5,8 @@ Above:  kernel, tools, runs, server.   Below: errors, ids.
 Never:  running code, processes, model calls, HTTP. Only `marimo_*.py` know marimo.
 """
 
-from cellwright.notebook.atomic import SavePoint
+from cellwright.notebook.atomic_write import SavePoint
+from cellwright.notebook.consequences import Consequences, LostName, foresee
 from cellwright.notebook.dataflow import CodeProblem, Cycle, Graph, Node
 from cellwright.notebook.document import DEFAULT_NAME, SETUP_ID, AppOption, Cell, CellConfig, Document
 from cellwright.notebook.edit_json import parse_edits
@@ -14,6 +15,7 @@ from cellwright.notebook.edits import (
     AtEnd,
     AtStart,
     Before,
+    CellPosition,
     ConfigureCell,
     CreateCell,
     DeleteCell,
@@ -21,16 +23,14 @@ from cellwright.notebook.edits import (
     EditCell,
     EditRefused,
     MoveCell,
-    Place,
     RenameCell,
     apply_edits,
     restore_edits,
 )
 from cellwright.notebook.files import MAX_NOTEBOOK_BYTES, NotebookFile, SaveConflict, new, read, save
-from cellwright.notebook.foresight import Consequences, LostName, foresee
-from cellwright.notebook.marimo_check import Finding, check
+from cellwright.notebook.marimo_check import LintFinding, check
 from cellwright.notebook.marimo_graph import graph
-from cellwright.notebook.prompt_summary import Outcome, Status, summary
+from cellwright.notebook.prompt_summary import CellOutcomeText, OutcomeStatus, summary
 from cellwright.notebook.render import render
 from cellwright.notebook.text_budget import clip, estimate_tokens
 
@@ -45,6 +45,8 @@ __all__ = [
     "Before",
     "Cell",
     "CellConfig",
+    "CellOutcomeText",
+    "CellPosition",
     "CodeProblem",
     "ConfigureCell",
     "Consequences",
@@ -55,18 +57,16 @@ __all__ = [
     "Edit",
     "EditCell",
     "EditRefused",
-    "Finding",
     "Graph",
+    "LintFinding",
     "LostName",
     "MoveCell",
     "Node",
     "NotebookFile",
-    "Outcome",
-    "Place",
+    "OutcomeStatus",
     "RenameCell",
     "SaveConflict",
     "SavePoint",
-    "Status",
     "apply_edits",
     "check",
     "clip",

@@ -17,13 +17,13 @@ from cellwright.notebook.edits import (
     AtEnd,
     AtStart,
     Before,
+    CellPosition,
     ConfigureCell,
     CreateCell,
     DeleteCell,
     Edit,
     EditCell,
     MoveCell,
-    Place,
     RenameCell,
 )
 
@@ -127,7 +127,7 @@ def _checked(op: str, fields: dict[str, Any], where: str) -> Edit:
         raise UserError(f"{where}: cannot be written as JSON.", hint=_HINT) from error
 
 
-def _place(given: dict[str, Any], where: str, names: _Names) -> Place | None:
+def _place(given: dict[str, Any], where: str, names: _Names) -> CellPosition | None:
     if len(given) > 1:
         first, second, *_ = given
         raise UserError(f"{where}: has both {first!r} and {second!r}.", hint="Give one place.")

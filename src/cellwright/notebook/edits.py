@@ -41,7 +41,7 @@ class Before:
     cell: CellId
 
 
-Place = AtStart | AtEnd | After | Before
+CellPosition = AtStart | AtEnd | After | Before
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,7 @@ class CreateCell:
     code: str
     name: str = DEFAULT_NAME
     config: CellConfig = PLAIN
-    place: Place = AtEnd()
+    place: CellPosition = AtEnd()
     id: CellId | None = None
     """Given only to bring a deleted cell back, or to refer to it from a later edit of the same list."""
 
@@ -79,7 +79,7 @@ class MoveCell:
 
     cell: CellId
     base_version: int
-    place: Place
+    place: CellPosition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +102,7 @@ class ConfigureCell:
 
 Edit = CreateCell | EditCell | DeleteCell | MoveCell | RenameCell | ConfigureCell
 
-Reason = Literal["stale", "unknown-cell", "taken-id", "bad-name", "bad-code", "setup", "bad-place"]
+EditRefusalReason = Literal["stale", "unknown-cell", "taken-id", "bad-name", "bad-code", "setup", "bad-place"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +112,7 @@ class EditRefused:
     index: int
     """Which edit of the list."""
     edit: Edit
-    reason: Reason
+    reason: EditRefusalReason
     message: str
     current: Cell | None = None
     """For `stale`: the cell as it is now, to be set against what the edit wanted."""
@@ -124,9 +124,9 @@ class EditRefused:
 
 
 class _Refusal(Exception):
-    def __init__(self, reason: Reason, message: str, current: Cell | None = None) -> None:
+    def __init__(self, reason: EditRefusalReason, message: str, current: Cell | None = None) -> None:
         super().__init__(message)
-        self.reason: Reason = reason
+        self.reason: EditRefusalReason = reason
         self.current = current
 
 
@@ -248,7 +248,7 @@ def _rename(cells: list[Cell], name: str, at: int) -> None:
     cells[at] = replace(cell, name=_checked_name(others, name), version=cell.version + 1)
 
 
-def _position(cells: list[Cell], place: Place) -> int:
+def _position(cells: list[Cell], place: CellPosition) -> int:
     first = 1 if cells and cells[0].is_setup else 0
     match place:
         case AtStart():
@@ -325,7 +325,7 @@ def restore_edits(current: Document, earlier: Document) -> list[Edit]:
     return edits
 
 
-def _restore_cell(cell: Cell, now: Cell | None, order: list[CellId], at: int, place: Place) -> list[Edit]:
+def _restore_cell(cell: Cell, now: Cell | None, order: list[CellId], at: int, place: CellPosition) -> list[Edit]:
     if now is None:
         order.insert(at, cell.id)
         identity = None if cell.is_setup else cell.id

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from cellwright.errors import UserError
-from cellwright.notebook.atomic import SavePoint, write_atomically
+from cellwright.notebook.atomic_write import SavePoint, write_atomically
 from cellwright.notebook.document import Document
 from cellwright.notebook.marimo_file import parse_notebook
 from cellwright.notebook.render import check_reads_back, render

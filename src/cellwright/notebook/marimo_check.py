@@ -27,7 +27,7 @@ Severity = Literal["breaking", "runtime", "formatting", "wasm"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class LintFinding:
     """One thing marimo's linter says about a notebook."""
 
     code: str
@@ -38,7 +38,7 @@ class Finding:
     """1-based, in the notebook's text."""
 
 
-async def check(document: Document) -> list[Finding]:
+async def check(document: Document) -> list[LintFinding]:
     """What `marimo check` would say of this document, most severe first."""
     text = render(document)
     with warnings.catch_warnings():
@@ -49,10 +49,10 @@ async def check(document: Document) -> list[Finding]:
     return [_to_finding(diagnostic) for diagnostic in diagnostics]
 
 
-def _to_finding(diagnostic: Diagnostic) -> Finding:
+def _to_finding(diagnostic: Diagnostic) -> LintFinding:
     line = diagnostic.line if isinstance(diagnostic.line, int) else min(diagnostic.line, default=0)
     severity = diagnostic.severity.value if diagnostic.severity else "formatting"
-    return Finding(code=diagnostic.code or "", severity=severity, message=diagnostic.message, line=line)
+    return LintFinding(code=diagnostic.code or "", severity=severity, message=diagnostic.message, line=line)
 
 
 # ── tests ──

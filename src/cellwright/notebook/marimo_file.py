@@ -1,7 +1,7 @@
 """marimo's file format, read by marimo's own parser and written by its own generator. Parsed, never executed.
 
 Only this module knows how marimo reads and writes `.py` notebooks. What it hands out are our documents, and for
-each cell the `Shell` marimo would put around its body; `render.py` decides which bytes to replace.
+each cell the `CellWrapper` marimo would put around its body; `render.py` decides which bytes to replace.
 """
 
 from __future__ import annotations
@@ -46,9 +46,19 @@ from cellwright.notebook.document import (
     Document,
     Origin,
 )
-from cellwright.notebook.layout import Chunk, ChunkKind, Layout, Lines, Span, chunk_spans
+from cellwright.notebook.layout import (
+    CellWrapper,
+    Chunk,
+    ChunkKind,
+    Layout,
+    Lines,
+    Span,
+    chunk_spans,
+    placeholder_of,
+    split_wrapper,
+    wrap_code,
+)
 from cellwright.notebook.marimo_graph import compiled
-from cellwright.notebook.shell import Shell, cut_shell, placeholder_of, wrap
 
 MARIMO_VERSION: Final[str] = __version__
 _SEED: Final = 42
@@ -289,9 +299,9 @@ def _with_newlines(text: str, newline: str = "\n") -> str:
 # ── writing ──
 
 
-def shells(cells: tuple[Cell, ...]) -> dict[CellId, Shell]:
+def cell_wrappers(cells: tuple[Cell, ...]) -> dict[CellId, CellWrapper]:
     """The shell of every cell; it depends on all the others, for a cell returns only what another one uses."""
-    return dict(zip((cell.id for cell in cells), _shells(tuple(map(_without_identity, cells))), strict=True))
+    return dict(zip((cell.id for cell in cells), _cell_wrappers(tuple(map(_without_identity, cells))), strict=True))
 
 
 def _without_identity(cell: Cell) -> tuple[bool, str, str, CellConfig]:
@@ -299,7 +309,7 @@ def _without_identity(cell: Cell) -> tuple[bool, str, str, CellConfig]:
 
 
 @lru_cache(maxsize=8)
-def _shells(cells: tuple[tuple[bool, str, str, CellConfig], ...]) -> tuple[Shell, ...]:
+def _cell_wrappers(cells: tuple[tuple[bool, str, str, CellConfig], ...]) -> tuple[CellWrapper, ...]:
     setup = next((cell for cell in cells if cell[0]), None)
     setup_impl = compiled(setup[2]).impl if setup else None
     body = cells if setup_impl is None else tuple(cell for cell in cells if not cell[0])
@@ -311,10 +321,10 @@ def _shells(cells: tuple[tuple[bool, str, str, CellConfig], ...]) -> tuple[Shell
             set(setup_impl.defs) if setup_impl else set(),
         )
         found = tuple(
-            _to_shell(extraction, status, name, code)
+            _to_wrapper(extraction, status, name, code)
             for status, (_, name, code, _) in zip(extraction, body, strict=True)
         )
-    return found if setup is None or setup_impl is None else (_setup_shell(setup[2], setup[3]), *found)
+    return found if setup is None or setup_impl is None else (_setup_wrapper(setup[2], setup[3]), *found)
 
 
 def _for_extraction(name: str, code: str) -> str:
@@ -334,13 +344,13 @@ def _to_marimo(config: CellConfig) -> MarimoConfig:
     )
 
 
-def _to_shell(extraction: TopLevelExtraction, status: TopLevelStatus, name: str, code: str) -> Shell:
+def _to_wrapper(extraction: TopLevelExtraction, status: TopLevelStatus, name: str, code: str) -> CellWrapper:
     impl = status._cell
     if impl is None:
-        return Shell(kind="unparsable")
+        return CellWrapper(kind="unparsable")
     if status.is_toplevel:
         decorator = codegen.to_top_functiondef(impl, extraction.allowed_refs)
-        return Shell(kind="definition", decorator=decorator[: len(decorator) - len(impl.code.strip()) - 1])
+        return CellWrapper(kind="definition", decorator=decorator[: len(decorator) - len(impl.code.strip()) - 1])
     # Only the names at hand: marimo looks through all it is given, for every cell.
     variables = {name: extraction.variables[name] for name in impl.refs | impl.defs if name in extraction.variables}
     generated = codegen.to_functiondef(
@@ -350,13 +360,13 @@ def _to_shell(extraction: TopLevelExtraction, status: TopLevelStatus, name: str,
         extraction.used_refs,
         variable_data=variables,
     )
-    return cut_shell(generated, placeholder_of(code))
+    return split_wrapper(generated, placeholder_of(code))
 
 
-def _setup_shell(code: str, config: CellConfig) -> Shell:
+def _setup_wrapper(code: str, config: CellConfig) -> CellWrapper:
     prefix = "async " if compiled(code).is_coroutine else ""
     arguments = "(hide_code=True)" if config.hide_code else ""
-    return Shell(kind="setup", signature=f"{prefix}with app.setup{arguments}:")
+    return CellWrapper(kind="setup", signature=f"{prefix}with app.setup{arguments}:")
 
 
 def app_line(options: Mapping[str, AppOption]) -> str:
@@ -371,7 +381,7 @@ def _literal(value: AppOption) -> str:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, (str, list)) else repr(value)
 
 
-def cell_block(cell: Cell, shell: Shell) -> str:
+def cell_block(cell: Cell, shell: CellWrapper) -> str:
     """A cell's whole text, checked: marimo's parser reads exactly `cell.code` back from it."""
     for block in _forms(cell, shell):
         if code_in(block) == cell.code:
@@ -382,9 +392,9 @@ def cell_block(cell: Cell, shell: Shell) -> str:
     )
 
 
-def _forms(cell: Cell, shell: Shell) -> Iterator[str]:
+def _forms(cell: Cell, shell: CellWrapper) -> Iterator[str]:
     if shell.kind != "unparsable":
-        yield wrap(cell.code, shell, needs_pass=not compiled(cell.code).has_statements)
+        yield wrap_code(cell.code, shell, needs_pass=not compiled(cell.code).has_statements)
     config = _to_marimo(cell.config)
     name = None if cell.name == DEFAULT_NAME else cell.name
     yield codegen.generate_unparsable_cell(cell.code, name, config)
@@ -417,7 +427,7 @@ def storable_code(code: str, *, is_setup: bool = False) -> str | None:
     for _ in range(3):
         kind = "unparsable" if compiled(code).impl is None else "setup" if is_setup else "cell"
         signature = "with app.setup:" if is_setup else "def _():"
-        shell = Shell(kind=kind, decorator="@app.cell", signature=signature, returns="return")
+        shell = CellWrapper(kind=kind, decorator="@app.cell", signature=signature, returns="return")
         forms = list(_forms(Cell(id=CellId("x"), code=code), shell))
         readings = [code_in(form) for form in (forms if kind == "unparsable" else forms[:1])]
         if code in readings or readings[0] is None:

@@ -28,13 +28,13 @@ from marimo._types.ids import CellId_t
 from cellwright.ids import CellId
 from cellwright.notebook.dataflow import CodeProblem, Graph, Node, find_cycles
 from cellwright.notebook.document import Document
-from cellwright.notebook.syntax_trees import TURN, take_turns
+from cellwright.notebook.syntax_trees import PARSE_LOCK, serialize_parsing
 
 _ANY_CELL: Final = CellId_t("cell")
 _STAR_IMPORT: Final = re.compile(r"^line (?P<line>\d+|\.\.\.) SyntaxError: ")
 
 # Marimo parses in whichever thread it is called.
-take_turns()
+serialize_parsing()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,7 @@ class Compiled:
 def compiled(code: str) -> Compiled:
     """Marimo's reading of this code, or why there is none."""
     try:
-        with TURN, warnings.catch_warnings():
+        with PARSE_LOCK, warnings.catch_warnings():
             warnings.simplefilter("ignore")
             impl = compile_cell(code, cell_id=_ANY_CELL)
     except ImportStarError as error:

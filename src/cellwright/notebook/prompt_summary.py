@@ -12,7 +12,7 @@ from cellwright.notebook.document import DEFAULT_NAME, Cell, Document
 from cellwright.notebook.marimo_graph import graph
 from cellwright.notebook.text_budget import clip, units
 
-Status = Literal["ok", "failed", "interrupted", "cancelled", "stopped", "disabled", "stale"]
+OutcomeStatus = Literal["ok", "failed", "interrupted", "cancelled", "stopped", "disabled", "stale"]
 
 _MANY_CODE_TOKENS: Final = 800
 _SHORT_CODE_TOKENS: Final = 120
@@ -22,10 +22,10 @@ _NAMES_SHOWN: Final = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class CellOutcomeText:
     """What became of a cell the last time it ran, as text for a model."""
 
-    status: Status
+    status: OutcomeStatus
     error: str = ""
     output: str = ""
     variables: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -34,7 +34,7 @@ class Outcome:
 
 def summary(
     document: Document,
-    outcomes: Mapping[CellId, Outcome],
+    outcomes: Mapping[CellId, CellOutcomeText],
     budget_tokens: int,
     focus: Collection[CellId] = (),
 ) -> str:
@@ -43,10 +43,10 @@ def summary(
     First the focused cells, then their neighbours, failed cells and the recently changed, all with code and
     outcome; then the others, in full if there is room, else a line each; last, how many were left out.
     """
-    teller = _Teller(document, outcomes, frozenset(focus))
+    teller = _CellWriter(document, outcomes, frozenset(focus))
     head = teller.head()
     left_out_units = units(_left_out(len(document.cells)))
-    room = _Room(budget_tokens, units(head) + left_out_units)
+    room = _TokenBudget(budget_tokens, units(head) + left_out_units)
     if room.left < 0:
         return clip(head, max(budget_tokens, 0))
     told = _choose(teller, room)
@@ -59,7 +59,7 @@ def _left_out(count: int) -> str:
     return f"\n({count} more cells are not shown.)"
 
 
-class _Room:
+class _TokenBudget:
     """What is left of the budget, in sixths of a token so that parts add up exactly."""
 
     def __init__(self, budget_tokens: int, used_units: int) -> None:
@@ -73,7 +73,7 @@ class _Room:
         return True
 
 
-def _choose(teller: _Teller, room: _Room) -> dict[CellId, str]:
+def _choose(teller: _CellWriter, room: _TokenBudget) -> dict[CellId, str]:
     """How each cell is told; cells that do not fit are missing."""
     told: dict[CellId, str] = {}
     for cell in teller.ranked:
@@ -90,10 +90,12 @@ def _choose(teller: _Teller, room: _Room) -> dict[CellId, str]:
     return told
 
 
-class _Teller:
+class _CellWriter:
     """Puts single cells into words."""
 
-    def __init__(self, document: Document, outcomes: Mapping[CellId, Outcome], focus: frozenset[CellId]) -> None:
+    def __init__(
+        self, document: Document, outcomes: Mapping[CellId, CellOutcomeText], focus: frozenset[CellId]
+    ) -> None:
         self._cells = {cell.id: cell for cell in document.cells}
         self._place = {cell.id: index + 1 for index, cell in enumerate(document.cells)}
         self._graph: Graph = graph(document)

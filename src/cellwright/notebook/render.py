@@ -8,9 +8,8 @@ from dataclasses import replace
 from cellwright.errors import Defect
 from cellwright.ids import CellId
 from cellwright.notebook.document import Cell, Document, Origin
-from cellwright.notebook.layout import Chunk, Layout, signature_end
-from cellwright.notebook.marimo_file import MARIMO_VERSION, app_line, cell_block, code_in, parse_notebook, shells
-from cellwright.notebook.shell import Shell
+from cellwright.notebook.layout import CellWrapper, Chunk, Layout, signature_end
+from cellwright.notebook.marimo_file import MARIMO_VERSION, app_line, cell_block, cell_wrappers, code_in, parse_notebook
 
 _GUARD = '\n\n\nif __name__ == "__main__":\n    app.run()\n'
 
@@ -62,7 +61,7 @@ def _prologue(document: Document, origin: Origin) -> str:
 
 
 def _cells(document: Document, origin: Origin) -> list[str]:
-    before, after = shells(origin.document.cells), shells(document.cells)
+    before, after = cell_wrappers(origin.document.cells), cell_wrappers(document.cells)
     chunks = dict(origin.layout.chunks)
     orphans = _comments_of_deleted_cells(document, origin)
     pieces = orphans[None]
@@ -93,7 +92,7 @@ def _comments_of_deleted_cells(document: Document, origin: Origin) -> dict[CellI
     return orphans
 
 
-def _cell(cell: Cell, old: Cell, chunk: Chunk, origin: Origin, before: Shell, after: Shell) -> str:
+def _cell(cell: Cell, old: Cell, chunk: Chunk, origin: Origin, before: CellWrapper, after: CellWrapper) -> str:
     if cell.has_same_content(old) and before == after:
         return chunk.span.of(origin.text)
     can_splice = (chunk.kind, before.kind, after.kind) == ("cell", "cell", "cell")
@@ -105,7 +104,7 @@ def _cell(cell: Cell, old: Cell, chunk: Chunk, origin: Origin, before: Shell, af
 
 
 def _splice(
-    cell: Cell, old: Cell, chunk: Chunk, definition: int, origin: Origin, before: Shell, after: Shell
+    cell: Cell, old: Cell, chunk: Chunk, definition: int, origin: Origin, before: CellWrapper, after: CellWrapper
 ) -> str | None:
     """The cell's own text with a new decorator, signature or return; None when its shape does not allow that."""
     text, layout = origin.text, origin.layout

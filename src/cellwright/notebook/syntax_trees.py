@@ -1,28 +1,180 @@
-"""Syntax trees, made by one thread at a time.
+"""Syntax trees of cells: made by one thread at a time, and names replaced in the text they stand for.
 
 CPython keeps the depth of a tree under construction once for all threads. When the garbage collector lets another
 thread in that makes a tree, too, `ast.parse` fails with "AST constructor recursion depth mismatch": rarely, and in a
-process with many notebooks sooner or later. Nothing is lost by taking turns: trees are made under the interpreter's
-lock anyway.
+process with many notebooks sooner or later. Nothing is lost by a lock: trees are made under the interpreter's lock anyway.
 """
 
 from __future__ import annotations
 
 import ast
+import re
+import symtable
 import threading
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 _parse: Final[Any] = ast.parse
-TURN: Final = threading.RLock()
+PARSE_LOCK: Final = threading.RLock()
 """Held while a tree is made in any other way than by `ast.parse`."""
 
 
-def parse_in_turn(*arguments: Any, **more: Any) -> Any:
+def parse_locked(*arguments: Any, **more: Any) -> Any:
     """`ast.parse`, when no other thread is in it."""
-    with TURN:
+    with PARSE_LOCK:
         return _parse(*arguments, **more)
 
 
-def take_turns() -> None:
+def serialize_parsing() -> None:
     """From now on everybody's trees, marimo's too, are made in turn."""
-    ast.parse = parse_in_turn
+    ast.parse = parse_locked
+
+
+_FLAGS: Final = ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+_INTROSPECTION: Final = frozenset({"globals", "locals", "vars", "exec", "eval"})
+"""Whoever calls these may know names that stand nowhere in the code."""
+_NAMED: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+_Span = tuple[int, int, str]
+"""From, to, and what stands there instead; in characters of the code."""
+
+
+def parse_cell(code: str) -> ast.Module | None:
+    """The tree of a cell's code; None where it has none."""
+    try:
+        with PARSE_LOCK:
+            tree = compile(code, "cell", "exec", flags=_FLAGS)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    return tree if isinstance(tree, ast.Module) else None
+
+
+def with_names(code: str, names: Mapping[str, str]) -> str | None:
+    """The code with these names of the notebook replaced; None where that might change what it does."""
+    tree = parse_cell(code)
+    if tree is None or _has_own(code, names) or any(_is_beyond(node, names) for node in ast.walk(tree)):
+        return None
+    spans = sorted(set(_spans(code, tree, names)))
+    changed = code
+    for start, end, text in reversed(spans):
+        changed = changed[:start] + text + changed[end:]
+    again = parse_cell(changed)
+    wanted = _NameReplacement(names).visit(tree)
+    return changed if again is not None and ast.dump(again) == ast.dump(wanted) else None
+
+
+def _has_own(code: str, names: Mapping[str, str]) -> bool:
+    """Whether a function, class or comprehension has something else of one of these names."""
+    try:
+        waiting = symtable.symtable(code, "cell", "exec").get_children()
+    except (SyntaxError, ValueError, RecursionError):
+        return True
+    while waiting:
+        table = waiting.pop()
+        own = [symbol for symbol in table.get_symbols() if symbol.get_name() in names and not symbol.is_global()]
+        if own:
+            return True
+        waiting += table.get_children()
+    return False
+
+
+def _is_beyond(node: ast.AST, names: Mapping[str, str]) -> bool:
+    """Whether it knows names that are not seen, or binds one of these in a way that is not written anew here."""
+    match node:
+        case ast.Name(id=name):
+            return name in _INTROSPECTION
+        case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+            return name in names
+        case ast.MatchMapping(rest=str(name)):
+            return name in names
+        case ast.alias(name=name, asname=None):
+            return "." in name and name.partition(".")[0] in names
+        case _:
+            return False
+
+
+def _spans(code: str, tree: ast.Module, names: Mapping[str, str]) -> Iterator[_Span]:
+    lines = _line_starts(code)
+
+    def at(line: int, column: int) -> int:
+        """Columns of a tree count bytes."""
+        start = lines[line - 1]
+        text = code[start : lines[line] if line < len(lines) else len(code)]
+        return start + len(text.encode()[:column].decode(errors="ignore"))
+
+    def within(node: ast.stmt | ast.expr) -> tuple[int, int]:
+        return at(node.lineno, node.col_offset), at(node.end_lineno or node.lineno, node.end_col_offset or 0)
+
+    waiting: list[ast.AST] = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.JoinedStr):
+            # Before Python 3.12 the places inside are not to be relied on.
+            yield from _formatted(code, *within(node), names)
+            continue
+        if isinstance(node, ast.Name) and node.id in names:
+            yield (*within(node), names[node.id])
+        elif isinstance(node, _NAMED) and node.name in names:
+            yield from _word(code, node.name, at(node.lineno, node.col_offset), len(code), names, first=True)
+        elif isinstance(node, ast.Global):
+            for name in node.names:
+                yield from _word(code, name, *within(node), names)
+        elif isinstance(node, ast.alias):
+            place = at(node.lineno, node.col_offset), at(node.end_lineno or 0, node.end_col_offset or 0)
+            if (node.asname or node.name) in names:
+                yield (*place, f"{node.name} as {names[node.asname or node.name]}")
+        waiting.extend(ast.iter_child_nodes(node))
+
+
+def _word(
+    code: str, name: str, start: int, end: int, names: Mapping[str, str], *, first: bool = False
+) -> Iterator[_Span]:
+    if name not in names:
+        return
+    for found in re.compile(rf"\b{re.escape(name)}\b").finditer(code, start, end):
+        yield found.start(), found.end(), names[name]
+        if first:
+            return
+
+
+def _formatted(code: str, start: int, end: int, names: Mapping[str, str]) -> Iterator[_Span]:
+    """Names between the braces of a formatted string."""
+    depth, at = 0, start
+    while at < end:
+        if code[at : at + 2] in ("{{", "}}") and not depth:
+            at += 2
+            continue
+        depth += {"{": 1, "}": -1}.get(code[at], 0)
+        word = re.compile(r"[^\W\d]\w*").match(code, at, end) if depth else None
+        if word is None:
+            at += 1
+            continue
+        if word[0] in names and code[at - 1] != ".":
+            yield at, word.end(), names[word[0]]
+        at = word.end()
+
+
+def _line_starts(code: str) -> list[int]:
+    starts = [0]
+    # Not splitlines: Python counts fewer things as ends of lines.
+    starts += [found.end() for found in re.finditer(r"\r\n|\r|\n", code)]
+    return starts
+
+
+class _NameReplacement(ast.NodeTransformer):
+    """What the tree should become."""
+
+    def __init__(self, names: Mapping[str, str]) -> None:
+        self._names = names
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        """The node with the new names; none of its places counts any more."""
+        if isinstance(node, ast.Name):
+            node.id = self._names.get(node.id, node.id)
+        elif isinstance(node, _NAMED):
+            node.name = self._names.get(node.name, node.name)
+        elif isinstance(node, ast.Global):
+            node.names = [self._names.get(name, name) for name in node.names]
+        elif isinstance(node, ast.alias):
+            node.asname = self._names.get(node.asname or node.name, node.asname)
+        return self.generic_visit(node)

@@ -5,11 +5,10 @@ Above:  data, models, sandbox, kernel, tools, agents, runs, server, cli.   Below
 Never:  files, clocks, randomness, processes, HTTP, async: values in, values out. Callers act, the journal keeps.
 """
 
-from cellwright.policy.action_json import action_json, parse_action
 from cellwright.policy.actions import (
     Access,
     Action,
-    CallTool,
+    CallServerTool,
     DeleteFile,
     EditCells,
     Fingerprint,
@@ -25,21 +24,20 @@ from cellwright.policy.actions import (
     WriteFile,
     fingerprint,
 )
-from cellwright.policy.approval_json import parse_question, question_json
 from cellwright.policy.approvals import (
     AgreedEnvelope,
     Answered,
     AnswerRefused,
-    Door,
+    ApprovalQuestion,
     Grant,
-    Kernel,
+    Interface,
+    KernelOrigin,
     Lapsed,
-    Model,
+    ModelOrigin,
     No,
     Origin,
     Pending,
     Person,
-    Question,
     QuestionId,
     QuestionState,
     Reach,
@@ -66,11 +64,15 @@ from cellwright.policy.audit import (
 from cellwright.policy.budgets import (
     Account,
     Budget,
-    Ledger,
+    BudgetLedger,
+    Limit,
+    Measure,
+    Per,
     Reached,
     Unpriced,
     Use,
     UseId,
+    Window,
     Within,
     charge,
     leave_uncounted,
@@ -97,11 +99,11 @@ from cellwright.policy.judgement import (
     judge,
     judge_plan,
 )
-from cellwright.policy.limits import Limit, Measure, Per, Window
-from cellwright.policy.masking import Finding, Masked, Masker, MaskingStream, Secret
+from cellwright.policy.masking import Masked, Masker, MaskingStream, Secret, SecretFinding
 from cellwright.policy.money import Money, Price, UnknownPrice, parse_money
 from cellwright.policy.rule_file import RuleText, read_rules
-from cellwright.policy.rules import Layer, Rule, Rules, Saying
+from cellwright.policy.rules import Layer, Rule, RuleEffect, Rules
+from cellwright.policy.serialization import action_json, parse_action, parse_question, question_json
 from cellwright.policy.targets import Malformed, Scope, scope_of
 
 __all__ = [
@@ -114,40 +116,40 @@ __all__ = [
     "Allow",
     "AnswerRefused",
     "Answered",
+    "ApprovalQuestion",
     "Ask",
     "AuditEntry",
     "AuditFilter",
     "Basis",
     "Budget",
+    "BudgetLedger",
     "ByDefault",
     "ByEnvelope",
     "ByGrant",
     "ByRule",
     "ByShape",
-    "CallTool",
+    "CallServerTool",
     "DeleteFile",
     "Deny",
-    "Door",
     "EditCells",
     "Envelope",
-    "Finding",
     "Fingerprint",
     "GitCommit",
     "Grant",
     "Host",
     "InstallPackage",
-    "Kernel",
+    "Interface",
+    "KernelOrigin",
     "Kind",
     "Lapsed",
     "Layer",
-    "Ledger",
     "Limit",
     "Malformed",
     "Masked",
     "Masker",
     "MaskingStream",
     "Measure",
-    "Model",
+    "ModelOrigin",
     "Money",
     "No",
     "Origin",
@@ -157,7 +159,6 @@ __all__ = [
     "PlanVerdict",
     "Price",
     "QueryConnection",
-    "Question",
     "QuestionId",
     "QuestionState",
     "Reach",
@@ -166,13 +167,14 @@ __all__ = [
     "Reply",
     "Result",
     "Rule",
+    "RuleEffect",
     "RuleText",
     "Rules",
     "RunCode",
     "RunShell",
-    "Saying",
     "Scope",
     "Secret",
+    "SecretFinding",
     "Spend",
     "UnknownPrice",
     "Unpriced",

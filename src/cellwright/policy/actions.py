@@ -9,8 +9,8 @@ from dataclasses import dataclass, fields
 from decimal import Decimal
 from typing import Any, ClassVar, Literal, NewType, get_args
 
+from cellwright.policy.display_text import shown, shown_block
 from cellwright.policy.money import Price
-from cellwright.policy.shown import shown, shown_block
 
 Kind = Literal[
     "edit-cells",
@@ -188,7 +188,7 @@ class GitCommit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CallTool:
+class CallServerTool:
     """Call a tool of an outside server."""
 
     kind: ClassVar[Kind] = "call-tool"
@@ -198,7 +198,7 @@ class CallTool:
     """JSON text, exactly as it will be sent."""
 
     @classmethod
-    def of(cls, server: str, tool: str, arguments: Mapping[str, object]) -> CallTool:
+    def of(cls, server: str, tool: str, arguments: Mapping[str, object]) -> CallServerTool:
         """A call with arguments not yet written as JSON."""
         return cls(server=server, tool=tool, arguments=json.dumps(arguments, sort_keys=True))
 
@@ -219,7 +219,7 @@ Action = (
     | Spend
     | RunShell
     | GitCommit
-    | CallTool
+    | CallServerTool
 )
 ACTIONS: Mapping[Kind, type[Action]] = {member.kind: member for member in get_args(Action)}
 

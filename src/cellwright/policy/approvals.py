@@ -13,13 +13,13 @@ from typing import Final, Literal, NewType, assert_never
 
 from cellwright.errors import Defect
 from cellwright.policy.actions import Action, Fingerprint, Spend, fingerprint, fingerprint_of
+from cellwright.policy.display_text import shown
 from cellwright.policy.envelope import Envelope
-from cellwright.policy.shown import shown
 from cellwright.policy.targets import Malformed, Scope, scope_of
 
 QuestionId = NewType("QuestionId", str)
 
-Door = Literal["cli", "web", "http", "mcp-elicitation", "acp-permission"]
+Interface = Literal["cli", "web", "http", "mcp-elicitation", "acp-permission"]
 """Where a person can answer. An MCP or ACP client counts only through the dialogue it shows its person."""
 
 Reach = Literal["once", "run", "always"]
@@ -34,28 +34,28 @@ class Person:
     """A person whom a door has recognised. The only origin whose answers count."""
 
     name: str
-    door: Door
+    door: Interface
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kernel:
+class KernelOrigin:
     """Something that runs in a cage."""
 
     kernel: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Model:
+class ModelOrigin:
     """Something a model wrote, an agent's tool call included."""
 
     agent: str
 
 
-Origin = Person | Kernel | Model
+Origin = Person | KernelOrigin | ModelOrigin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class ApprovalQuestion:
     """What a person is asked. Whoever draws it shows `describe`, and sends back `fingerprint` with the answer."""
 
     id: QuestionId
@@ -137,14 +137,14 @@ Reply = Yes | No
 class Pending:
     """Nobody has answered yet."""
 
-    question: Question
+    question: ApprovalQuestion
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answered:
     """A person has answered. Made only by `answer`."""
 
-    question: Question
+    question: ApprovalQuestion
     reply: Reply
     by: Person
     at: datetime
@@ -154,7 +154,7 @@ class Answered:
 class Lapsed:
     """Nobody answered in time, or the run no longer needs to know. Counts as a no."""
 
-    question: Question
+    question: ApprovalQuestion
     at: datetime
     why: Literal["expired", "withdrawn"]
 
@@ -248,7 +248,7 @@ def answer(
             assert_never(state)
 
 
-def _check(question: Question, reply: Reply, shown_fingerprint: str, now: datetime) -> AnswerRefused | None:
+def _check(question: ApprovalQuestion, reply: Reply, shown_fingerprint: str, now: datetime) -> AnswerRefused | None:
     if question.expires_at is not None and now >= question.expires_at:
         return AnswerRefused(why="lapsed", message="The question has expired.")
     if shown_fingerprint != question.fingerprint:

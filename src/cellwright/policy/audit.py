@@ -11,9 +11,9 @@ from pydantic import TypeAdapter, ValidationError
 
 from cellwright.errors import UserError
 from cellwright.policy.actions import Action, Fingerprint, Kind, fingerprint
+from cellwright.policy.display_text import shown
 from cellwright.policy.judgement import Allow, Ask, Deny, Verdict
-from cellwright.policy.rules import Saying
-from cellwright.policy.shown import shown
+from cellwright.policy.rules import RuleEffect
 
 Result = Literal["done", "failed", "refused", "waiting", "unknown"]
 """`unknown`: it may or may not have happened, and somebody must look."""
@@ -43,7 +43,7 @@ class AuditEntry:
     what: str
     """The action as the person would have seen it. Mask it before it is kept."""
     action: Fingerprint
-    verdict: Saying
+    verdict: RuleEffect
     basis: str
     """The rule's file and line, the default, the envelope or the answer that decided."""
     reason: str
@@ -129,7 +129,7 @@ def parse_since(text: str, now: datetime) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-def saying(verdict: Verdict) -> Saying:
+def saying(verdict: Verdict) -> RuleEffect:
     """A verdict in one word."""
     match verdict:
         case Allow():

@@ -1,8 +1,4 @@
-"""Budgets: what has been used and is held, against what may be. `models` measures, this room decides.
-
-A call is reserved with an estimate and settled with what it really used. A reservation that would pass a limit is not
-made; what really happened is always counted, even when it passes one. Either way the answer says to pause and ask.
-"""
+"""Budgets: what has been used and is held, against the limits of what may be. `models` measures, this room decides."""
 
 from __future__ import annotations
 
@@ -10,11 +6,39 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from typing import Final, NewType, assert_never
+from typing import Final, Literal, NewType, assert_never, get_args
 
 from cellwright.errors import Defect
-from cellwright.policy.limits import MEASURES, PARTIES, Limit, Measure, Per
 from cellwright.policy.money import Money, Price, UnknownPrice, add, is_amount
+
+Measure = Literal["money", "tokens", "wall-seconds", "kernel-seconds", "rows", "steps"]
+MEASURES: tuple[Measure, ...] = get_args(Measure)
+
+Per = Literal["run", "person", "team"]
+PARTIES: tuple[Per, ...] = get_args(Per)
+
+Window = Literal["ever", "day"]
+WINDOWS: tuple[Window, ...] = get_args(Window)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limit:
+    """At most so much of one thing, for each run, person or team, in all or in a day (UTC)."""
+
+    measure: Measure
+    per: Per
+    at_most: Decimal
+    window: Window = "ever"
+    currency: str = ""
+    """Only for money."""
+    where: str = ""
+    """The file and line that set it."""
+
+    def describe(self) -> str:
+        """The limit in words."""
+        unit = self.currency if self.measure == "money" else self.measure
+        return f"{self.at_most:f} {unit} per {self.per}{' and day' if self.window == 'day' else ''}"
+
 
 UseId = NewType("UseId", str)
 """Names one use for good; the same use told twice counts once."""
@@ -94,7 +118,7 @@ class Account:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ledger:
+class BudgetLedger:
     """What is held and what was used, each use once."""
 
     limits: tuple[Limit, ...] = ()
@@ -117,14 +141,14 @@ class Ledger:
 class Within:
     """Go on."""
 
-    ledger: Ledger
+    ledger: BudgetLedger
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reached:
     """Pause and ask: this limit is reached."""
 
-    ledger: Ledger
+    ledger: BudgetLedger
     """What happened is in it; what was only to be reserved is not."""
     limit: Limit
     party: str
@@ -141,7 +165,7 @@ class Reached:
 class Unpriced:
     """Pause and ask: money is bounded, and nobody knows what a use costs."""
 
-    ledger: Ledger
+    ledger: BudgetLedger
     limit: Limit
     party: str
     why: str
@@ -156,7 +180,7 @@ class Unpriced:
 Budget = Within | Reached | Unpriced
 
 
-def reserve(ledger: Ledger, estimate: Use, now: datetime) -> Budget:
+def reserve(ledger: BudgetLedger, estimate: Use, now: datetime) -> Budget:
     """Hold what a call is expected to use, or say which limit it would pass. Reserving again replaces."""
     if estimate.id in ledger.settled:
         return Within(ledger=ledger)
@@ -166,7 +190,7 @@ def reserve(ledger: Ledger, estimate: Use, now: datetime) -> Budget:
     return answer if isinstance(answer, Within) else replace(answer, ledger=ledger)
 
 
-def settle(ledger: Ledger, actual: Use, now: datetime) -> Budget:
+def settle(ledger: BudgetLedger, actual: Use, now: datetime) -> Budget:
     """Count what a call really used and let go of what was held for it. Counted once, and always."""
     if actual.id in ledger.settled:
         return Within(ledger=ledger)
@@ -182,17 +206,17 @@ def settle(ledger: Ledger, actual: Use, now: datetime) -> Budget:
     return _check(counted, actual, day)
 
 
-def charge(ledger: Ledger, use: Use, now: datetime) -> Budget:
+def charge(ledger: BudgetLedger, use: Use, now: datetime) -> Budget:
     """Count what was used without a reservation."""
     return settle(ledger, use, now)
 
 
-def release(ledger: Ledger, use: UseId) -> Ledger:
+def release(ledger: BudgetLedger, use: UseId) -> BudgetLedger:
     """Let go of what was held for a call that never happened."""
     return replace(ledger, held={key: held for key, held in ledger.held.items() if key != use})
 
 
-def price(ledger: Ledger, use: UseId, money: Money) -> Ledger:
+def price(ledger: BudgetLedger, use: UseId, money: Money) -> BudgetLedger:
     """The ledger once the unknown price of a use is known, or a person has put one on it, before or after it."""
     if use in ledger.unpriced:
         unpriced, day = ledger.unpriced[use]
@@ -207,12 +231,12 @@ def price(ledger: Ledger, use: UseId, money: Money) -> Ledger:
     return replace(priced, held={key: _with_price(priced, held) for key, held in ledger.held.items()})
 
 
-def leave_uncounted(ledger: Ledger, run: str) -> Ledger:
+def leave_uncounted(ledger: BudgetLedger, run: str) -> BudgetLedger:
     """The ledger once a person lets a run go on without knowing what some of its uses cost."""
     return replace(ledger, uncounted=ledger.uncounted | {run})
 
 
-def _with_price(ledger: Ledger, use: Use) -> Use:
+def _with_price(ledger: BudgetLedger, use: Use) -> Use:
     """The use at the price a person has put on it, unless its own can be compared with that."""
     given = ledger.prices.get(use.id)
     if given is None or (isinstance(use.price, Money) and use.price.currency == given.currency):
@@ -234,7 +258,7 @@ def _with(
     return more
 
 
-def _check(ledger: Ledger, use: Use, day: date) -> Budget:
+def _check(ledger: BudgetLedger, use: Use, day: date) -> Budget:
     """The first limit of this use's accounts that is passed; one used up exactly is not passed yet."""
     for limit in ledger.limits:
         party, when = use.party(limit.per), day if limit.window == "day" else None
@@ -249,14 +273,14 @@ def _check(ledger: Ledger, use: Use, day: date) -> Budget:
     return Within(ledger=ledger)
 
 
-def _standing(ledger: Ledger, account: Account) -> Decimal:
+def _standing(ledger: BudgetLedger, account: Account) -> Decimal:
     total = ledger.used(account)
     for use in _held_by(ledger, account):
         total = add(total, use.amount(account.measure))
     return total
 
 
-def _incomparable(ledger: Ledger, account: Account) -> tuple[UseId | None, str] | None:
+def _incomparable(ledger: BudgetLedger, account: Account) -> tuple[UseId | None, str] | None:
     """Which money of this account cannot be set against its limit: unknown, or of another currency."""
     settled = [use for use, day in ledger.unpriced.values() if account.day in (None, day)]
     for use in (*_held_by(ledger, account), *settled):
@@ -270,7 +294,7 @@ def _incomparable(ledger: Ledger, account: Account) -> tuple[UseId | None, str] 
     return None
 
 
-def _held_by(ledger: Ledger, account: Account) -> list[Use]:
+def _held_by(ledger: BudgetLedger, account: Account) -> list[Use]:
     return [use for use in ledger.held.values() if use.party(account.per) == account.party]
 
 

@@ -8,7 +8,7 @@ from cellwright.policy.actions import Kind
 from cellwright.policy.money import Money
 from cellwright.policy.paths import is_within
 from cellwright.policy.rule_file import RuleText
-from cellwright.policy.rules import Saying
+from cellwright.policy.rules import RuleEffect
 from cellwright.policy.targets import FileTarget, PriceTarget, Target
 
 BUILT_IN_RULES: Final = RuleText.of(
@@ -46,7 +46,7 @@ reason = "These are services of this machine itself."
 """,
 )
 
-_DEFAULTS: Final[dict[Kind, Saying]] = {
+_DEFAULTS: Final[dict[Kind, RuleEffect]] = {
     "edit-cells": "allow",
     "run-code": "allow",
     "read-file": "allow",
@@ -62,7 +62,7 @@ _DEFAULTS: Final[dict[Kind, Saying]] = {
 }
 
 
-def default_for(kind: Kind, target: Target, project: str) -> Saying:
+def default_for(kind: Kind, target: Target, project: str) -> RuleEffect:
     """What holds for an action no rule of the person speaks of.
 
     Allowed are only what the cage, the notebook's history or a budget bounds anyway, and only inside the project or at

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from cellwright.policy.actions import KINDS, Action, Fingerprint, Kind, fingerprint_of
-from cellwright.policy.limits import Limit
+from cellwright.policy.budgets import Limit
 from cellwright.policy.money import Money, add
 from cellwright.policy.targets import Malformed, PriceTarget, Scope, scope_of
 

@@ -12,7 +12,7 @@ from cellwright.policy.approvals import AgreedEnvelope, Grant, QuestionId
 from cellwright.policy.built_in import default_for
 from cellwright.policy.envelope import Envelope, covers, envelope_of
 from cellwright.policy.money import Money
-from cellwright.policy.rules import LAYERS, STRICTNESS, Rule, Rules, Saying
+from cellwright.policy.rules import LAYERS, STRICTNESS, Rule, RuleEffect, Rules
 from cellwright.policy.targets import Malformed, Target, target_of
 
 
@@ -163,7 +163,7 @@ def _is_agreed(agreed: AgreedEnvelope, action: Action, project: str) -> bool:
 
 def _by_rules(kind: Kind, target: Target, rules: Rules) -> Verdict:
     own = rules.strictest("user", kind, target)
-    says: Saying = own.says if own else default_for(kind, target, rules.project)
+    says: RuleEffect = own.says if own else default_for(kind, target, rules.project)
     decisive, overruled = own, None
     for layer in LAYERS[1:]:
         rule = rules.strictest(layer, kind, target)
@@ -174,7 +174,7 @@ def _by_rules(kind: Kind, target: Target, rules: Rules) -> Verdict:
     return _verdict(says, kind, decisive, overruled)
 
 
-def _verdict(says: Saying, kind: Kind, rule: Rule | None, overruled: Rule | None) -> Verdict:
+def _verdict(says: RuleEffect, kind: Kind, rule: Rule | None, overruled: Rule | None) -> Verdict:
     basis = ByRule(rule=rule) if rule else ByDefault(kind=kind)
     reason = f"{basis} says {says}" if rule else f"No rule of yours speaks of it; the {basis} is {says}"
     reason += f": {rule.reason}" if rule and rule.reason else "."

@@ -15,7 +15,7 @@ from packaging.utils import canonicalize_name
 from cellwright.policy.actions import (
     Access,
     Action,
-    CallTool,
+    CallServerTool,
     DeleteFile,
     EditCells,
     Fingerprint,
@@ -31,10 +31,10 @@ from cellwright.policy.actions import (
     WriteFile,
     fingerprint_of,
 )
+from cellwright.policy.display_text import shown
 from cellwright.policy.hosts import Host, is_port, parse_host
 from cellwright.policy.money import Money, Price
 from cellwright.policy.paths import parse_path
-from cellwright.policy.shown import shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,7 +159,7 @@ def target_of(action: Action, project: str) -> Target | Malformed:
             if repository is None:
                 return _bad_path(action.repository)
             return BranchTarget(repository=repository, branch=action.branch)
-        case CallTool():
+        case CallServerTool():
             return ToolTarget(server=action.server, tool=action.tool)
         case _:
             assert_never(action)

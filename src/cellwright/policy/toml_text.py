@@ -1,7 +1,7 @@
 """TOML texts read into models, or one clear error with file, line and column.
 
-`tomllib` reads, pydantic checks, `toml_places` says where. Nothing is skipped or converted: an unknown key or word and
-a value of another type are errors.
+`tomllib` reads values without positions; a walk over the same text gives positions without values; pydantic checks.
+Nothing is skipped or converted: an unknown key or word and a value of another type are errors.
 """
 
 from __future__ import annotations
@@ -10,16 +10,153 @@ import difflib
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
 
 from cellwright.errors import UserError
-from cellwright.policy.toml_places import Outline, Path, Place, outline, place_of
 
-LARGEST_FILE: Final = 1_000_000
+_TOKEN: Final = re.compile(
+    r"""(?P<comment>\#[^\n]*)|(?P<multi>\"{3}|'{3})|(?P<string>"(?:\\.|[^"\\\n])*"|'[^'\n]*')|(?P<newline>\n)
+    |(?P<space>[ \t\r]+)|(?P<mark>[\[\]{}=,.])|(?P<bare>[^\s\#"'\[\]{}=,.]+)""",
+    flags=re.VERBOSE,
+)
+
+Path = tuple[str | int, ...]
+"""The keys that lead to a value, and the indexes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class TextPosition:
+    """A position, both counted from one; columns count characters."""
+
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TomlEntry:
+    """Where a key, its value and the value's items stand."""
+
+    key: TextPosition
+    value: TextPosition
+    items: tuple[TextPosition, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TomlTable:
+    """Where a table and its keys stand. The first of a text has no name and holds what stands before any header."""
+
+    path: Path
+    place: TextPosition
+    entries: dict[str, TomlEntry] = field(default_factory=dict[str, TomlEntry])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outline:
+    """The tables of a text in order, and the first string over several lines, if there is one."""
+
+    tables: tuple[TomlTable, ...]
+    multiline_string: TextPosition | None = None
+
+    def place(self, path: Path, *, at_key: bool = False) -> TextPosition:
+        """Where the value of this path stands, or its key; the nearest thing around it that was found."""
+        for table in self.tables:
+            # A table without a header of its own stands where the first one inside it does.
+            if path and table.path[: len(path)] == path:
+                return table.place
+        around = max(self.tables, key=lambda table: len(table.path) if path[: len(table.path)] == table.path else -1)
+        name, *rest = path[len(around.path) :] or ("",)
+        entry = around.entries.get(str(name))
+        if entry is None:
+            return around.place
+        if rest and isinstance(rest[0], int) and rest[0] < len(entry.items):
+            return entry.items[rest[0]]
+        return entry.key if at_key else entry.value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Token:
+    kind: str
+    text: str
+    place: TextPosition
+
+
+def outline(text: str) -> Outline:
+    """The outline of a valid TOML text."""
+    tables = [TomlTable(path=(), place=TextPosition(line=1, column=1))]
+    arrays = dict[Path, int]()
+    for statement in _statements(text):
+        for token in statement:
+            if token.kind == "multi":
+                return Outline(tables=tuple(tables), multiline_string=token.place)
+        if statement[0].text == "[":
+            tables.append(TomlTable(path=_header(statement, arrays), place=statement[0].place))
+        else:
+            name, entry = _entry(statement)
+            tables[-1].entries.setdefault(name, entry)
+    return Outline(tables=tuple(tables))
+
+
+def position_of(text: str, offset: int) -> TextPosition:
+    """The position of a character."""
+    start = text.rfind("\n", 0, offset) + 1
+    return TextPosition(line=text.count("\n", 0, offset) + 1, column=offset - start + 1)
+
+
+def _statements(text: str) -> list[list[_Token]]:
+    """Tokens by statement; a line break inside brackets ends none."""
+    statements: list[list[_Token]] = [[]]
+    line, line_start, depth = 1, 0, 0
+    for match in _TOKEN.finditer(text):
+        kind = match.lastgroup or ""
+        if kind == "newline":
+            line, line_start = line + 1, match.end()
+            if depth == 0:
+                statements.append([])
+        elif kind not in ("comment", "space"):
+            place = TextPosition(line=line, column=match.start() - line_start + 1)
+            statements[-1].append(_Token(kind=kind, text=match.group(), place=place))
+            depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(match.group(), 0)
+            if kind == "multi":
+                break
+    return [statement for statement in statements if statement]
+
+
+def _header(statement: list[_Token], arrays: dict[Path, int]) -> Path:
+    """The table's path; below an array of tables it goes through the last of them."""
+    names = [_unquoted(token.text) for token in statement if token.kind in ("bare", "string")]
+    path: Path = ()
+    for name in names[:-1]:
+        path = (*path, name)
+        if path in arrays:
+            path = (*path, arrays[path])
+    path = (*path, names[-1])
+    if len(statement) > 1 and statement[1].text == "[":
+        arrays[path] = arrays.get(path, -1) + 1
+        path = (*path, arrays[path])
+    return path
+
+
+def _entry(statement: list[_Token]) -> tuple[str, TomlEntry]:
+    equals = next(index for index, token in enumerate(statement) if token.text == "=" and token.kind == "mark")
+    value = statement[equals + 1 :]
+    depth, items = 0, list[TextPosition]()
+    for token in value:
+        if depth == 1 and token.kind in ("bare", "string"):
+            items.append(token.place)
+        depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(token.text, 0)
+    entry = TomlEntry(key=statement[0].place, value=value[0].place, items=tuple(items))
+    return _unquoted(statement[0].text), entry
+
+
+def _unquoted(text: str) -> str:
+    return str(tomllib.loads(f"key = {text}")["key"]) if text[0] in "\"'" else text
+
+
+MAX_FILE_CHARACTERS: Final = 1_000_000
 _AT: Final = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)")
 _WORD: Final = re.compile(r"'([^']+)'")
 
@@ -60,20 +197,26 @@ class TomlText:
 def read_toml(text: str, origin: str, *, see: str) -> TomlText:
     """A text taken apart. Raises `UserError`; `see` names the page that explains the file."""
     hint = f"See {see}."
-    if len(text) > LARGEST_FILE:
-        refuse_text(origin, Place(line=1, column=1), f"the file has more than {LARGEST_FILE} characters.", hint)
+    if len(text) > MAX_FILE_CHARACTERS:
+        refuse_text(
+            origin, TextPosition(line=1, column=1), f"the file has more than {MAX_FILE_CHARACTERS} characters.", hint
+        )
     try:
         return TomlText(origin=origin, data=tomllib.loads(text), places=outline(text))
     except ValueError as error:
         # Not only TOMLDecodeError: an integer of thousands of digits is a plain ValueError.
         found = _AT.search(str(error))
-        place = Place(line=int(found[1]), column=int(found[2])) if found and found[1] else place_of(text, len(text))
+        place = (
+            TextPosition(line=int(found[1]), column=int(found[2]))
+            if found and found[1]
+            else position_of(text, len(text))
+        )
         refuse_text(origin, place, f"this is not TOML: {_AT.sub('', str(error))}.", hint)
     except RecursionError:
-        refuse_text(origin, Place(line=1, column=1), "brackets are nested too deeply.", hint)
+        refuse_text(origin, TextPosition(line=1, column=1), "brackets are nested too deeply.", hint)
 
 
-def refuse_text(origin: str, place: Place, message: str, hint: str) -> NoReturn:
+def refuse_text(origin: str, place: TextPosition, message: str, hint: str) -> NoReturn:
     """Ends reading at a place."""
     raise UserError(f"{origin}, line {place.line}, column {place.column}: {message}", hint=hint)
 

@@ -4,12 +4,12 @@ Owns:   goals, plans and their edits, the envelope of a plan, the order of work,
 Above:  app, server, cli.   Below: agents, tools, kernel, models, notebook, policy, journal.
 Never:  how an agent thinks (agents), what is allowed (policy), processes and sockets (server), screens (cli).
 
-Below are the values every door needs. The workflow itself is in `cellwright.runs.workflow`: it loads agents and models.
+Below are the values every door needs. The workflow itself is in `cellwright.runs.execute.workflow`: it loads agents and models.
 """
 
-from cellwright.runs.delivery import DeliveredCheck, DeliveredTask, Delivery, Status
-from cellwright.runs.goal import Approve, Goal, goal_json, parse_goal
-from cellwright.runs.plan import Check, Plan, Task, TaskStatus
+from cellwright.runs.deliver.delivery import DeliveredCheck, DeliveredTask, Delivery, DeliveryStatus
+from cellwright.runs.goal.goal import Approve, Goal, goal_json, parse_goal
+from cellwright.runs.plan.plan import Check, Plan, Task, TaskStatus
 
 __all__ = [
     "Approve",
@@ -17,9 +17,9 @@ __all__ = [
     "DeliveredCheck",
     "DeliveredTask",
     "Delivery",
+    "DeliveryStatus",
     "Goal",
     "Plan",
-    "Status",
     "Task",
     "TaskStatus",
     "goal_json",

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 from cellwright.sandbox.names import __getattr__ as __getattr__
 
 if TYPE_CHECKING:
-    from cellwright.sandbox.control import CageControl, KernelEnd
-    from cellwright.sandbox.egress import AllowedHost, Egress, EgressCaps, Visit
-    from cellwright.sandbox.keep import HeldBack, KeepReport
-    from cellwright.sandbox.keep_terms import KeepQuestion, KeepTerms
-    from cellwright.sandbox.left_files import FileChange
-    from cellwright.sandbox.project import hidden_in, project_of
+    from cellwright.sandbox.egress import AllowedHost, Egress, EgressCaps, EgressRecord
+    from cellwright.sandbox.host.control import CageControl, KernelExit
+    from cellwright.sandbox.host.file_changes import FileChange
+    from cellwright.sandbox.host.keep_terms import KeepQuestion, KeepTerms
+    from cellwright.sandbox.host.project import hidden_in, project_of
+    from cellwright.sandbox.host.project_writer import KeepReport, UnkeptChanges
+    from cellwright.sandbox.host.tiers import Protection, SandboxReport, probe
     from cellwright.sandbox.spec import CageSpec, DataMount, FilesMode, Limits, Tier
-    from cellwright.sandbox.tiers import Protection, Report, probe
 
 __all__ = [
     "AllowedHost",
@@ -30,18 +30,18 @@ __all__ = [
     "DataMount",
     "Egress",
     "EgressCaps",
+    "EgressRecord",
     "FileChange",
     "FilesMode",
-    "HeldBack",
     "KeepQuestion",
     "KeepReport",
     "KeepTerms",
-    "KernelEnd",
+    "KernelExit",
     "Limits",
     "Protection",
-    "Report",
+    "SandboxReport",
     "Tier",
-    "Visit",
+    "UnkeptChanges",
     "hidden_in",
     "probe",
     "project_of",

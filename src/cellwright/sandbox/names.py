@@ -1,6 +1,6 @@
 """The room's names, each loaded from its module when it is first used.
 
-A zygote and a probing process import `cellwright.sandbox.cage` with the standard library alone; the host's half of the
+A zygote and a probing process import `cellwright.sandbox.cage.launcher` with the standard library alone; the host's half of the
 room needs anyio.
 """
 

@@ -5,23 +5,23 @@ Owns:   starting, finding, replacing and ending the daemon; its socket and what 
 Above:  cli.   Below: app, settings, telemetry, runs, journal, residents.
 Never:  what a run does (runs), API keys (models' gateway has them), reading and steering runs: that is the journal's.
 
-The daemon itself is in `cellwright.server.daemon`: a door loads only what it takes to speak with it.
+The daemon itself is in `cellwright.server.daemon.daemon`: a door loads only what it takes to speak with it.
 """
 
-from cellwright.server.client import Daemon, connect, runs_here_or_there
-from cellwright.server.door import RunsDoor
-from cellwright.server.launching import Launch
-from cellwright.server.protocol import Standing, TakenBack, WebOpen
-from cellwright.server.web.addresses import WebWish
+from cellwright.server.daemon.client import DaemonClient, connect, runs_here_or_there
+from cellwright.server.daemon.launch import DaemonLaunch
+from cellwright.server.daemon.protocol import DaemonStatus, RevisionAnswer, WebAddress
+from cellwright.server.executor import RunClient
+from cellwright.server.http.addresses import WebOptions
 
 __all__ = [
-    "Daemon",
-    "Launch",
-    "RunsDoor",
-    "Standing",
-    "TakenBack",
-    "WebOpen",
-    "WebWish",
+    "DaemonClient",
+    "DaemonLaunch",
+    "DaemonStatus",
+    "RevisionAnswer",
+    "RunClient",
+    "WebAddress",
+    "WebOptions",
     "connect",
     "runs_here_or_there",
 ]

@@ -16,12 +16,12 @@ from typing import Final, TextIO
 
 import anyio
 
+from cellwright.background import BackgroundProcess, find, open_log, say_ready, sole
 from cellwright.errors import CellwrightError, UserError
-from cellwright.residents import Resident, find, open_log, say_ready, sole
-from cellwright.server.daemon import run_daemon
-from cellwright.server.door import Opener, open_carrier
-from cellwright.server.launching import FOREGROUND, Start, daemon_at, package_version, read_start
-from cellwright.server.protocol import WebOpen
+from cellwright.server.daemon.daemon import run_daemon
+from cellwright.server.daemon.launch import FOREGROUND, DaemonStart, daemon_at, package_version, read_start
+from cellwright.server.daemon.protocol import WebAddress
+from cellwright.server.executor import ExecutorOpener, open_executor
 from cellwright.settings import Settings
 from cellwright.telemetry import masked_logs
 
@@ -32,7 +32,7 @@ _WAIT_SECONDS: Final = 100
 """How long the daemon before this one may take to end."""
 
 
-def main(opener: Opener = open_carrier, version: str | None = None) -> None:
+def main(opener: ExecutorOpener = open_executor, version: str | None = None) -> None:
     """Be the daemon; unless told to stay in the foreground, leave the process that started us first."""
     is_foreground = FOREGROUND in sys.argv[1:]
     if not is_foreground and os.fork():
@@ -64,7 +64,7 @@ def _log_to(stream: TextIO) -> None:
         logging.getLogger(name).setLevel(logging.WARNING)
 
 
-def _when_alone(resident: Resident, be_it: Callable[[], None]) -> bool:
+def _when_alone(resident: BackgroundProcess, be_it: Callable[[], None]) -> bool:
     """Be it once the one before has ended; False if that one listens, or does not end."""
     deadline = time.monotonic() + _WAIT_SECONDS
     while True:
@@ -76,15 +76,15 @@ def _when_alone(resident: Resident, be_it: Callable[[], None]) -> bool:
             return False
 
 
-def _is_listening(resident: Resident) -> bool:
+def _is_listening(resident: BackgroundProcess) -> bool:
     # Not to speak, only to see whether somebody is there.
     if (other := find(resident, lambda _: None)) is not None:
         other.close()
     return other is not None
 
 
-def _be_daemon(start: Start, opener: Opener, version: str, is_foreground: bool) -> None:
-    def on_ready(web: WebOpen | None) -> None:
+def _be_daemon(start: DaemonStart, opener: ExecutorOpener, version: str, is_foreground: bool) -> None:
+    def on_ready(web: WebAddress | None) -> None:
         if is_foreground:
             _announce(start, web, version)
         else:
@@ -109,7 +109,7 @@ def _be_daemon(start: Start, opener: Opener, version: str, is_foreground: bool) 
         sys.exit(1)
 
 
-def _announce(start: Start, web: WebOpen | None, version: str) -> None:
+def _announce(start: DaemonStart, web: WebAddress | None, version: str) -> None:
     """Say where it listens: to a program all of it, to a person the one address they need."""
     place = str(daemon_at(start.settings.home).file("sock").absolute())
     if start.is_json:

@@ -9,7 +9,7 @@ from cellwright.testing.accounting import Charge
 from cellwright.testing.answers import FAULTS, Answer, CallTool, CallTools, Fault, FaultKind, Say, SayJson, Tokens
 from cellwright.testing.process import ProviderProcess
 from cellwright.testing.requests import WIRE_KINDS, Received, WireKind
-from cellwright.testing.script_file import ScriptFile, read_script
+from cellwright.testing.scripts import ScriptFile, read_script
 from cellwright.testing.server import ProviderServer
 
 __all__ = [

@@ -9,12 +9,10 @@ from urllib.parse import parse_qs
 import anyio
 from anyio.abc import TaskGroup
 
-from cellwright.testing.accounting import Account
+from cellwright.testing.accounting import Counter, OpenCharge
 from cellwright.testing.answers import Answer, Fault
-from cellwright.testing.connection import Connection, HttpRequest
-from cellwright.testing.counter import Counter
-from cellwright.testing.gate import Gate
-from cellwright.testing.performance import EVENT_STREAM, Stage
+from cellwright.testing.http_connection import HttpConnection, HttpRequest
+from cellwright.testing.playback import EVENT_STREAM, Playback, SilenceBarrier
 from cellwright.testing.wire.openai_chat import error_body
 from cellwright.testing.wire.openai_responses import Status, response, response_id
 from cellwright.testing.wire.reply import Event, Reply, dump, pieces_in
@@ -27,7 +25,7 @@ class Job:
     """One response in the making."""
 
     reply: Reply
-    account: Account
+    account: OpenCharge
     scope: anyio.CancelScope
     status: Status = "queued"
     events: list[Event]
@@ -47,7 +45,7 @@ class Job:
 class Background:
     """All responses made in the background."""
 
-    def __init__(self, *, work: TaskGroup, gate: Gate, counter: Counter) -> None:
+    def __init__(self, *, work: TaskGroup, gate: SilenceBarrier, counter: Counter) -> None:
         self._work = work
         self._gate = gate
         self._counter = counter
@@ -57,7 +55,7 @@ class Background:
         """Whether a path is about one of them."""
         return path.startswith(_PLACE)
 
-    async def begin(self, answer: Answer, reply: Reply, stage: Stage, account: Account) -> None:
+    async def begin(self, answer: Answer, reply: Reply, stage: Playback, account: OpenCharge) -> None:
         """Start to make it, and tell what there is."""
         fault = answer if isinstance(answer, Fault) else None
         events = list(stage.wire.events(reply, stage.asked))
@@ -72,7 +70,7 @@ class Background:
         else:
             await _show(job, stage.connection)
 
-    async def answer(self, request: HttpRequest, connection: Connection) -> None:
+    async def answer(self, request: HttpRequest, connection: HttpConnection) -> None:
         """Fetch one, go on reading one, or cancel one."""
         id, _, action = request.path.removeprefix(_PLACE).partition("/")
         job, query = self._jobs.get(id), parse_qs(request.query)
@@ -116,11 +114,11 @@ class Background:
             await anyio.sleep(fault.seconds)
 
 
-async def _show(job: Job, connection: Connection) -> None:
+async def _show(job: Job, connection: HttpConnection) -> None:
     await connection.respond(200, dump(response(job.reply, status=job.status, is_background=True)))
 
 
-async def _tell(job: Job, connection: Connection, *, since: int, drop_after: int | None = None) -> None:
+async def _tell(job: Job, connection: HttpConnection, *, since: int, drop_after: int | None = None) -> None:
     """Its events from that number on, as they come to be."""
     await connection.begin(200, EVENT_STREAM)
     pieces = 0

@@ -14,7 +14,7 @@ from cellwright.errors import UserError
 from cellwright.testing.accounting import Charge
 from cellwright.testing.answers import Answer, Tokens
 from cellwright.testing.requests import Received, WireKind
-from cellwright.testing.script_file import ScriptFile, write_script
+from cellwright.testing.scripts import ScriptFile, write_script
 from cellwright.testing.wire.formats import BASE_PATHS
 
 _STOP_SECONDS = 10.0

@@ -17,7 +17,7 @@ import anyio
 import anyio.to_thread
 
 from cellwright.errors import UserError
-from cellwright.testing.script_file import ScriptFile, read_script
+from cellwright.testing.scripts import ScriptFile, read_script
 from cellwright.testing.server import ProviderServer
 
 

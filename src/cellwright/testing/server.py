@@ -13,14 +13,12 @@ import anyio.lowlevel
 import anyio.to_thread
 from anyio.abc import SocketAttribute, SocketStream
 
-from cellwright.testing.accounting import Charge
+from cellwright.testing.accounting import Charge, Counter
 from cellwright.testing.answers import Answer
-from cellwright.testing.connection import ClientGone, Connection
-from cellwright.testing.counter import Counter
-from cellwright.testing.desk import Desk
+from cellwright.testing.http_connection import ClientGone, HttpConnection
 from cellwright.testing.requests import Received, WireKind
-from cellwright.testing.script_file import ScriptFile
-from cellwright.testing.scripts import Predicate
+from cellwright.testing.responder import Responder
+from cellwright.testing.scripts import Predicate, ScriptFile
 from cellwright.testing.wire.formats import BASE_PATHS
 
 
@@ -31,7 +29,7 @@ class ProviderServer:
     thread too.
     """
 
-    def __init__(self, *, address: str, desk: Desk, counter: Counter) -> None:
+    def __init__(self, *, address: str, desk: Responder, counter: Counter) -> None:
         self.address = address
         """Where it listens, such as `http://127.0.0.1:40123`."""
         self._desk = desk
@@ -52,7 +50,7 @@ class ProviderServer:
             await anyio.create_tcp_listener(local_host="127.0.0.1", local_port=port) as listener,
             anyio.create_task_group() as clients,
         ):
-            desk = Desk(counter=counter, work=clients, honours_idempotency_keys=honours_idempotency_keys)
+            desk = Responder(counter=counter, work=clients, honours_idempotency_keys=honours_idempotency_keys)
             host, own_port = listener.extra(SocketAttribute.local_address)
             server = cls(address=f"http://{host}:{own_port}", desk=desk, counter=counter)
             clients.start_soon(listener.serve, server._attend, clients)
@@ -138,7 +136,7 @@ class ProviderServer:
 
     async def _attend(self, stream: SocketStream) -> None:
         async with stream:
-            connection = Connection(stream)
+            connection = HttpConnection(stream)
             try:
                 while (request := await connection.next_request()) is not None:
                     await self._desk.answer(request, connection)

@@ -8,9 +8,8 @@ Never:  prompts and model calls, screens, settings; what is allowed is policy's 
 Below are the names every door needs. What agents call loads kernels and marimo: import it from its own module.
 """
 
-from cellwright.tools.approvals import APPROVAL, Desk, Kept, OnDesk, ask_approval
-from cellwright.tools.audit_trail import AuditLine, audit_trail
-from cellwright.tools.budget_questions import (
+from cellwright.tools.approval.audit_trail import AuditTrailLine, audit_trail
+from cellwright.tools.approval.budget_questions import (
     BUDGET,
     BudgetAnswered,
     BudgetQuestion,
@@ -20,28 +19,28 @@ from cellwright.tools.budget_questions import (
     Raise,
     ask_for_more,
 )
-from cellwright.tools.grants import read_grants
-from cellwright.tools.guard import Guard, Permitted, Raised, Refused
-from cellwright.tools.rule_files import RULE_FILE, rule_files, standing_rules
+from cellwright.tools.approval.guard import ActionPermitted, ActionRefused, BudgetRaised, Guard
+from cellwright.tools.approval.inbox import APPROVAL, Inbox, InboxItem, RecordedAnswer, ask_approval, read_grants
+from cellwright.tools.approval.rule_files import RULE_FILE, rule_files, standing_rules
 
 __all__ = [
     "APPROVAL",
     "BUDGET",
     "RULE_FILE",
-    "AuditLine",
+    "ActionPermitted",
+    "ActionRefused",
+    "AuditTrailLine",
     "BudgetAnswered",
     "BudgetQuestion",
+    "BudgetRaised",
     "BudgetReply",
-    "Desk",
     "Guard",
-    "Kept",
+    "Inbox",
+    "InboxItem",
     "LeaveUncounted",
-    "OnDesk",
-    "Permitted",
     "PutPrice",
     "Raise",
-    "Raised",
-    "Refused",
+    "RecordedAnswer",
     "ask_approval",
     "ask_for_more",
     "audit_trail",

@@ -1,4 +1,7 @@
-"""The tool with which an agent tries several ways at once: `try_alternatives`. One is kept, or none."""
+"""The tool with which an agent tries several alternatives at once: `try_alternatives`. One is kept, or none.
+
+The agent reads one table, why some failed, and what was kept.
+"""
 
 from __future__ import annotations
 
@@ -9,19 +12,166 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from cellwright.journal import Finding
-from cellwright.notebook import EditRefused, apply_edits
+from cellwright.journal import EffectFinding, Json
+from cellwright.notebook import EditRefused, apply_edits, clip
 from cellwright.policy import Action, EditCells, RunCode
-from cellwright.tools.alternatives_report import accepted_told, chosen_told, decided_told, waiting_told
-from cellwright.tools.branch_choice import ask_which
-from cellwright.tools.branch_trials import branch_told, tried_in
-from cellwright.tools.cell_changes import Change, changes_between
-from cellwright.tools.cell_edits import CellEdit, Seconds, code_of, edits_of
-from cellwright.tools.desk_answers import found
-from cellwright.tools.notebook_desk import NotebookDesk
-from cellwright.tools.side_by_side import Candidate, number_of
-from cellwright.tools.tool import Calling, Done, OneMore, Tool, ToolResult, Toolset, tool
-from cellwright.tools.trying import check_code
+from cellwright.tools.notebook.alternatives import TrialCandidate, number_of
+from cellwright.tools.notebook.cell_changes import CellDiff, CellEdit, Seconds, changes_between, code_of, edits_of
+from cellwright.tools.notebook.editor import NotebookEditor
+from cellwright.tools.notebook.outcomes import AlternativesOutcome
+from cellwright.tools.notebook.reports import edit_result, find_revision, observation_json
+from cellwright.tools.notebook.trial_records import (
+    BRANCHES,
+    Decision,
+    TrialRecord,
+    ask_which,
+    parse_trial,
+    trial_event,
+    trial_json,
+    trials_in,
+)
+from cellwright.tools.notebook.trials import check_code
+from cellwright.tools.tool import CallContext, Done, OneMore, Tool, ToolResult, Toolset, result_text, tool
+
+_SHOWN_VARIABLES: Final = 3
+_VALUE_TOKENS: Final = 20
+_ERROR_TOKENS: Final = 120
+_ACCEPTED: Final = "accepted"
+"""Under this name the value of an accepted candidate's own step holds what came of it."""
+
+
+def chosen_result(desk: NotebookEditor, chosen: AlternativesOutcome, *, is_kept: bool) -> ToolResult:
+    """What was tried, and kept by what the checks say, or not."""
+    tried = chosen.tried
+    lines = _lines(tried, chosen.news)
+    value: dict[str, Json] = {BRANCHES: [trial_json(each) for each in tried], "kept": None}
+    if chosen.applied is None:
+        why = tried[0].note or "none of them passes."
+        lines.append(f"Nothing was kept: {why}" if is_kept else "Nothing was kept, as you wanted.")
+        return Done(text="\n".join(lines), value=value | {"ok": not is_kept}, is_untrusted=True)
+    made = edit_result(desk, chosen.applied)
+    value |= observation_json(chosen.applied.observation) | {"kept": tried[0].purpose}
+    said = made.text if isinstance(made, Done) else ""
+    lines.append(f"Kept: {tried[0].purpose}. In the notebook:\n{said}")
+    return Done(text="\n".join(lines), value=value, is_untrusted=True)
+
+
+# ── where a person decides ──
+
+
+def waiting_result(chosen: AlternativesOutcome) -> ToolResult:
+    """What was tried. Whatever ran may be accepted; where nothing did, there is nothing to ask."""
+    tried = tuple(replace(each.told, waits=each.tried.is_sound) for each in chosen.ranked)
+    value: dict[str, Json] = {BRANCHES: [trial_json(each) for each in tried], "kept": None}
+    if any(each.waits for each in tried):
+        return Done(text=chosen.news, value=value, is_untrusted=True)
+    lines = [*_lines(tried, chosen.news), "Nothing was kept, and nobody was asked: none of them runs."]
+    return Done(text="\n".join(lines), value=value | {"ok": False}, is_untrusted=True)
+
+
+def accepted_result(desk: NotebookEditor, chosen: AlternativesOutcome) -> ToolResult:
+    """What came of the one candidate that a person accepted, tried again in the notebook as it is now."""
+    [tried] = chosen.tried
+    value: dict[str, Json] = {_ACCEPTED: trial_json(tried)}
+    if chosen.applied is None:
+        lines = [*([chosen.news] if chosen.news else []), *_errors([tried])]
+        return Done(text="\n".join(lines), value=value, is_untrusted=True)
+    made = edit_result(desk, replace(chosen.applied, news=chosen.news or chosen.applied.news))
+    assert isinstance(made, Done)
+    return replace(made, value=value | observation_json(chosen.applied.observation))
+
+
+def decided_result(before: Done, tried: Sequence[TrialRecord], decision: Decision, made: ToolResult | None) -> Done:
+    """What a person decided, and what that did to the notebook; `made` is None where nothing was accepted."""
+    came = _came(made, decision, tried)
+    final = [came if came and each.branch == came.branch else _dropped(each, decision) for each in tried]
+    who = f"The person ({decision.by})" if decision.by else "The person"
+    lines = _lines(final, before.text)
+    value: dict[str, Json] = {BRANCHES: [trial_json(each) for each in final], "kept": None}
+    if made is None or came is None:
+        lines.append(f"{who} dropped all of them: nothing was kept, and the notebook is as it was.")
+        return Done(text="\n".join(lines), value=value, is_untrusted=True)
+    said = result_text(made)
+    if not came.is_kept:
+        lines.append(f"{who} accepted {came.purpose}, but it does not fit the notebook as it is now, which is")
+        lines[-1] += f" as it was. {'' if came.note in said else came.note}".rstrip()
+        return Done(text="\n".join([*lines, said]), value=value | {"ok": False}, is_untrusted=True)
+    lines.append(f"{who} accepted {came.purpose}. In the notebook:\n{said}")
+    seen: Any = made.value if isinstance(made, Done) and isinstance(made.value, dict) else {}
+    value |= {name: each for name, each in seen.items() if name != _ACCEPTED} | {"kept": came.purpose}
+    picture = made.picture if isinstance(made, Done) else None
+    return Done(text="\n".join(lines), value=value, picture=picture, is_untrusted=True)
+
+
+def _came(made: ToolResult | None, decision: Decision, tried: Sequence[TrialRecord]) -> TrialRecord | None:
+    """The accepted branch as it came out."""
+    waiting = next((each for each in tried if each.branch == decision.accepted), None)
+    if waiting is None or made is None:
+        return None
+    said = replace(waiting, waits=False, decision="accepted", decided_by=decision.by)
+    if not isinstance(made, Done):
+        return replace(said, note="It could not be made.")
+    value: Any = made.value
+    again = parse_trial(value.get(_ACCEPTED)) if isinstance(value, dict) else None
+    if again is None:
+        # It was in the notebook already when the process came back.
+        return replace(said, is_kept=True)
+    known = {"branch": said.branch, "group": said.group, "decision": said.decision, "decided_by": said.decided_by}
+    return replace(again, **known)
+
+
+def _dropped(tried: TrialRecord, decision: Decision) -> TrialRecord:
+    if not tried.waits:
+        return tried
+    by = decision.dropped.get(tried.branch, decision.by)
+    return replace(tried, waits=False, decision="dropped", decided_by=by)
+
+
+# ── one table ──
+
+
+def _lines(tried: Sequence[TrialRecord], news: str) -> list[str]:
+    return [*([news] if news else []), alternatives_table(tried), *_errors(tried)]
+
+
+def alternatives_table(tried: Sequence[TrialRecord]) -> str:
+    """What was tried side by side, best first, as a table in markdown."""
+    rows = [
+        (
+            each.purpose + (" (kept)" if each.is_kept else ""),
+            each.way or "-",
+            each.status,
+            f"{each.checks_passed}/{len(each.checks)}" if each.checks else "-",
+            _variables(each),
+            f"{each.ms:.0f}",
+        )
+        for each in tried
+    ]
+    head = ("candidate", "way", "status", "checks", "variables", "ms")
+    return "\n".join(f"| {' | '.join(map(_cell, row))} |" for row in (head, ("---",) * len(head), *rows))
+
+
+def _variables(tried: TrialRecord) -> str:
+    named = [each for each in tried.variables if each.after]
+    shown = [f"{each.name} = {clip(each.after, _VALUE_TOKENS)}" for each in named[:_SHOWN_VARIABLES]]
+    return "; ".join(shown) + ("; …" if len(named) > _SHOWN_VARIABLES else "")
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.replace("|", "¦").split())
+
+
+def _errors(tried: Sequence[TrialRecord]) -> list[str]:
+    """Why each that did not pass did not, in a line or two."""
+    lines: list[str] = []
+    for each in tried:
+        faults = [f"[{cell.name}] {cell.error or cell.status}" for cell in each.cells if cell.error]
+        faults += [f"check {check.check!r}: {check.detail}" for check in each.checks if not check.has_passed]
+        faults += [each.note] if each.note and each.status != "passed" else []
+        if faults:
+            lines.append(clip(f"{each.purpose}: {'; '.join(faults)}", _ERROR_TOKENS))
+    return lines
+
 
 ALTERNATIVES: Final = "try_alternatives"
 
@@ -38,7 +188,7 @@ class CandidateEdits(BaseModel):
     ] = []
 
 
-def alternatives_tool(desk: NotebookDesk) -> Tool:
+def alternatives_tool(desk: NotebookEditor) -> Tool:
     """The tool of this desk's notebook."""
     path = str(desk.notebook.path)
 
@@ -50,31 +200,31 @@ def alternatives_tool(desk: NotebookDesk) -> Tool:
             return (code,)
         return EditCells(notebook=path, diff="\n".join(change.diff() for change in changes)), code
 
-    async def find(_: Any, calling: Calling) -> Finding:
-        return found(desk, calling)
+    async def find(_: Any, calling: CallContext) -> EffectFinding:
+        return find_revision(desk, calling)
 
-    async def go_on(arguments: Any, calling: Calling, result: ToolResult, one_more: OneMore) -> ToolResult:
-        if not isinstance(result, Done) or not any(each.waits for each in tried_in(result.value)):
+    async def go_on(arguments: Any, calling: CallContext, result: ToolResult, one_more: OneMore) -> ToolResult:
+        if not isinstance(result, Done) or not any(each.waits for each in trials_in(result.value)):
             return result
-        tried = tried_in(result.value)
-        await calling.flow.tell(*(branch_told(replace(each, agent=calling.flow.id)) for each in tried))
+        tried = trials_in(result.value)
+        await calling.flow.tell(*(trial_event(replace(each, agent=calling.flow.id)) for each in tried))
         decision = await ask_which(calling.flow, tried)
         if not decision.accepted:
-            return decided_told(result, tried, decision, None)
+            return decided_result(result, tried, decision, None)
         given = _candidate(arguments.candidates[number_of(decision.accepted) - 1], arguments.checks)
 
         async def accept() -> ToolResult:
             chosen = await desk.choose([replace(given, is_accepted=True)], key=calling.key, seconds=arguments.seconds)
-            return accepted_told(desk, chosen)
+            return accepted_result(desk, chosen)
 
-        async def find_accepted() -> Finding:
-            return found(desk, calling)
+        async def find_accepted() -> EffectFinding:
+            return find_revision(desk, calling)
 
-        return decided_told(result, tried, decision, await one_more("accepted", accept, find_accepted))
+        return decided_result(result, tried, decision, await one_more("accepted", accept, find_accepted))
 
     @tool(name=ALTERNATIVES, action=action, changes=True, find=find, go_on=go_on, seconds=None)
     async def try_alternatives(
-        calling: Calling,
+        calling: CallContext,
         candidates: Annotated[list[CandidateEdits], Field(min_length=2, max_length=5)],
         checks: Annotated[
             list[str],
@@ -93,7 +243,7 @@ def alternatives_tool(desk: NotebookDesk) -> Tool:
         """
         given = [_candidate(each, checks) for each in candidates]
         chosen = await desk.choose(given, key=calling.key, is_kept=keep == "best", seconds=seconds)
-        return waiting_told(chosen) if keep == "ask" else chosen_told(desk, chosen, is_kept=keep == "best")
+        return waiting_result(chosen) if keep == "ask" else chosen_result(desk, chosen, is_kept=keep == "best")
 
     return try_alternatives
 
@@ -110,14 +260,14 @@ def decided_by_checks(toolset: Toolset) -> Toolset:
     )  # fmt: skip
 
 
-def _candidate(given: CandidateEdits, checks: Sequence[str]) -> Candidate:
+def _candidate(given: CandidateEdits, checks: Sequence[str]) -> TrialCandidate:
     wanted = tuple(dict.fromkeys([*checks, *given.checks]))
     for check in wanted:
         check_code(check)
-    return Candidate(name=given.name, edits=partial(edits_of, given.edits), checks=wanted)
+    return TrialCandidate(name=given.name, edits=partial(edits_of, given.edits), checks=wanted)
 
 
-def _changes(desk: NotebookDesk, candidate: CandidateEdits) -> tuple[Change, ...]:
+def _changes(desk: NotebookEditor, candidate: CandidateEdits) -> tuple[CellDiff, ...]:
     document = desk.notebook.document
     after = apply_edits(document, edits_of(candidate.edits, document))
     return () if isinstance(after, EditRefused) else changes_between(document, after)

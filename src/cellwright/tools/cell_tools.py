@@ -15,7 +15,7 @@ import anyio.to_thread
 from pydantic import Field
 
 from cellwright.errors import UserError
-from cellwright.journal import Finding, Json, NotFound, Unknown
+from cellwright.journal import EffectFinding, EffectNotFound, EffectUnknown, Json
 from cellwright.kernel import (
     BadCall,
     CallFailed,
@@ -23,16 +23,16 @@ from cellwright.kernel import (
     CallStopped,
     CellFunction,
     NotebookAnswer,
+    NotebookValue,
     Observation,
     OpenNotebook,
     Returned,
-    Value,
     call_notebook,
 )
 from cellwright.notebook import Document, clip, graph, read
 from cellwright.policy import Action, RunCode
 from cellwright.tools.stubs import signature_of
-from cellwright.tools.tool import Calling, Done, Tool, ToolError, ToolResult, tool
+from cellwright.tools.tool import CallContext, Done, Tool, ToolError, ToolResult, tool
 
 _MOST_SECONDS: Final = 3_600
 _TEXT_TOKENS: Final = 2_000
@@ -64,7 +64,7 @@ def cell_tools(notebook: OpenNotebook) -> list[Tool]:
         seconds: Seconds = 60,
     ) -> ToolResult:
         """Call a marked function of the notebook with its live variables. No cell runs and no variable changes."""
-        return _told(await notebook.call_function(name, arguments, seconds=seconds), name)
+        return _call_result(await notebook.call_function(name, arguments, seconds=seconds), name)
 
     return [list_functions, call_function]
 
@@ -79,8 +79,8 @@ def _function_tool(notebook: OpenNotebook, function: CellFunction, taken: Collec
     async def action(arguments: Any) -> Action:
         return _run_code(notebook, function.name, arguments)
 
-    async def run(arguments: Any, _: Calling) -> ToolResult:
-        return _told(await notebook.call_function(function.name, arguments, seconds=seconds), function.name)
+    async def run(arguments: Any, _: CallContext) -> ToolResult:
+        return _call_result(await notebook.call_function(function.name, arguments, seconds=seconds), function.name)
 
     def validate(arguments: Any) -> dict[str, Any]:
         return _complete(function, arguments)
@@ -110,10 +110,10 @@ def _complete(function: CellFunction, arguments: Mapping[str, Any]) -> dict[str,
     return dict(arguments)
 
 
-def _finder(notebook: OpenNotebook) -> Callable[[Any, Calling], Awaitable[Finding]]:
-    async def find(_: Any, __: Calling) -> Finding:
+def _finder(notebook: OpenNotebook) -> Callable[[Any, CallContext], Awaitable[EffectFinding]]:
+    async def find(_: Any, __: CallContext) -> EffectFinding:
         # Its kernel ended with the process, and what it had changed went too, unless files are changed directly.
-        return Unknown() if notebook.files_mode == "direct" else NotFound()
+        return EffectUnknown() if notebook.files_mode == "direct" else EffectNotFound()
 
     return find
 
@@ -150,7 +150,7 @@ def _function_json(function: CellFunction) -> Json:
     }
 
 
-def _told(outcome: CallOutcome, name: str) -> ToolResult:
+def _call_result(outcome: CallOutcome, name: str) -> ToolResult:
     match outcome:
         case Returned():
             text = _value_text(outcome.value)
@@ -175,11 +175,11 @@ def _told(outcome: CallOutcome, name: str) -> ToolResult:
             assert_never(outcome)
 
 
-def _value_text(value: Value) -> str:
+def _value_text(value: NotebookValue) -> str:
     return clip(f"{value.preview.type}: {value.preview.text}", _TEXT_TOKENS)
 
 
-def _value_json(value: Value) -> Json:
+def _value_json(value: NotebookValue) -> Json:
     """The whole value; of what is no JSON, its type and a look at it."""
     return value.json if value.is_whole else {"type": value.preview.type, "preview": value.preview.text}
 
@@ -197,8 +197,8 @@ def notebook_call_tool(open_path: OpenPath, project: Path) -> Tool:
         code = "\n\n".join(cell.code for cell in file.document.cells)
         return RunCode(notebook=str(path), code=f"# with {given or 'nothing'} given\n\n{code}")
 
-    async def find(_: Any, __: Calling) -> Finding:
-        return NotFound()
+    async def find(_: Any, __: CallContext) -> EffectFinding:
+        return EffectNotFound()
 
     @tool(name="call_notebook", action=action, changes=True, find=find, seconds=None)
     async def call(

@@ -14,23 +14,31 @@ import anyio.to_thread
 from pydantic import Field
 
 from cellwright.analyst.drafts import CellDraft
+from cellwright.analyst.goal.request import AnalysisRequest
 from cellwright.analyst.names import name_tables
-from cellwright.analyst.profile import Profile, Table, one_line
+from cellwright.analyst.profile import Profile, TableProfile, one_line
 from cellwright.analyst.profile_text import profile_text
-from cellwright.analyst.wanted import Wanted
-from cellwright.analyst.writing.quality import quality_section
-from cellwright.analyst.writing.read import read_section
+from cellwright.analyst.sections.quality import quality_section
+from cellwright.analyst.sections.tables import tables_section
 from cellwright.errors import UserError
-from cellwright.journal import Finding, Found, Json, NotFound
+from cellwright.journal import EffectFinding, EffectFound, EffectNotFound, Json
 from cellwright.notebook import Document, clip, parse_edits
-from cellwright.notebook.wording import literal, variable_name
+from cellwright.notebook.source_text import literal, variable_name
 from cellwright.policy import Action, EditCells, ReadFile, RunCode
-from cellwright.tools.comparing import METHOD, Question, answer_words, cells_for, change_words, finite, telling_for
-from cellwright.tools.drafted_cells import defined_in, fit
-from cellwright.tools.live_values import told_json
-from cellwright.tools.notebook_desk import NotebookDesk
-from cellwright.tools.notebook_report import observation_json, observation_text
-from cellwright.tools.tool import Calling, Done, Tool, ToolError, ToolResult, Trouble, result_json, tool
+from cellwright.tools.notebook.editor import NotebookEditor
+from cellwright.tools.notebook.live_values import read_live_json
+from cellwright.tools.notebook.reports import observation_json, observation_text
+from cellwright.tools.section_cells import defined_in, fit
+from cellwright.tools.table_questions import (
+    METHOD,
+    TableQuestion,
+    answer_words,
+    cells_for,
+    change_words,
+    finite,
+    question_cell,
+)
+from cellwright.tools.tool import CallContext, Done, Tool, ToolError, ToolFailure, ToolResult, result_json, tool
 
 _PROFILE_TOKENS: Final = 3_000
 _CELLS_TOKENS: Final = 2_000
@@ -44,7 +52,7 @@ Locate = Callable[[str], Path]
 """From a path as the notebook's code has it to the file itself. Raises `UserError`, `RefusedByPolicy`. Blocking."""
 
 
-class Looks(Protocol):
+class DataProfiler(Protocol):
     """Looks at data in a cage."""
 
     async def profile(self, named: Sequence[tuple[Path, str]]) -> Profile:
@@ -52,7 +60,7 @@ class Looks(Protocol):
         ...
 
 
-def data_tools(desk: NotebookDesk, eyes: Looks, locate: Locate) -> list[Tool]:
+def data_tools(desk: NotebookEditor, eyes: DataProfiler, locate: Locate) -> list[Tool]:
     """The data tools of this desk's notebook."""
     asking = [_compare_tool, _relate_tool, _change_tool]
     return [_profile_tool(eyes, locate), *(make(desk) for make in asking), _clean_tool(desk, eyes, locate)]
@@ -61,7 +69,7 @@ def data_tools(desk: NotebookDesk, eyes: Looks, locate: Locate) -> list[Tool]:
 # ── files ──
 
 
-def _profile_tool(eyes: Looks, locate: Locate) -> Tool:
+def _profile_tool(eyes: DataProfiler, locate: Locate) -> Tool:
     async def action(arguments: Any) -> tuple[Action, ...]:
         found = await anyio.to_thread.run_sync(lambda: [locate(path) for path in arguments.paths])
         return tuple(ReadFile(path=str(path)) for path in found)
@@ -78,14 +86,14 @@ def _profile_tool(eyes: Looks, locate: Locate) -> Tool:
     return profile
 
 
-def _clean_tool(desk: NotebookDesk, eyes: Looks, locate: Locate) -> Tool:
+def _clean_tool(desk: NotebookEditor, eyes: DataProfiler, locate: Locate) -> Tool:
     async def placed(path: str) -> Path:
         if path in defined_in(desk.notebook.document.cells):
             hint = "Name the data file it was read from."
             raise UserError(f"{path!r} is a variable: what its values were in the file is lost.", hint=hint)
         return await anyio.to_thread.run_sync(locate, path)
 
-    async def drafted(path: str) -> tuple[Table, str, tuple[CellDraft, ...]]:
+    async def drafted(path: str) -> tuple[TableProfile, str, tuple[CellDraft, ...]]:
         place = await placed(path)
         return _cleaning(await eyes.profile([(place, path)]), path, place, desk.notebook.document)
 
@@ -98,7 +106,7 @@ def _clean_tool(desk: NotebookDesk, eyes: Looks, locate: Locate) -> Tool:
 
     @tool(action=action, changes=True, find=_finder(desk), seconds=None)
     async def clean(
-        calling: Calling,
+        calling: CallContext,
         table: Annotated[str, Field(min_length=1, max_length=1_000, description="A data file.")],
         keep: Keep = False,
     ) -> ToolResult:
@@ -112,73 +120,75 @@ def _clean_tool(desk: NotebookDesk, eyes: Looks, locate: Locate) -> Tool:
     return clean
 
 
-def _cleaning(profile: Profile, path: str, place: Path, document: Document) -> tuple[Table, str, tuple[CellDraft, ...]]:
+def _cleaning(
+    profile: Profile, path: str, place: Path, document: Document
+) -> tuple[TableProfile, str, tuple[CellDraft, ...]]:
     """The first table of a file, what it will be called, and the cells that read and repair it."""
     known = next((table for table in profile.tables if table.columns), None)
     if known is None:
         why = "; ".join(one_line(each.why) for each in profile.skipped[:3]) or "no table is in it"
-        raise Trouble(f"{path!r} cannot be read: {why}.", kind="failed", hint="Look at it with `profile`.")
+        raise ToolFailure(f"{path!r} cannot be read: {why}.", kind="failed", hint="Look at it with `profile`.")
     defined = defined_in(document.cells)
     taken = defined | {cell.name for cell in document.cells}
     file = variable_name(place.name, is_folder=place.is_dir(), taken=taken)
     names = name_tables(profile, {path: file}, taken=taken)
-    wanted = Wanted(purpose="quality")
+    wanted = AnalysisRequest(purpose="quality")
     first = [CellDraft(name=file, code=f"{file} = mo.notebook_dir() / {literal(path)}")]
     first = [*([] if "mo" in defined else [CellDraft(name="imports", code="import marimo as mo")]), *first]
-    sections = [make(profile=profile, names=names, wanted=wanted) for make in (read_section, quality_section)]
+    sections = [make(profile=profile, names=names, wanted=wanted) for make in (tables_section, quality_section)]
     return known, names.of(known.name).table, (*first, *(cell for section in sections for cell in section.cells))
 
 
 # ── tables of the notebook ──
 
 
-def _compare_tool(desk: NotebookDesk) -> Tool:
-    def asked(arguments: Any) -> Question:
-        return Question(method="difference", table=arguments.table, columns=(arguments.measure, arguments.by))
+def _compare_tool(desk: NotebookEditor) -> Tool:
+    def asked(arguments: Any) -> TableQuestion:
+        return TableQuestion(method="difference", table=arguments.table, columns=(arguments.measure, arguments.by))
 
     @tool(action=_asking(desk, asked), changes=True, find=_finder(desk), seconds=None)
     async def compare(
-        calling: Calling,
+        calling: CallContext,
         table: Annotated[str, Field(description="A DataFrame of the notebook.")],
         measure: Column,
         by: Column,
         keep: Keep = False,
     ) -> ToolResult:
         """Whether a measure differs between groups: test, effect with its interval, assumptions looked at."""
-        question = Question(method="difference", table=table, columns=(measure, by))
+        question = TableQuestion(method="difference", table=table, columns=(measure, by))
         return await _ask(desk, calling, question, keep=keep)
 
     return compare
 
 
-def _relate_tool(desk: NotebookDesk) -> Tool:
-    def asked(arguments: Any) -> Question:
-        return Question(method="relate", table=arguments.table, columns=(arguments.first, arguments.second))
+def _relate_tool(desk: NotebookEditor) -> Tool:
+    def asked(arguments: Any) -> TableQuestion:
+        return TableQuestion(method="relate", table=arguments.table, columns=(arguments.first, arguments.second))
 
     @tool(action=_asking(desk, asked), changes=True, find=_finder(desk), seconds=None)
     async def relate(
-        calling: Calling,
+        calling: CallContext,
         table: Annotated[str, Field(description="A DataFrame of the notebook.")],
         first: Column,
         second: Column,
         keep: Keep = False,
     ) -> ToolResult:
         """Whether two columns go together; the test is chosen by what they hold."""
-        question = Question(method="relate", table=table, columns=(first, second))
+        question = TableQuestion(method="relate", table=table, columns=(first, second))
         return await _ask(desk, calling, question, keep=keep)
 
     return relate
 
 
-def _change_tool(desk: NotebookDesk) -> Tool:
-    def asked(arguments: Any) -> Question:
+def _change_tool(desk: NotebookEditor) -> Tool:
+    def asked(arguments: Any) -> TableQuestion:
         columns = (arguments.measure, arguments.when, arguments.by)
         spans = (arguments.first, arguments.second)
-        return Question(method="explain_change", table=arguments.table, columns=columns, spans=spans)
+        return TableQuestion(method="explain_change", table=arguments.table, columns=columns, spans=spans)
 
     @tool(action=_asking(desk, asked), changes=True, find=_finder(desk), seconds=None)
     async def explain_change(
-        calling: Calling,
+        calling: CallContext,
         table: Annotated[str, Field(description="A DataFrame of the notebook.")],
         measure: Column,
         when: Annotated[str, Field(min_length=1, max_length=300, description="The column of dates.")],
@@ -188,17 +198,19 @@ def _change_tool(desk: NotebookDesk) -> Tool:
         keep: Keep = False,
     ) -> ToolResult:
         """Which groups a change of a total between two spans of time comes from; the parts add up exactly."""
-        question = Question(method="explain_change", table=table, columns=(measure, when, by), spans=(first, second))
+        question = TableQuestion(
+            method="explain_change", table=table, columns=(measure, when, by), spans=(first, second)
+        )
         return await _ask(desk, calling, question, keep=keep)
 
     return explain_change
 
 
-async def _ask(desk: NotebookDesk, calling: Calling, question: Question, *, keep: bool) -> ToolResult:
+async def _ask(desk: NotebookEditor, calling: CallContext, question: TableQuestion, *, keep: bool) -> ToolResult:
     """The answer from the live notebook, and the cells that give it."""
     await desk.sync()
     _check_table(desk.notebook.document, question.table)
-    told = await told_json(desk, telling_for(question))
+    told = await read_live_json(desk, question_cell(question))
     words = change_words(question, told) if question.method == "explain_change" else answer_words(question, told)
     if words is None:
         return ToolError(
@@ -214,14 +226,14 @@ async def _ask(desk: NotebookDesk, calling: Calling, question: Question, *, keep
 def _check_table(document: Document, table: str) -> None:
     if not table.isidentifier() or table not in defined_in(document.cells):
         hint = "Name a DataFrame of the notebook; of a data file `clean` with keep=true makes one."
-        raise Trouble(f"No variable {table[:80]!r} is in the notebook.", kind="not-found", hint=hint)
+        raise ToolFailure(f"No variable {table[:80]!r} is in the notebook.", kind="not-found", hint=hint)
 
 
 # ── cells that may stay ──
 
 
 async def _answered(
-    desk: NotebookDesk, calling: Calling, cells: Sequence[CellDraft], words: str, value: Json, *, keep: bool
+    desk: NotebookEditor, calling: CallContext, cells: Sequence[CellDraft], words: str, value: Json, *, keep: bool
 ) -> ToolResult:
     if not keep:
         text = f"{words}\n\nThe cells that give it; keep=true puts them into the notebook:\n{_shown(cells)}"
@@ -248,19 +260,21 @@ def _shown(cells: Sequence[CellDraft]) -> str:
     return clip("\n\n".join([*named, *others]), _CELLS_TOKENS)
 
 
-def _changing(desk: NotebookDesk, cells: Sequence[CellDraft]) -> tuple[Action, ...]:
+def _changing(desk: NotebookEditor, cells: Sequence[CellDraft]) -> tuple[Action, ...]:
     path = str(desk.notebook.path)
     code = "\n\n".join(draft.code for draft in cells)
     added = "\n".join(f"+{line}" for line in code.splitlines())
     return EditCells(notebook=path, diff=added), RunCode(notebook=path, code=code)
 
 
-def _asking(desk: NotebookDesk, asked: Callable[[Any], Question]) -> Callable[[Any], Awaitable[tuple[Action, ...]]]:
+def _asking(
+    desk: NotebookEditor, asked: Callable[[Any], TableQuestion]
+) -> Callable[[Any], Awaitable[tuple[Action, ...]]]:
     async def action(arguments: Any) -> tuple[Action, ...]:
         await desk.sync()
         question = asked(arguments)
         _check_table(desk.notebook.document, question.table)
-        trying = RunCode(notebook=str(desk.notebook.path), code=telling_for(question))
+        trying = RunCode(notebook=str(desk.notebook.path), code=question_cell(question))
         if not arguments.keep:
             return (trying,)
         return (trying, *_changing(desk, cells_for(question, None, taken=())))
@@ -268,11 +282,11 @@ def _asking(desk: NotebookDesk, asked: Callable[[Any], Question]) -> Callable[[A
     return action
 
 
-def _finder(desk: NotebookDesk) -> Callable[[Any, Calling], Awaitable[Finding]]:
-    async def find(_: Any, calling: Calling) -> Finding:
+def _finder(desk: NotebookEditor) -> Callable[[Any, CallContext], Awaitable[EffectFinding]]:
+    async def find(_: Any, calling: CallContext) -> EffectFinding:
         # What was only tried is gone with the process; what was kept is a turn of the desk.
         if desk.done(calling.key) is None:
-            return NotFound()
-        return Found(result=result_json(Done(text="Its cells are in the notebook; look at them for the result.")))
+            return EffectNotFound()
+        return EffectFound(result=result_json(Done(text="Its cells are in the notebook; look at them for the result.")))
 
     return find

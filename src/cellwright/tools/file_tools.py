@@ -12,10 +12,10 @@ import anyio.to_thread
 from pydantic import Field
 
 from cellwright.errors import CellwrightError, UserError
-from cellwright.journal import Finding, Found, NotFound
+from cellwright.journal import EffectFinding, EffectFound, EffectNotFound
 from cellwright.policy import Action, ReadFile, WriteFile
-from cellwright.tools.project_files import Entry, ProjectFiles
-from cellwright.tools.tool import Calling, Done, Tool, ToolError, ToolResult, Trouble, tool
+from cellwright.tools.project_files import ProjectEntry, ProjectFiles
+from cellwright.tools.tool import CallContext, Done, Tool, ToolError, ToolFailure, ToolResult, tool
 
 MOST_READ_BYTES: Final = 4 << 20
 MOST_WRITTEN_BYTES: Final = 2 << 20
@@ -139,16 +139,16 @@ def _writing(files: ProjectFiles) -> list[Tool]:
         before = _text_of(files, path)
         if before is not None and not overwrite:
             hint = "Use `edit_file`, or say overwrite=true."
-            raise Trouble(f"{path!r} exists already.", kind="conflict", hint=hint)
+            raise ToolFailure(f"{path!r} exists already.", kind="conflict", hint=hint)
         return before or "", content
 
     async def write_action(arguments: Any) -> Action:
         before, after = await anyio.to_thread.run_sync(make, arguments.path, arguments.content, arguments.overwrite)
         return _write_action(files, arguments.path, before, after)
 
-    async def was_written(arguments: Any, _: Calling) -> Finding:
+    async def was_written(arguments: Any, _: CallContext) -> EffectFinding:
         now = await anyio.to_thread.run_sync(_text_of, files, arguments.path)
-        return Found() if now == arguments.content else NotFound()
+        return EffectFound() if now == arguments.content else EffectNotFound()
 
     @tool(action=write_action, changes=True, find=was_written)
     async def write_file(
@@ -165,10 +165,10 @@ def _writing(files: ProjectFiles) -> list[Tool]:
         before, after = await anyio.to_thread.run_sync(_edited, files, arguments.path, arguments.old, arguments.new)
         return _write_action(files, arguments.path, before, after)
 
-    async def was_edited(arguments: Any, _: Calling) -> Finding:
+    async def was_edited(arguments: Any, _: CallContext) -> EffectFinding:
         now = await anyio.to_thread.run_sync(_text_of, files, arguments.path) or ""
         is_done = arguments.new in now if arguments.old in arguments.new else arguments.old not in now
-        return Found() if is_done else NotFound()
+        return EffectFound() if is_done else EffectNotFound()
 
     @tool(action=edit_action, changes=True, find=was_edited)
     async def edit_file(path: str, old: Annotated[str, Field(min_length=1)], new: str) -> ToolResult:
@@ -188,16 +188,16 @@ def _text_of(files: ProjectFiles, path: str) -> str | None:
     content, size = files.read(real, MOST_WRITTEN_BYTES + 1)
     if size > MOST_WRITTEN_BYTES:
         message = f"{path!r} is too big to be changed here: {size:,} bytes."
-        raise Trouble(message, kind="too-big", hint="Change it in a cell.")
+        raise ToolFailure(message, kind="too-big", hint="Change it in a cell.")
     return content.decode("utf-8", "surrogateescape")
 
 
 def _edited(files: ProjectFiles, path: str, old: str, new: str) -> tuple[str, str]:
     before = _text_of(files, path)
     if before is None:
-        raise Trouble(f"There is no file {path!r}.", kind="not-found", hint="Make it with `write_file`.")
+        raise ToolFailure(f"There is no file {path!r}.", kind="not-found", hint="Make it with `write_file`.")
     if old not in before:
-        raise Trouble(f"The text does not stand in {path!r}.", kind="conflict", hint="Read the file again.")
+        raise ToolFailure(f"The text does not stand in {path!r}.", kind="conflict", hint="Read the file again.")
     if (count := before.count(old)) > 1:
         hint = "Give more of the text around it."
         raise UserError(f"The text stands {count} times in {path!r}, not once.", hint=hint)
@@ -215,5 +215,5 @@ def _write_action(files: ProjectFiles, path: str, before: str, after: str) -> Ac
     return WriteFile(path=str(real), diff=diff)
 
 
-def _line(entry: Entry) -> str:
+def _line(entry: ProjectEntry) -> str:
     return f"{entry.path}/" if entry.is_folder else f"{entry.path}  {entry.size:,} bytes"

@@ -10,8 +10,8 @@ from pydantic import Field
 
 from cellwright.errors import UserError
 from cellwright.ids import CellId
-from cellwright.journal import Finding, Json, NotFound, Question
-from cellwright.kernel import RunWhat
+from cellwright.journal import EffectFinding, EffectNotFound, Json, Question
+from cellwright.kernel import CellSelection
 from cellwright.notebook import (
     DEFAULT_NAME,
     Cell,
@@ -24,16 +24,14 @@ from cellwright.notebook import (
 )
 from cellwright.policy import Action, EditCells, RunCode
 from cellwright.tools.alternatives_tool import alternatives_tool
-from cellwright.tools.cell_changes import changes_between
-from cellwright.tools.cell_edits import CellEdit, Seconds, code_of, edits_of
-from cellwright.tools.desk_answers import found, told, with_news
-from cellwright.tools.desk_memory import undoing
-from cellwright.tools.desk_outcomes import NothingToRedo, NothingToUndo
-from cellwright.tools.notebook_desk import NotebookDesk
-from cellwright.tools.notebook_report import cell_text
-from cellwright.tools.pictures import picture_of
-from cellwright.tools.tool import Calling, Done, Tool, ToolError, ToolResult, Trouble, tool
-from cellwright.tools.travelling import Unreachable
+from cellwright.tools.notebook.cell_changes import CellEdit, Seconds, changes_between, code_of, edits_of
+from cellwright.tools.notebook.editor import NotebookEditor
+from cellwright.tools.notebook.outcomes import NothingToRedo, NothingToUndo
+from cellwright.tools.notebook.reports import cell_text, edit_result, find_revision, with_news
+from cellwright.tools.notebook.restoration import UnreachableState
+from cellwright.tools.notebook.revisions import plan_undo
+from cellwright.tools.result_images import image_of
+from cellwright.tools.tool import CallContext, Done, Tool, ToolError, ToolFailure, ToolResult, tool
 
 ASKED: Final = "agent-question"
 """The topic of a question an agent asks a person."""
@@ -41,7 +39,7 @@ TRY: Final = "try_code"
 _SEARCH_HITS: Final = 50
 
 
-def notebook_tools(desk: NotebookDesk) -> list[Tool]:
+def notebook_tools(desk: NotebookEditor) -> list[Tool]:
     """The tools of this desk's notebook."""
     changing = [_apply_tool(desk), _run_tool(desk), _try_tool(desk), alternatives_tool(desk), *_undo_tools(desk)]
     return [*_looking(desk), *changing, *_speaking()]
@@ -50,7 +48,7 @@ def notebook_tools(desk: NotebookDesk) -> list[Tool]:
 # ── looking ──
 
 
-def _looking(desk: NotebookDesk) -> list[Tool]:
+def _looking(desk: NotebookEditor) -> list[Tool]:
     @tool()
     async def look(
         what: Literal["summary", "cell", "graph", "variable", "search"] = "summary",
@@ -80,15 +78,15 @@ def _shown(text: str) -> Done:
     return Done(text=text, value=text, is_untrusted=True)
 
 
-def _whole_cell(desk: NotebookDesk, name: str, tokens: int) -> ToolResult:
+def _whole_cell(desk: NotebookEditor, name: str, tokens: int) -> ToolResult:
     cell = find_cell(desk.notebook.document, name)
     outcome = desk.notebook.outcomes.get(cell.id)
     became = "not run yet" if outcome is None else cell_text(outcome, desk.notebook)
     shown = _shown(f"{label(cell)}, version {cell.version}:\n```python\n{clip(cell.code, tokens)}\n```\n{became}")
-    return replace(shown, image=None if outcome is None else picture_of(outcome))
+    return replace(shown, image=None if outcome is None else image_of(outcome))
 
 
-def _graph(desk: NotebookDesk, name: str) -> ToolResult:
+def _graph(desk: NotebookEditor, name: str) -> ToolResult:
     document = desk.notebook.document
     nodes, only = graph(document), find_cell(document, name).id if name else None
     names = {cell.id: label(cell) for cell in document.cells}
@@ -106,7 +104,7 @@ def _graph(desk: NotebookDesk, name: str) -> ToolResult:
     return Done(text="\n".join(lines) or "The notebook has no cells.", value=lines)
 
 
-async def _variable(desk: NotebookDesk, name: str, tokens: int) -> ToolResult:
+async def _variable(desk: NotebookEditor, name: str, tokens: int) -> ToolResult:
     previews = await desk.notebook.look([name] if name else [], tokens=tokens)
     if not previews:
         known = ", ".join(preview.name for preview in await desk.notebook.look(tokens=20)) or "none yet"
@@ -133,7 +131,7 @@ def _search(document: Document, pattern: str) -> ToolResult:
 # ── changing ──
 
 
-def _apply_tool(desk: NotebookDesk) -> Tool:
+def _apply_tool(desk: NotebookEditor) -> Tool:
     path = str(desk.notebook.path)
 
     async def action(arguments: Any) -> tuple[Action, ...]:
@@ -144,12 +142,12 @@ def _apply_tool(desk: NotebookDesk) -> Tool:
         edit = EditCells(notebook=path, diff="\n".join(change.diff() for change in changes))
         return (edit,) if arguments.run == "none" else (edit, RunCode(notebook=path, code=code_of(changes)))
 
-    async def find(_: Any, calling: Calling) -> Finding:
-        return found(desk, calling)
+    async def find(_: Any, calling: CallContext) -> EffectFinding:
+        return find_revision(desk, calling)
 
     @tool(action=action, changes=True, find=find, seconds=None)
     async def apply(
-        calling: Calling,
+        calling: CallContext,
         edits: Annotated[list[CellEdit], Field(min_length=1, max_length=100)],
         run: Annotated[
             Literal["affected", "all", "stale", "none"],
@@ -166,12 +164,12 @@ def _apply_tool(desk: NotebookDesk) -> Tool:
         applied = await desk.apply(
             lambda document: edits_of(edits, document), key=calling.key, run=run, seconds=seconds, tries_mends=True
         )
-        return told(desk, applied)
+        return edit_result(desk, applied)
 
     return apply
 
 
-def _run_tool(desk: NotebookDesk) -> Tool:
+def _run_tool(desk: NotebookEditor) -> Tool:
     path = str(desk.notebook.path)
 
     async def action(arguments: Any) -> Action:
@@ -181,13 +179,13 @@ def _run_tool(desk: NotebookDesk) -> Tool:
         chosen = document.cells if isinstance(cells, str) else [find_cell(document, name) for name in cells]
         return RunCode(notebook=path, code="\n\n".join(cell.code for cell in chosen))
 
-    async def find(_: Any, __: Calling) -> Finding:
+    async def find(_: Any, __: CallContext) -> EffectFinding:
         # The kernel it ran in is gone with the process.
-        return NotFound()
+        return EffectNotFound()
 
     @tool(action=action, changes=True, find=find, seconds=None)
     async def run(
-        calling: Calling,
+        calling: CallContext,
         cells: Annotated[
             Literal["stale", "all"] | list[str], Field(description="Or ids or names of cells; dependents run too.")
         ] = "stale",
@@ -195,32 +193,32 @@ def _run_tool(desk: NotebookDesk) -> Tool:
     ) -> ToolResult:
         """Run cells without changing them."""
         document = desk.notebook.document
-        what: RunWhat = cells if isinstance(cells, str) else [find_cell(document, name).id for name in cells]
-        return told(desk, await desk.run(what, seconds=seconds, key=calling.key))
+        what: CellSelection = cells if isinstance(cells, str) else [find_cell(document, name).id for name in cells]
+        return edit_result(desk, await desk.run(what, seconds=seconds, key=calling.key))
 
     return run
 
 
-def _try_tool(desk: NotebookDesk) -> Tool:
+def _try_tool(desk: NotebookEditor) -> Tool:
     """For those that work on an agent's behalf: models are not offered it."""
     path = str(desk.notebook.path)
 
     def action(arguments: Any) -> Action:
         return RunCode(notebook=path, code=arguments.code)
 
-    async def find(_: Any, __: Calling) -> Finding:
+    async def find(_: Any, __: CallContext) -> EffectFinding:
         # Whatever came of it is gone with the process, and nothing of it was kept.
-        return NotFound()
+        return EffectNotFound()
 
     @tool(name=TRY, action=action, changes=True, find=find, seconds=None)
     async def try_code(code: str, seconds: Seconds = 120) -> ToolResult:
         """Run code in a cell that is taken out again: the notebook stays as it is."""
-        return told(desk, await desk.try_out(code, seconds=seconds))
+        return edit_result(desk, await desk.try_out(code, seconds=seconds))
 
     return try_code
 
 
-def _undo_tools(desk: NotebookDesk) -> list[Tool]:
+def _undo_tools(desk: NotebookEditor) -> list[Tool]:
     path = str(desk.notebook.path)
 
     async def action(arguments: Any) -> tuple[Action, ...] | None:
@@ -234,12 +232,12 @@ def _undo_tools(desk: NotebookDesk) -> list[Tool]:
         edit = EditCells(notebook=path, diff="\n".join(change.diff() for change in changes))
         return edit, RunCode(notebook=path, code=code_of(changes))
 
-    async def find(_: Any, calling: Calling) -> Finding:
-        return found(desk, calling)
+    async def find(_: Any, calling: CallContext) -> EffectFinding:
+        return find_revision(desk, calling)
 
     @tool(action=action, changes=True, find=find, seconds=None)
     async def undo(
-        calling: Calling,
+        calling: CallContext,
         before_cell: Annotated[str, Field(description="Go to the state right before this cell last ran.")] = "",
         seconds: Seconds = 120,
     ) -> ToolResult:
@@ -249,32 +247,32 @@ def _undo_tools(desk: NotebookDesk) -> list[Tool]:
         """
         if before_cell:
             gone = await desk.go_before(before_cell, key=calling.key)
-            if isinstance(gone, Unreachable):
+            if isinstance(gone, UnreachableState):
                 return ToolError(kind="not-found", message=gone.why)
-            return told(desk, gone)
+            return edit_result(desk, gone)
         undone = await desk.undo(key=calling.key, seconds=seconds)
         if isinstance(undone, NothingToUndo):
             return ToolError(kind="not-found", message="There is nothing left to undo.")
-        return told(desk, undone)
+        return edit_result(desk, undone)
 
     async def redo_action(_: Any) -> Action | None:
         code = desk.redo_code()
         return None if code is None else RunCode(notebook=path, code=code)
 
     @tool(action=redo_action, changes=True, find=find, seconds=None)
-    async def redo(calling: Calling) -> ToolResult:
+    async def redo(calling: CallContext) -> ToolResult:
         """Take back your last `undo`, if you have done nothing else since."""
         redone = await desk.redo(key=calling.key)
         if isinstance(redone, NothingToRedo):
             return ToolError(kind="not-found", message="Nothing was undone, or something else was done since.")
-        return told(desk, redone)
+        return edit_result(desk, redone)
 
     return [undo, redo]
 
 
-def _undoing(desk: NotebookDesk) -> Sequence[Edit] | None:
+def _undoing(desk: NotebookEditor) -> Sequence[Edit] | None:
     last = desk.last_turn()
-    return None if last is None else undoing(last, desk.notebook.document).edits
+    return None if last is None else plan_undo(last, desk.notebook.document).edits
 
 
 # ── speaking ──
@@ -283,7 +281,7 @@ def _undoing(desk: NotebookDesk) -> Sequence[Edit] | None:
 def _speaking() -> list[Tool]:
     @tool(own_steps=True)
     async def ask_person(
-        calling: Calling,
+        calling: CallContext,
         question: Annotated[str, Field(min_length=1, max_length=4_000)],
         options: Annotated[list[str], Field(max_length=12, description="Possible answers; none: any text.")] = [],  # noqa: B006
     ) -> ToolResult:
@@ -314,7 +312,7 @@ def find_cell(document: Document, name: str) -> Cell:
     if len(named) != 1:
         known = ", ".join(label(cell) for cell in document.cells[:30]) or "none yet"
         if not named:
-            raise Trouble(f"No cell {name!r}.", kind="not-found", hint=f"Cells: {known}.")
+            raise ToolFailure(f"No cell {name!r}.", kind="not-found", hint=f"Cells: {known}.")
         raise UserError(f"Several cells are {name!r}.", hint=f"Cells: {known}.")
     return named[0]
 

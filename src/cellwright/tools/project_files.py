@@ -17,7 +17,7 @@ from typing import Final
 
 from cellwright.errors import RefusedByPolicy, UserError
 from cellwright.sandbox import hidden_in
-from cellwright.tools.tool import ErrorKind, Trouble
+from cellwright.tools.tool import ErrorKind, ToolFailure
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NOT_WHAT_IT_WAS: Final = frozenset({errno.ELOOP, errno.ENOTDIR})
@@ -27,7 +27,7 @@ _UNINTERESTING: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class ProjectEntry:
     """One file or folder."""
 
     path: str
@@ -70,7 +70,7 @@ class ProjectFiles:
                 found = os.fstat(descriptor)
                 if not stat.S_ISREG(found.st_mode):
                     hint = "List it, if it is a folder."
-                    raise Trouble(f"{self.name(real)!r} is no file.", kind="not-found", hint=hint)
+                    raise ToolFailure(f"{self.name(real)!r} is no file.", kind="not-found", hint=hint)
                 with os.fdopen(descriptor, "rb", closefd=False) as stream:
                     return stream.read(most), found.st_size
             finally:
@@ -95,7 +95,7 @@ class ProjectFiles:
                 raise
             os.fsync(parent)
 
-    def walk(self, folder: Path, *, depth: int = 64) -> Iterator[Entry]:
+    def walk(self, folder: Path, *, depth: int = 64) -> Iterator[ProjectEntry]:
         """Files and folders below, in order; not what is hidden, and not into what tools have made."""
         hidden = set(self._hidden())
         yield from self._walk(folder, depth, hidden)
@@ -104,11 +104,13 @@ class ProjectFiles:
         """The path as an agent writes it."""
         return real.relative_to(self.root).as_posix()
 
-    def _walk(self, folder: Path, depth: int, hidden: set[str]) -> Iterator[Entry]:
+    def _walk(self, folder: Path, depth: int, hidden: set[str]) -> Iterator[ProjectEntry]:
         try:
             entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
         except OSError as error:
-            raise Trouble(f"{self.name(folder)!r} cannot be listed: {error.strerror}.", kind=_kind(error)) from error
+            raise ToolFailure(
+                f"{self.name(folder)!r} cannot be listed: {error.strerror}.", kind=_kind(error)
+            ) from error
         for entry in entries:
             path = Path(entry.path)
             name = self.name(path)
@@ -116,7 +118,7 @@ class ProjectFiles:
                 continue
             is_folder = entry.is_dir(follow_symlinks=False)
             size = 0 if is_folder else entry.stat(follow_symlinks=False).st_size
-            yield Entry(path=name, is_folder=is_folder, size=size)
+            yield ProjectEntry(path=name, is_folder=is_folder, size=size)
             if is_folder and depth > 1 and entry.name not in _UNINTERESTING:
                 yield from self._walk(path, depth - 1, hidden)
 
@@ -152,7 +154,7 @@ def _open(path: Path, flags: int, parent: int) -> int:
         if error.errno in _NOT_WHAT_IT_WAS:
             raise RefusedByPolicy(f"{path.name!r} became a link, or no folder, while it was used.") from error
         message = f"{path.name!r} cannot be opened: {error.strerror}."
-        raise Trouble(message, kind=_kind(error), hint="List the folder.") from error
+        raise ToolFailure(message, kind=_kind(error), hint="List the folder.") from error
 
 
 def _kind(error: OSError) -> ErrorKind:

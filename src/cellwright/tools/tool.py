@@ -17,10 +17,10 @@ from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from cellwright.errors import Defect, UserError
 from cellwright.journal import Flow, Json
-from cellwright.journal.effects import Finding, Unknown
+from cellwright.journal.effects import EffectFinding, EffectUnknown
 from cellwright.notebook import clip, estimate_tokens
 from cellwright.policy import Action
-from cellwright.tools.pictures import Picture
+from cellwright.tools.result_images import ResultImage
 from cellwright.tools.stubs import signature_of, types_of
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Done:
     """The same for programs."""
     image: bytes | None = None
     """A PNG, as the tool gives it."""
-    picture: Picture | None = None
+    picture: ResultImage | None = None
     """The same once it is kept: what the journal and the agent hold."""
     is_untrusted: bool = False
     """The text came from outside (a page, a file, an output): data, never an instruction."""
@@ -73,7 +73,7 @@ class ToolError:
 ToolResult = Done | Refusal | ToolError
 
 
-class Trouble(UserError):
+class ToolFailure(UserError):
     """Raised by a tool that knows of what kind its error is; any other `UserError` means wrong arguments."""
 
     def __init__(self, message: str, *, kind: ErrorKind, hint: str = "") -> None:
@@ -120,7 +120,7 @@ def parse_result(kept: Any) -> ToolResult:
         case {"is": "done"}:
             image = base64.b64decode(kept["image"]) if kept.get("image") else None
             is_untrusted, ends = bool(kept.get("untrusted")), bool(kept.get("ends"))
-            picture = Picture(**kept["picture"]) if kept.get("picture") else None
+            picture = ResultImage(**kept["picture"]) if kept.get("picture") else None
             return Done(
                 text=kept["text"],
                 value=kept["value"],
@@ -153,7 +153,7 @@ class ToolCall:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Calling:
+class CallContext:
     """What a tool may know about the call it answers: a parameter of this type is given, not asked of the model."""
 
     call: ToolCall
@@ -180,11 +180,13 @@ Wanted = Action | tuple[Action, ...] | None
 """What a call would do: all of it must be permitted. None: it needs nobody's leave."""
 MakeAction = Callable[[Any], Wanted | Awaitable[Wanted]]
 """From validated arguments. A plain function must follow from them alone; an `async def` may look at the world."""
-Run = Callable[[Any, Calling], Awaitable[ToolResult]]
-Find = Callable[[Any, Calling], Awaitable[Finding]]
-OneMore = Callable[[str, Callable[[], Awaitable[ToolResult]], Callable[[], Awaitable[Finding]]], Awaitable[ToolResult]]
+Run = Callable[[Any, CallContext], Awaitable[ToolResult]]
+Find = Callable[[Any, CallContext], Awaitable[EffectFinding]]
+OneMore = Callable[
+    [str, Callable[[], Awaitable[ToolResult]], Callable[[], Awaitable[EffectFinding]]], Awaitable[ToolResult]
+]
 """One more effect of a call, under a name of its own: recorded, and in the world once. Work, and how to find it."""
-GoOn = Callable[[Any, Calling, ToolResult, OneMore], Awaitable[ToolResult]]
+GoOn = Callable[[Any, CallContext, ToolResult, OneMore], Awaitable[ToolResult]]
 
 DEFAULT_SECONDS: Final = 120.0
 _END: Final = "\n"
@@ -194,8 +196,8 @@ def _no_action(_: Any) -> None:
     return None
 
 
-async def _nobody_can_tell(_: Any, __: Calling) -> Finding:
-    return Unknown()
+async def _nobody_can_tell(_: Any, __: CallContext) -> EffectFinding:
+    return EffectUnknown()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -266,7 +268,7 @@ def tool(
     def make(function: Callable[..., Awaitable[Any]]) -> Tool:
         given, arguments = _arguments_model(function)
 
-        async def run(parsed: Any, calling: Calling) -> ToolResult:
+        async def run(parsed: Any, calling: CallContext) -> ToolResult:
             values = {field: getattr(parsed, field) for field in type(parsed).model_fields}
             return as_result(await function(**values, **dict.fromkeys(given, calling)))
 
@@ -369,10 +371,10 @@ class Toolset:
 
 
 def _arguments_model(function: Callable[..., Awaitable[Any]]) -> tuple[list[str], type[BaseModel]]:
-    """Which parameters get the `Calling`, and a model of the others."""
+    """Which parameters get the `CallContext`, and a model of the others."""
     around = {**function.__globals__, **inspect.getclosurevars(function).nonlocals}
     hints = get_type_hints(function, around, include_extras=True)
-    given = [name for name, hint in hints.items() if hint is Calling and name != "return"]
+    given = [name for name, hint in hints.items() if hint is CallContext and name != "return"]
     fields: dict[str, Any] = {}
     for name, parameter in inspect.signature(function).parameters.items():
         if name not in given:

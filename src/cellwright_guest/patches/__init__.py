@@ -5,19 +5,18 @@ Above:  the driver.   Below: marimo.
 Never:  a change in what a notebook computes; a patch on code it does not recognise.
 """
 
-from cellwright_guest.patches.audience import is_watched, set_watched
-from cellwright_guest.patches.hook_sets import hooks, lean_hooks
-from cellwright_guest.patches.installation import PATCHES, Applied, NotApplied, Outcome, Patch, apply, remove
+from cellwright_guest.patches.audience import hooks, is_watched, lean_hooks, set_watched
+from cellwright_guest.patches.swap import PATCHES, Outcome, Patch, PatchApplied, PatchNotApplied, apply, remove
 from cellwright_guest.patches.warm import WARM_MODULES, WARM_WITH_PANDAS, warm
 
 __all__ = [
     "PATCHES",
     "WARM_MODULES",
     "WARM_WITH_PANDAS",
-    "Applied",
-    "NotApplied",
     "Outcome",
     "Patch",
+    "PatchApplied",
+    "PatchNotApplied",
     "apply",
     "hooks",
     "is_watched",

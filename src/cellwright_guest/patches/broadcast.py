@@ -15,7 +15,7 @@ from marimo._runtime.context import get_context, safe_get_context
 from marimo._runtime.execution import ExecutionAttempt
 from marimo._runtime.runtime import Kernel
 
-from cellwright_guest import widget_models
+from cellwright_guest import editor_state
 from cellwright_guest.patches.audience import audience
 from cellwright_guest.patches.swap import Swap
 
@@ -37,7 +37,7 @@ _stock_mutate_graph = Kernel.mutate_graph
 
 def _broadcast_notification(notification: NotificationMessage, stream: Stream | None = None) -> None:
     if isinstance(notification, ModelLifecycleNotification):
-        widget_models.remember(notification)
+        editor_state.remember_widget(notification)
     if audience.is_watching or _is_another(stream):
         _stock_broadcast_notification(notification, stream)
 

@@ -1,7 +1,7 @@
-"""One column of any table library, looked at through a sample whose size does not depend on the table's.
+"""One column of any table library, or an array, looked at through a sample whose size does not depend on theirs.
 
 A source knows its type, and can give values of a few short spans without touching the rest: numpy and pandas by
-views, arrow and polars by slices. Long strings are measured before they are copied.
+views, arrow by slices, polars by the calls that start none of its threads.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from math import isnan
 from typing import Any, Final, Protocol
 
 from cellwright_guest.previews import identity
-from cellwright_guest.previews.plain import string
+from cellwright_guest.previews.plain import elements, string
 from cellwright_guest.previews.text_budget import one_line
 
 Brief = Callable[[Any, int], str]
@@ -31,7 +31,7 @@ _UNIT_MICROSECONDS: Final = {"s": 1e6, "ms": 1e3, "us": 1.0, "ns": 1e-3}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
+class ColumnPreview:
     """What is told of one column."""
 
     name: str
@@ -45,7 +45,7 @@ class Column:
         return ", ".join(part for part in (f"{self.name}: {self.dtype}", self.nulls, self.span) if part)
 
 
-class Source(Protocol):
+class ColumnSource(Protocol):
     """Where the values of a column come from."""
 
     dtype: str
@@ -71,7 +71,7 @@ def spans_of(rows: int) -> list[tuple[int, int]]:
     return [(start, start + SPAN_ROWS) for start in (last * n // (SAMPLE_SPANS - 1) for n in range(SAMPLE_SPANS))]
 
 
-def describe(name: str, source: Source, *, rows: int, head_rows: int, brief: Brief) -> Column:
+def describe(name: str, source: ColumnSource, *, rows: int, head_rows: int, brief: Brief) -> ColumnPreview:
     """A column as told, from at most `SAMPLE_ROWS` of its values."""
     seen = missing = 0
     smallest = largest = None
@@ -84,7 +84,7 @@ def describe(name: str, source: Source, *, rows: int, head_rows: int, brief: Bri
         if ordered:
             smallest = _extreme(min, smallest, ordered)
             largest = _extreme(max, largest, ordered)
-    return Column(
+    return ColumnPreview(
         name=name,
         dtype=one_line(source.dtype)[:_TYPE_LENGTH],
         nulls=_nulls(missing, seen, rows),
@@ -285,3 +285,53 @@ def _arrow_time(scalar: Any, unit: str) -> str:
         return f"{scalar.value}{unit}"
     moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=scalar.value * _UNIT_MICROSECONDS[unit])
     return moment.replace(tzinfo=None).isoformat(" ")
+
+
+_SMALL: Final = 64
+_DEVICE_LIBRARIES: Final = frozenset({"torch", "jax", "jaxlib", "cupy", "tensorflow", "mlx", "dask", "zarr", "h5py"})
+
+
+def is_array(kind: type, packages: set[str]) -> bool:
+    """numpy's arrays, and anything whose class has a shape and a dtype."""
+    if "numpy" in packages and identity.is_kind(kind, "numpy", "ndarray"):
+        return True
+    has_shape = identity.class_attribute(kind, "shape") is not None
+    return has_shape and (identity.class_attribute(kind, "dtype") is not None or bool(packages & _DEVICE_LIBRARIES))
+
+
+def array_headline(value: Any) -> str:
+    """`float64 array 1,000 × 3`, from attributes alone."""
+    sizes = " × ".join(f"{int(size):,}" for size in tuple(value.shape)[:8]) or "scalar"
+    device = getattr(value, "device", None)
+    where = f" on {str(device)[:20]}" if device is not None and str(device) != "cpu" else ""
+    return f"{str(value.dtype)[:40]} array {sizes}{where}"
+
+
+def array_text(value: Any, kind: type, room: int, brief: Brief) -> str:
+    """The preview; elements only of numpy arrays, whose memory is at hand."""
+    first = array_headline(value)
+    if not identity.is_kind(kind, "numpy", "ndarray") or not value.size:
+        return first
+    if value.size <= _SMALL and value.dtype.itemsize <= 64 and value.dtype.kind != "V":
+        nested: Any = value.tolist()
+        left = room - len(first) - 2
+        return f"{first}: " + elements([nested], 1, left, lambda item, space, depth: brief(item, space), 0)
+    column = describe("", _Flat(value), rows=int(value.size), head_rows=8, brief=brief)
+    facts = ", ".join(part for part in (first, column.nulls.replace("nulls", "NaN"), column.span) if part)
+    return f"{facts}: {', '.join(column.head)}, …"
+
+
+class _Flat(NumpyColumn):
+    """An array of any number of dimensions and strides, read through its flat iterator, which never copies it."""
+
+    def __init__(self, values: Any) -> None:
+        super().__init__(values)
+        self._flat = values.flat
+
+    def sample(self, start: int, stop: int) -> list[Any] | None:
+        """Elements of a span."""
+        return None if self._is_wide else self._flat[start:stop].tolist()
+
+    def head(self, count: int, brief: Brief) -> list[str]:
+        """The first elements."""
+        return [cell(value, brief) for value in self.sample(0, count) or []]

@@ -27,13 +27,13 @@ _BRACKETS: Final = {
 }
 
 
-class NotPlain(Exception):
+class NotBuiltin(Exception):
     """The value holds something that is no builtin: look at it under a time limit."""
 
 
 def refuse(value: object, room: int, depth: int) -> str:
     """An `other` for callers who have no time limit in place."""
-    raise NotPlain
+    raise NotBuiltin
 
 
 def brief(value: Any, room: int, other: Other = refuse, depth: int = 0) -> str:

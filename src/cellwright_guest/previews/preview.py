@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from cellwright_guest import wire
-from cellwright_guest.previews import arrays, figures, identity, plain, tables, things
+from cellwright_guest.previews import columns, figures, identity, plain, tables, things
 from cellwright_guest.previews.text_budget import bounded, one_line, room_of
 from cellwright_guest.previews.time_limit import NEVER, TimeLimit, TimeUp
 
@@ -66,7 +66,7 @@ def plain_preview(name: str, value: Any, room: int) -> wire.Variable | None:
     inner = room - min(24, room // 4)  # for a count in front, and for letters of several bytes
     try:
         text = plain.brief(value, inner)
-    except (plain.NotPlain, RuntimeError):  # RuntimeError: a thread of theirs changed it meanwhile
+    except (plain.NotBuiltin, RuntimeError):  # RuntimeError: a thread of theirs changed it meanwhile
         return None
     if len(text) > inner - 24 and kind in _COUNTED:
         text = f"{len(value):,} items: {text}"
@@ -114,8 +114,8 @@ def classify(value: Any, kind: type, room: int) -> tuple[str, str]:
         return "figure", text
     if identity.is_kind(kind, "numpy", "generic"):
         return "number", things.safe_repr(value, room)
-    if arrays.is_array(kind, packages):
-        return "array", arrays.text(value, kind, room, cell)
+    if columns.is_array(kind, packages):
+        return "array", columns.array_text(value, kind, room, cell)
     if (text := things.model(value, kind, packages, room, nested, 0)) is not None:
         return "model", text
     if found := things.subclass_of_builtin(value, kind, room, nested, 0):
@@ -136,7 +136,7 @@ def nested(value: Any, room: int, depth: int) -> str:
     if identity.is_kind(kind, "numpy", "generic"):
         return things.safe_repr(value, room)
     if "numpy" in packages and identity.is_kind(kind, "numpy", "ndarray"):
-        return f"<{arrays.headline(value)}>"
+        return f"<{columns.array_headline(value)}>"
     if found := things.marimo(value, kind, packages, room, plain_or_type):
         return f"<{one_line(found[1])}>"
     if (text := things.model(value, kind, packages, room, nested, depth)) is not None:

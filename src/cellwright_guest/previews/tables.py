@@ -16,11 +16,11 @@ from cellwright_guest.previews.columns import (
     CELL_ROOM,
     ArrowColumn,
     Brief,
-    Column,
+    ColumnPreview,
+    ColumnSource,
     NumpyColumn,
     PandasColumn,
     PolarsColumn,
-    Source,
     cell,
     describe,
 )
@@ -34,12 +34,12 @@ _NUMPY_KINDS: Final = frozenset("biufcSUOV")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class TableSource:
     """A table of any library, with its columns behind a function so that only the shown ones are touched."""
 
     rows: int | None
     width: int
-    source: Callable[[int], tuple[str, Source | str]]
+    source: Callable[[int], tuple[str, ColumnSource | str]]
     """Name, and where its values are; or only the name of its type."""
     note: str = ""
     is_series: bool = False
@@ -53,7 +53,7 @@ class Table:
         return f"{shape}, {self.note}" if self.note else shape
 
 
-def table_of(value: Any, kind: type, packages: set[str]) -> tuple[str, Table] | None:
+def table_of(value: Any, kind: type, packages: set[str]) -> tuple[str, TableSource] | None:
     """(`dataframe` or `series`, table) when the value is one, by whichever loaded library."""
     if "pandas" in packages:
         return _pandas(value, kind)
@@ -66,12 +66,12 @@ def table_of(value: Any, kind: type, packages: set[str]) -> tuple[str, Table] | 
     return None
 
 
-def text(table: Table, room: int, brief: Brief) -> str:
+def text(table: TableSource, room: int, brief: Brief) -> str:
     """The whole preview."""
     lines = [table.headline()]
     left = room - len(lines[0])
     budget = int(left * _COLUMN_SHARE)
-    shown: list[Column] = []
+    shown: list[ColumnPreview] = []
     head_rows = 2 * _HEAD_ROWS if room > 1_200 else _HEAD_ROWS
     for count, (line, column) in enumerate(_described(table, head_rows, brief)):
         if budget < len(line) + 1 and count:
@@ -85,7 +85,7 @@ def text(table: Table, room: int, brief: Brief) -> str:
     return "\n".join(lines + _rows(shown, left))
 
 
-def _described(table: Table, head_rows: int, brief: Brief) -> Iterator[tuple[str, Column | None]]:
+def _described(table: TableSource, head_rows: int, brief: Brief) -> Iterator[tuple[str, ColumnPreview | None]]:
     for index in range(table.width):
         name, source = table.source(index)
         if isinstance(source, str):
@@ -95,7 +95,7 @@ def _described(table: Table, head_rows: int, brief: Brief) -> Iterator[tuple[str
             yield column.line(), column
 
 
-def _rows(columns: list[Column], room: int) -> list[str]:
+def _rows(columns: list[ColumnPreview], room: int) -> list[str]:
     if not columns or not columns[0].head:
         return []
     lines = ["first rows:"] if len(columns) == 1 else ["first rows:", " | ".join(column.name for column in columns)]
@@ -125,27 +125,31 @@ def _label(name: Any) -> str:
 # ── pandas ──
 
 
-def _pandas(value: Any, kind: type) -> tuple[str, Table] | None:
+def _pandas(value: Any, kind: type) -> tuple[str, TableSource] | None:
     if identity.is_kind(kind, "pandas", "DataFrame"):
         labels = value.columns
 
-        def source(index: int) -> tuple[str, Source]:
+        def source(index: int) -> tuple[str, ColumnSource]:
             return _label(labels[index]), _pandas_source(value.iloc[:, index])
 
-        return "dataframe", Table(rows=len(value), width=len(labels), source=source, note=_pandas_index(value.index))
+        return "dataframe", TableSource(
+            rows=len(value), width=len(labels), source=source, note=_pandas_index(value.index)
+        )
     if identity.is_kind(kind, "pandas", "Series"):
         found = _pandas_source(value)
         name = _label(value.name) if value.name is not None else "values"
         note = _pandas_index(value.index)
-        return "series", Table(rows=len(value), width=1, is_series=True, source=lambda _: (name, found), note=note)
+        return "series", TableSource(
+            rows=len(value), width=1, is_series=True, source=lambda _: (name, found), note=note
+        )
     if identity.is_kind(kind, "pandas", "Index") and not identity.is_kind(kind, "pandas", "MultiIndex"):
-        return "series", Table(
+        return "series", TableSource(
             rows=len(value), width=1, is_series=True, source=lambda _: ("index", _pandas_source(value))
         )
     return None
 
 
-def _pandas_source(series: Any) -> Source:
+def _pandas_source(series: Any) -> ColumnSource:
     dtype = series.dtype
     if getattr(dtype, "kind", "") in _NUMPY_KINDS and identity.is_kind(type(dtype), "numpy", "dtype"):
         if identity.is_kind(type(series), "pandas", "RangeIndex"):
@@ -167,17 +171,17 @@ def _pandas_index(index: Any) -> str:
 # ── polars ──
 
 
-def _polars(value: Any, kind: type) -> tuple[str, Table] | None:
+def _polars(value: Any, kind: type) -> tuple[str, TableSource] | None:
     if identity.is_kind(kind, "polars", "DataFrame"):
         names = value.columns
 
-        def source(index: int) -> tuple[str, Source]:
+        def source(index: int) -> tuple[str, ColumnSource]:
             return _label(names[index]), PolarsColumn(value.to_series(index))
 
-        return "dataframe", Table(rows=value.height, width=value.width, source=source)
+        return "dataframe", TableSource(rows=value.height, width=value.width, source=source)
     if identity.is_kind(kind, "polars", "Series"):
         found = PolarsColumn(value)
-        return "series", Table(
+        return "series", TableSource(
             rows=value.len(), width=1, is_series=True, source=lambda _: (_label(value.name or "values"), found)
         )
     if identity.is_kind(kind, "polars", "LazyFrame"):
@@ -185,12 +189,12 @@ def _polars(value: Any, kind: type) -> tuple[str, Table] | None:
     return None
 
 
-def _lazy(value: Any) -> Table:
+def _lazy(value: Any) -> TableSource:
     if not polars_has_started():
         note = "lazy; its schema is known after the first collect() or collect_schema() in this notebook"
-        return Table(rows=None, width=0, source=lambda _: ("", ""), note=note)
+        return TableSource(rows=None, width=0, source=lambda _: ("", ""), note=note)
     schema = list(value.collect_schema().items())
-    return Table(
+    return TableSource(
         rows=None,
         width=len(schema),
         source=lambda index: (_label(schema[index][0]), str(schema[index][1])[:CELL_ROOM]),
@@ -210,24 +214,24 @@ def polars_has_started() -> bool:
 # ── arrow, duckdb ──
 
 
-def _arrow(value: Any, kind: type) -> tuple[str, Table] | None:
+def _arrow(value: Any, kind: type) -> tuple[str, TableSource] | None:
     if identity.is_kind(kind, "pyarrow", "Table") or identity.is_kind(kind, "pyarrow", "RecordBatch"):
         schema = value.schema
 
-        def source(index: int) -> tuple[str, Source]:
+        def source(index: int) -> tuple[str, ColumnSource]:
             return _label(schema.field(index).name), ArrowColumn(value.column(index))
 
-        return "dataframe", Table(rows=value.num_rows, width=value.num_columns, source=source)
+        return "dataframe", TableSource(rows=value.num_rows, width=value.num_columns, source=source)
     if identity.is_kind(kind, "pyarrow", "Array") or identity.is_kind(kind, "pyarrow", "ChunkedArray"):
-        return "series", Table(
+        return "series", TableSource(
             rows=len(value), width=1, is_series=True, source=lambda _: ("values", ArrowColumn(value))
         )
     return None
 
 
-def _duckdb(relation: Any) -> Table:
+def _duckdb(relation: Any) -> TableSource:
     names, types = relation.columns, relation.types
-    return Table(
+    return TableSource(
         rows=None,
         width=len(names),
         source=lambda index: (_label(names[index]), str(types[index])[:CELL_ROOM]),

@@ -10,12 +10,12 @@ import msgspec
 import numpy as np
 
 from cellwright_guest.profiling.distributions import describe_numbers, describe_texts, describe_times
-from cellwright_guest.profiling.meanings import Meant, meaning_of
-from cellwright_guest.profiling.oddities_dates import odd_dates
-from cellwright_guest.profiling.oddities_labels import odd_labels
-from cellwright_guest.profiling.oddities_numbers import odd_numbers
-from cellwright_guest.profiling.records import LONGEST_NAME, Column, Oddity, Texts, ValueCount
-from cellwright_guest.profiling.typed import Codes, Mask, Typed
+from cellwright_guest.profiling.meanings import ColumnMeaning, meaning_of
+from cellwright_guest.profiling.oddities.dates import odd_dates
+from cellwright_guest.profiling.oddities.labels import odd_labels
+from cellwright_guest.profiling.oddities.numbers import odd_numbers
+from cellwright_guest.profiling.records import LONGEST_NAME, ColumnProfile, Oddity, Texts, ValueCount
+from cellwright_guest.profiling.typed_column import Codes, Mask, TypedColumn
 from cellwright_guest.profiling.wording import counted, cut, named, percent, quoted, sentence
 
 _COMMON: Final = 12
@@ -26,15 +26,15 @@ _OF_ALL_VALUES: Final = frozenset({"decimal-comma", "currency-text", "percent-te
 
 
 @dataclass(slots=True, kw_only=True)
-class Studied:
+class StudiedColumn:
     """A column as it will be told, with the values it was found from."""
 
-    column: Column
-    typed: Typed
+    column: ColumnProfile
+    typed: TypedColumn
     oddities: list[Oddity]
 
 
-def study(typed: Typed, *, ignored: Mask, position: int, today: date) -> Studied:
+def study(typed: TypedColumn, *, ignored: Mask, position: int, today: date) -> StudiedColumn:
     """Everything that one column tells by itself. Rows that are ignored (totals, headers) make no oddity."""
     counts = typed.counts()
     texts = describe_texts(typed.texts, counts) if typed.kind == "text" else None
@@ -42,7 +42,7 @@ def study(typed: Typed, *, ignored: Mask, position: int, today: date) -> Studied
     count = int(counts.sum())
     is_dated = typed.kind in ("date", "datetime")
     rows = typed.row_values() if typed.values is not None and typed.kind not in ("empty", "boolean") else None
-    column = Column(
+    column = ColumnProfile(
         name=cut(typed.name, LONGEST_NAME),
         kind=typed.kind,
         meaning=meant.meaning,
@@ -59,10 +59,10 @@ def study(typed: Typed, *, ignored: Mask, position: int, today: date) -> Studied
         common=_common(typed, counts),
         examples=_examples(typed, counts),
     )
-    return Studied(column=column, typed=typed, oddities=_oddities(typed, meant, texts, ignored, today))
+    return StudiedColumn(column=column, typed=typed, oddities=_oddities(typed, meant, texts, ignored, today))
 
 
-def _common(typed: Typed, counts: Codes) -> tuple[ValueCount, ...]:
+def _common(typed: TypedColumn, counts: Codes) -> tuple[ValueCount, ...]:
     if typed.kind == "nested" or not len(counts) or counts.max() < 2:
         return ()
     most = min(_COMMON, len(counts))
@@ -71,13 +71,15 @@ def _common(typed: Typed, counts: Codes) -> tuple[ValueCount, ...]:
     return tuple(ValueCount(value=cut(typed.text(code)), count=int(counts[code])) for code in order if counts[code])
 
 
-def _examples(typed: Typed, counts: Codes) -> tuple[str, ...]:
+def _examples(typed: TypedColumn, counts: Codes) -> tuple[str, ...]:
     there = np.flatnonzero(counts)
     places = there[:: max(len(there) // _EXAMPLES, 1)][:_EXAMPLES]
     return tuple(cut(text) for text in typed.some_texts(places, _EXAMPLES))
 
 
-def _oddities(typed: Typed, meant: Meant, texts: Texts | None, ignored: Mask, today: date) -> list[Oddity]:
+def _oddities(
+    typed: TypedColumn, meant: ColumnMeaning, texts: Texts | None, ignored: Mask, today: date
+) -> list[Oddity]:
     found = _of_writing(typed, ignored) + _emptiness(typed, meant)
     if typed.kind in ("integer", "number"):
         is_quantity = meant.meaning in ("measure", "currency", "category", "date")
@@ -90,7 +92,7 @@ def _oddities(typed: Typed, meant: Meant, texts: Texts | None, ignored: Mask, to
     return found
 
 
-def _of_writing(typed: Typed, ignored: Mask) -> list[Oddity]:
+def _of_writing(typed: TypedColumn, ignored: Mask) -> list[Oddity]:
     """What was noticed while the kind was found out, with rows that are ignored not counted."""
     if not ignored.any() or typed.values is None:
         return list(typed.oddities)
@@ -101,7 +103,7 @@ def _of_writing(typed: Typed, ignored: Mask) -> list[Oddity]:
     ]
 
 
-def _emptiness(typed: Typed, meant: Meant) -> list[Oddity]:
+def _emptiness(typed: TypedColumn, meant: ColumnMeaning) -> list[Oddity]:
     rows = len(typed.codes)
     nulls = int(typed.is_null().sum())
     if rows and nulls == rows:

@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 
 from cellwright_guest.profiling.numbers import as_mask
-from cellwright_guest.profiling.typed import Codes, Floats, Mask, compute, encode, spread
+from cellwright_guest.profiling.typed_column import Codes, Floats, Mask, compute, encode, spread
 
 _MONTHS: Final = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
@@ -92,7 +92,7 @@ def read_dates(texts: Any, counts: Codes, *, is_day_first: bool | None = None) -
             groups.setdefault(shape, []).append(code)
     if not groups:
         return None
-    reader = _Reader(texts=texts, counts=counts, is_day_first=is_day_first)
+    reader = _DateReader(texts=texts, counts=counts, is_day_first=is_day_first)
     for shape, codes in groups.items():
         reader.read(shape, np.isin(encoded.codes, codes))
     return reader.answer()
@@ -185,7 +185,7 @@ def _parse(texts: Any, form: str) -> Floats:
     return np.where(np.isnat(moments), np.nan, seconds)
 
 
-class _Reader:
+class _DateReader:
     """Reads shape by shape, and keeps what was found."""
 
     def __init__(self, *, texts: Any, counts: Codes, is_day_first: bool | None) -> None:

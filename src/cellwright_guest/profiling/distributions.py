@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from cellwright_guest.profiling.records import Numbers, Texts, Times
-from cellwright_guest.profiling.typed import Codes, Floats, compute
+from cellwright_guest.profiling.typed_column import Codes, Floats, compute
 from cellwright_guest.profiling.wording import finite
 
 BINS: Final = 20

@@ -1,4 +1,7 @@
-"""Columns by which tables can be joined: their values overlap, and their names do not speak against it."""
+"""Keys and joins: columns that name each row once, and columns by which tables can be joined.
+
+For a join the values overlap, and the names do not speak against it.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +15,61 @@ import numpy as np
 import numpy.typing as npt
 from pandas.core.util.hashing import hash_array
 
-from cellwright_guest.profiling.columns import Studied
+from cellwright_guest.profiling.columns import StudiedColumn
 from cellwright_guest.profiling.meanings import words_of
 from cellwright_guest.profiling.records import Join
-from cellwright_guest.profiling.typed import Mask, compute, spread
+from cellwright_guest.profiling.typed_column import Codes, Mask, compute, spread
 from cellwright_guest.profiling.wording import named, percent, quoted, sentence
+
+_MOST_PAIRED: Final = 12
+_MOST_KEYS: Final = 5
+_FIRST_KEY_ROWS: Final = 2_000
+
+
+def find_keys(columns: Sequence[StudiedColumn], ignored: Mask) -> tuple[tuple[str, ...], ...]:
+    """The keys of the rows that are not ignored: single columns, else pairs; the likeliest first."""
+    rows = int((~ignored).sum())
+    if rows < 2:
+        return ()
+    able = [column for column in columns if _may_be_key(column)]
+    singles = [column for column in able if _is_unique(column.typed.codes[~ignored])]
+    singles.sort(key=lambda column: column.column.meaning != "id")
+    if singles:
+        return tuple((column.column.name,) for column in singles[:_MOST_KEYS])
+    return _pairs(able, ignored, rows)
+
+
+def _may_be_key(column: StudiedColumn) -> bool:
+    told = column.column
+    if told.kind in ("nested", "empty", "boolean", "number") or told.meaning in (
+        "measure",
+        "currency",
+        "flag",
+        "constant",
+    ):
+        return False
+    return told.meaning != "text" or (told.texts is not None and told.texts.mean_words <= 4)
+
+
+def _is_unique(codes: Codes) -> bool:
+    return len(codes) > 1 and int(codes.min()) >= 0 and int(np.bincount(codes).max()) == 1
+
+
+def _pairs(able: Sequence[StudiedColumn], ignored: Mask, rows: int) -> tuple[tuple[str, ...], ...]:
+    kept = [(column, column.typed.codes[~ignored]) for column in able]
+    full = [(column, codes) for column, codes in kept if len(codes) and int(codes.min()) >= 0]
+    full.sort(key=lambda pair: -pair[0].column.distinct)
+    found: list[tuple[str, ...]] = []
+    for (first, one), (second, other) in combinations(full[:_MOST_PAIRED], 2):
+        if first.column.distinct * second.column.distinct < rows:
+            continue
+        together = one * (int(other.max()) + 1) + other
+        if all(len(np.unique(part)) == len(part) for part in (together[:_FIRST_KEY_ROWS], together)):
+            found.append((first.column.name, second.column.name))
+        if len(found) >= _MOST_KEYS:
+            break
+    return tuple(found)
+
 
 Hashes = npt.NDArray[np.uint64]
 Need = Literal["spaces", "case", "zeros"]
@@ -39,11 +92,11 @@ _MOST_PER_PAIR: Final = 3
 
 
 @dataclass(slots=True, kw_only=True)
-class Side:
+class JoinSide:
     """A column that may take part in a join."""
 
     table: str
-    studied: Studied
+    studied: StudiedColumn
     there: npt.NDArray[np.intp]
     """Codes that occur."""
     hashes: dict[tuple[Need, ...], Hashes] = field(default_factory=dict[tuple[Need, ...], Hashes])
@@ -90,11 +143,11 @@ def level_texts(texts: Any, level: tuple[Need, ...]) -> Any:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class JoinCandidate:
     """Two sides with how well they fit."""
 
-    left: Side
-    right: Side
+    left: JoinSide
+    right: JoinSide
     level: tuple[Need, ...]
     left_coverage: float
     right_coverage: float
@@ -109,10 +162,10 @@ class Candidate:
         return self.likeness + coverage + (0.7 if is_one else 0.0) + 0.1 * math.log10(1 + overlap)
 
 
-def find_joins(tables: Sequence[tuple[str, Sequence[Studied]]], *, is_sampled: bool) -> tuple[Join, ...]:
+def find_joins(tables: Sequence[tuple[str, Sequence[StudiedColumn]]], *, is_sampled: bool) -> tuple[Join, ...]:
     """The joins between all tables, the best first."""
     sides = [(name, _sides(name, columns)) for name, columns in tables]
-    found: list[Candidate] = []
+    found: list[JoinCandidate] = []
     for (_, lefts), (_, rights) in combinations(sides, 2):
         between = [candidate for left in lefts for right in rights if (candidate := _fit(left, right)) is not None]
         between.sort(key=lambda candidate: -candidate.score())
@@ -121,10 +174,10 @@ def find_joins(tables: Sequence[tuple[str, Sequence[Studied]]], *, is_sampled: b
     return tuple(_told(candidate, is_sampled=is_sampled) for candidate in found[:_MOST_JOINS])
 
 
-def _each_once(candidates: Sequence[Candidate]) -> list[Candidate]:
+def _each_once(candidates: Sequence[JoinCandidate]) -> list[JoinCandidate]:
     """Each column in its best join only: a second one is the same by other names."""
     used: set[tuple[str, str]] = set()
-    kept: list[Candidate] = []
+    kept: list[JoinCandidate] = []
     for candidate in candidates:
         ends = {(side.table, side.name) for side in (candidate.left, candidate.right)}
         if not ends & used:
@@ -133,15 +186,16 @@ def _each_once(candidates: Sequence[Candidate]) -> list[Candidate]:
     return kept
 
 
-def _sides(table: str, columns: Sequence[Studied]) -> list[Side]:
+def _sides(table: str, columns: Sequence[StudiedColumn]) -> list[JoinSide]:
     able = [column for column in columns if _may_join(column)]
     able.sort(key=lambda column: (column.column.meaning != "id", not column.column.is_unique))
     return [
-        Side(table=table, studied=column, there=np.flatnonzero(column.typed.counts())) for column in able[:_MOST_SIDES]
+        JoinSide(table=table, studied=column, there=np.flatnonzero(column.typed.counts()))
+        for column in able[:_MOST_SIDES]
     ]
 
 
-def _may_join(studied: Studied) -> bool:
+def _may_join(studied: StudiedColumn) -> bool:
     column = studied.column
     if not 2 <= column.distinct <= _MOST_DISTINCT or column.kind not in ("text", "integer", "date"):
         return False
@@ -150,7 +204,7 @@ def _may_join(studied: Studied) -> bool:
     return column.meaning != "text" or (column.texts is not None and column.texts.mean_words <= 5)
 
 
-def likeness_of(left: Side, right: Side) -> float:
+def likeness_of(left: JoinSide, right: JoinSide) -> float:
     """How much the names speak for a join: 1 the same, 0 nothing in common."""
     one, other = _words(left.name), _words(right.name)
     first, second = one - _GENERIC, other - _GENERIC
@@ -175,7 +229,7 @@ def _abbreviates(one: str, other: str) -> bool:
     return len(short) >= 3 and long.startswith(short)
 
 
-def _fit(left: Side, right: Side) -> Candidate | None:
+def _fit(left: JoinSide, right: JoinSide) -> JoinCandidate | None:
     kinds = {left.studied.column.kind, right.studied.column.kind}
     likeness = likeness_of(left, right)
     if "date" in kinds and (len(kinds) > 1 or likeness < 1.0):
@@ -190,7 +244,7 @@ def _fit(left: Side, right: Side) -> Candidate | None:
     for level in _LEVELS:
         reached = _coverages(left, right, level)
         if min(reached[0] - full[0], reached[1] - full[1]) > -0.01:
-            one = Candidate(
+            one = JoinCandidate(
                 left=left,
                 right=right,
                 level=level,
@@ -202,12 +256,12 @@ def _fit(left: Side, right: Side) -> Candidate | None:
     return None
 
 
-def _coverages(left: Side, right: Side, level: tuple[Need, ...]) -> tuple[float, float]:
+def _coverages(left: JoinSide, right: JoinSide, level: tuple[Need, ...]) -> tuple[float, float]:
     one, other = left.at(level), right.at(level)
     return float(right.holds(one, level).mean()), float(left.holds(other, level).mean())
 
 
-def _may_overlap(left: Side, right: Side, likeness: float) -> bool:
+def _may_overlap(left: JoinSide, right: JoinSide, likeness: float) -> bool:
     """A cheap look at a few values, and none where the names speak against it already."""
     if likeness < 0.8 and (left.is_counting() or right.is_counting()):
         return False
@@ -218,7 +272,7 @@ def _may_overlap(left: Side, right: Side, likeness: float) -> bool:
     return max(right.holds(some, _LEVELS[-1]).mean(), left.holds(more, _LEVELS[-1]).mean()) >= 0.05
 
 
-def _is_worth(left: Side, right: Side, coverages: tuple[float, float], likeness: float) -> bool:
+def _is_worth(left: JoinSide, right: JoinSide, coverages: tuple[float, float], likeness: float) -> bool:
     """Whether the overlap is more than chance; the less the names agree, the more is asked of it."""
     overlap = round(coverages[0] * len(left.there))
     is_one = left.is_unique() or right.is_unique()
@@ -232,11 +286,11 @@ def _is_worth(left: Side, right: Side, coverages: tuple[float, float], likeness:
     return is_one and many >= 0.8 and overlap >= 5
 
 
-def _turned(candidate: Candidate) -> Candidate:
+def _turned(candidate: JoinCandidate) -> JoinCandidate:
     """With the side that repeats on the left, so that the right one is looked up."""
     if candidate.right.is_unique() or not candidate.left.is_unique():
         return candidate
-    return Candidate(
+    return JoinCandidate(
         left=candidate.right,
         right=candidate.left,
         level=candidate.level,
@@ -246,7 +300,7 @@ def _turned(candidate: Candidate) -> Candidate:
     )
 
 
-def _relation(candidate: Candidate) -> Relation:
+def _relation(candidate: JoinCandidate) -> Relation:
     match candidate.left.is_unique(), candidate.right.is_unique():
         case True, True:
             return "one-to-one"
@@ -258,7 +312,7 @@ def _relation(candidate: Candidate) -> Relation:
             return "many-to-many"
 
 
-def _told(candidate: Candidate, *, is_sampled: bool) -> Join:
+def _told(candidate: JoinCandidate, *, is_sampled: bool) -> Join:
     left, right = candidate.left, candidate.right
     one = f"{named(left.table)}.{named(left.name)}"
     other = f"{named(right.table)}.{named(right.name)}"
@@ -284,7 +338,7 @@ def _told(candidate: Candidate, *, is_sampled: bool) -> Join:
     )
 
 
-def _unmatched(candidate: Candidate) -> str:
+def _unmatched(candidate: JoinCandidate) -> str:
     """A value of the left side that the right one does not have."""
     found = candidate.right.holds(candidate.left.at(candidate.level), candidate.level)
     lost = np.flatnonzero(~found)

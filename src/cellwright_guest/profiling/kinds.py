@@ -1,4 +1,7 @@
-"""Which kind a column's values are, and how its text becomes them. Each different text is read once."""
+"""Which kind a column's values are, and how its text becomes them. Each different text is read once.
+
+Some words always stand where a value is missing, some only among values of another kind.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +11,41 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from cellwright_guest.profiling import oddities_writing as writing
 from cellwright_guest.profiling.dates import DateText, has_eight_digits, read_clock, read_dates
-from cellwright_guest.profiling.null_words import ALWAYS, AMONG_OTHERS, stand_for_nothing
 from cellwright_guest.profiling.numbers import NumberText, as_mask, read_numbers
+from cellwright_guest.profiling.odd_rows import TOTAL_WORDS
+from cellwright_guest.profiling.oddities import notation as writing
 from cellwright_guest.profiling.raw import RawColumn
 from cellwright_guest.profiling.records import Conversion, Kind
-from cellwright_guest.profiling.totals import TOTAL_WORDS
-from cellwright_guest.profiling.typed import NULL, Codes, Encoded, Floats, Mask, Typed, compute, encode
+from cellwright_guest.profiling.typed_column import (
+    NULL,
+    Codes,
+    EncodedColumn,
+    Floats,
+    Mask,
+    TypedColumn,
+    compute,
+    encode,
+)
+
+ALWAYS: Final = frozenset({
+    "", "n/a", "n.a.", "#n/a", "#na", "#null!", "#div/0!", "#value!", "#ref!", "#name?", "null", "<na>", "<null>",
+    "nan", "-", "--", "---", "–", "—", "?", "??", "???", "(blank)", "k.a.", "k. a.", "keine angabe", "n/d",
+    "s/d", "\\n",
+})  # fmt: skip
+"""Nobody means anything else by them."""
+AMONG_OTHERS: Final = ALWAYS | frozenset({
+    "na", "none", "nil", "nat", "unknown", "unbekannt", "inconnu", "desconocido", "missing", "not available",
+    "not known", "not applicable", "tbd", "tba", "undefined", ".", "..", "...", "*", "**", "x", "empty", "leer",
+    "ohne", "pending",
+})  # fmt: skip
+"""Among numbers or dates these are no values either."""
+
+
+def stand_for_nothing(trimmed: Any, words: frozenset[str]) -> Mask:
+    """Which of the texts (trimmed, a pyarrow array) are null words."""
+    return as_mask(compute.is_in(compute.utf8_lower(trimmed), value_set=pa.array(sorted(words), trimmed.type)))
+
 
 _ENOUGH: Final = 0.95
 _LONGEST_READ: Final = 400
@@ -34,13 +64,13 @@ class Hints:
     is_day_first: bool | None = None
 
 
-def type_column(column: RawColumn, hints: Hints = Hints()) -> Typed:  # noqa: B008
+def type_column(column: RawColumn, hints: Hints = Hints()) -> TypedColumn:  # noqa: B008
     """The column with its kind, its conversion and its values."""
     kind = column.values.type
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     if pa.types.is_null(kind):
-        return Typed(
+        return TypedColumn(
             name=column.name, kind="empty", codes=np.full(len(column.values), NULL), texts=pa.array([], "string")
         )
     if pa.types.is_nested(kind) or _is_binary(kind):
@@ -69,16 +99,16 @@ def _is_supported(kind: Any) -> bool:
 # ── columns that have a type already ──
 
 
-def _nested(column: RawColumn) -> Typed:
+def _nested(column: RawColumn) -> TypedColumn:
     is_there = as_mask(compute.is_valid(column.values))
     places = np.flatnonzero(is_there)[:20]
     shown = [str(column.values[int(place)].as_py())[:200] for place in places]
     codes = np.where(is_there, len(shown), NULL).astype(np.int64)
     codes[places] = np.arange(len(shown))
-    return Typed(name=column.name, kind="nested", codes=codes, texts=pa.array([*shown, "…"], pa.string()))
+    return TypedColumn(name=column.name, kind="nested", codes=codes, texts=pa.array([*shown, "…"], pa.string()))
 
 
-def _from_values(column: RawColumn, encoded: Encoded) -> Typed:
+def _from_values(column: RawColumn, encoded: EncodedColumn) -> TypedColumn:
     distinct = encoded.distinct
     kind, values = _values_of(distinct)
     codes = encoded.codes
@@ -87,7 +117,7 @@ def _from_values(column: RawColumn, encoded: Encoded) -> Typed:
         codes = np.where(np.isin(codes, missing), NULL, codes)
     found: Kind = "empty" if (codes == NULL).all() else kind
     unit = "s" if pa.types.is_duration(distinct.type) else ""
-    return Typed(
+    return TypedColumn(
         name=column.name, kind=found, codes=codes, texts=_written(distinct, kind, values), values=values, unit=unit
     )
 
@@ -125,22 +155,22 @@ def _written(distinct: Any, kind: Kind, values: Floats) -> Any:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Text:
+class _TextColumn:
     """A column of text on its way to a kind."""
 
     column: RawColumn
-    encoded: Encoded
+    encoded: EncodedColumn
     trimmed: Any
     counts: Codes
     exempt: Mask
     """Labels of total rows and repeated headers: they say nothing about the kind."""
 
-    def typed(self, kind: Kind, *, nothing: Mask, values: Floats | None = None, **more: Any) -> Typed:
+    def typed(self, kind: Kind, *, nothing: Mask, values: Floats | None = None, **more: Any) -> TypedColumn:
         """The answer; what stands for nothing becomes nothing."""
         codes = self.encoded.codes
         if nothing.any():
             codes = np.where(np.append(nothing, False)[codes], NULL, codes)
-        result = Typed(
+        result = TypedColumn(
             name=self.column.name,
             kind=kind,
             codes=codes,
@@ -160,12 +190,12 @@ class _Text:
         return fitting > 0 and (fitting >= _ENOUGH * all_there or (fitting >= 4 and all_there - fitting <= 1))
 
 
-def _from_text(column: RawColumn, encoded: Encoded, hints: Hints) -> Typed:
+def _from_text(column: RawColumn, encoded: EncodedColumn, hints: Hints) -> TypedColumn:
     trimmed = compute.utf8_trim_whitespace(_heads(encoded.distinct))
     lowered = compute.utf8_lower(trimmed)
     ours = pa.array(sorted({*TOTAL_WORDS, column.name.strip().lower()}), lowered.type)
     exempt = as_mask(compute.is_in(lowered, value_set=ours))
-    text = _Text(column=column, encoded=encoded, trimmed=trimmed, counts=encoded.counts(), exempt=exempt)
+    text = _TextColumn(column=column, encoded=encoded, trimmed=trimmed, counts=encoded.counts(), exempt=exempt)
     nothing = stand_for_nothing(trimmed, AMONG_OTHERS)
     if nothing.all():
         words = nothing if stand_for_nothing(trimmed, ALWAYS).all() else np.zeros_like(nothing)
@@ -191,7 +221,7 @@ def _heads(texts: Any) -> Any:
     return compute.utf8_slice_codeunits(texts, 0, _LONGEST_READ) if is_long else texts
 
 
-def _boolean(text: _Text, nothing: Mask) -> Typed | None:
+def _boolean(text: _TextColumn, nothing: Mask) -> TypedColumn | None:
     if len(text.trimmed) > 40:
         return None
     words = [
@@ -207,7 +237,7 @@ def _boolean(text: _Text, nothing: Mask) -> Typed | None:
     return text.typed("boolean", nothing=nothing, values=values, conversion=conversion)
 
 
-def _number(text: _Text, nothing: Mask, kept: Codes, read: NumberText) -> Typed | None:
+def _number(text: _TextColumn, nothing: Mask, kept: Codes, read: NumberText) -> TypedColumn | None:
     fits = np.zeros(len(nothing), bool)
     fits[kept] = read.fits
     if not text.is_enough(fits, nothing):
@@ -238,12 +268,12 @@ def _number(text: _Text, nothing: Mask, kept: Codes, read: NumberText) -> Typed 
     return result
 
 
-def _has_leading_zeros(text: _Text, fits: Mask) -> bool:
+def _has_leading_zeros(text: _TextColumn, fits: Mask) -> bool:
     zeros = as_mask(compute.match_substring_regex(text.trimmed, "^0[0-9]+$")) & fits
     return int(zeros.sum()) * 100 >= max(int(fits.sum()), 1) and bool(zeros.any())
 
 
-def _eight_digits(text: _Text, nothing: Mask, kept: Codes) -> Typed | None:
+def _eight_digits(text: _TextColumn, nothing: Mask, kept: Codes) -> TypedColumn | None:
     """`20240131` in each row is a day, though it is a number as well."""
     texts = text.trimmed.take(pa.array(kept))
     judged = ~text.exempt[kept]
@@ -255,7 +285,7 @@ def _eight_digits(text: _Text, nothing: Mask, kept: Codes) -> Typed | None:
     return _dated(text, nothing, kept, read)
 
 
-def _date(text: _Text, nothing: Mask, kept: Codes, read: DateText) -> Typed | None:
+def _date(text: _TextColumn, nothing: Mask, kept: Codes, read: DateText) -> TypedColumn | None:
     fits = np.zeros(len(nothing), bool)
     fits[kept] = read.looks
     if not text.is_enough(fits, nothing) or not np.isfinite(read.seconds).any():
@@ -263,7 +293,7 @@ def _date(text: _Text, nothing: Mask, kept: Codes, read: DateText) -> Typed | No
     return _dated(text, nothing, kept, read)
 
 
-def _dated(text: _Text, nothing: Mask, kept: Codes, read: DateText) -> Typed:
+def _dated(text: _TextColumn, nothing: Mask, kept: Codes, read: DateText) -> TypedColumn:
     seconds = np.full(len(nothing), np.nan)
     seconds[kept] = read.seconds
     looks = np.zeros(len(nothing), bool)
@@ -282,7 +312,7 @@ def _dated(text: _Text, nothing: Mask, kept: Codes, read: DateText) -> Typed:
     return result
 
 
-def _clock(text: _Text, nothing: Mask, kept: Codes) -> Typed | None:
+def _clock(text: _TextColumn, nothing: Mask, kept: Codes) -> TypedColumn | None:
     read = read_clock(text.trimmed.take(pa.array(kept)))
     if read is None:
         return None
@@ -293,7 +323,7 @@ def _clock(text: _Text, nothing: Mask, kept: Codes) -> Typed | None:
     return text.typed("time", nothing=nothing, values=seconds, unfit=np.flatnonzero(np.isnan(seconds) & ~nothing))
 
 
-def _words(text: _Text, kept: Codes, numbers: NumberText | None, dates: DateText | None) -> Typed:
+def _words(text: _TextColumn, kept: Codes, numbers: NumberText | None, dates: DateText | None) -> TypedColumn:
     result = text.typed("text", nothing=stand_for_nothing(text.trimmed, ALWAYS))
     if numbers is not None:
         result.oddities += writing.partly(result, kept[numbers.fits], "numbers")

@@ -16,7 +16,7 @@ import os
 
 import msgspec
 
-from cellwright_guest.profiling.records import Column, Numbers, Profile, Question, Table
+from cellwright_guest.profiling.records import ColumnProfile, Numbers, Profile, ProfileRequest, TableProfile
 
 _DESCRIPTOR = 3
 _CHUNK_BYTES = 1 << 16
@@ -24,15 +24,15 @@ _CHUNK_BYTES = 1 << 16
 
 def main() -> None:
     """Answer, and end."""
-    question = msgspec.json.decode(_read(_DESCRIPTOR), type=Question)
+    question = msgspec.json.decode(_read(_DESCRIPTOR), type=ProfileRequest)
     _write(_DESCRIPTOR, answer(question))
 
 
-def answer(question: Question) -> bytes:
+def answer(question: ProfileRequest) -> bytes:
     """The profile of what was asked about, as JSON."""
     # What is slow to load is loaded only now: a question that cannot be read costs nothing.
-    from cellwright_guest.profiling.reading import read_tables
-    from cellwright_guest.profiling.sets import profile_tables
+    from cellwright_guest.profiling.profiler import profile_tables
+    from cellwright_guest.profiling.readers.reader import read_tables
 
     tables, skipped, notes = read_tables(question)
     return msgspec.json.encode(finite(profile_tables(tables, skipped, notes)))
@@ -43,11 +43,11 @@ def finite(profile: Profile) -> Profile:
     return msgspec.structs.replace(profile, tables=tuple(_finite_table(table) for table in profile.tables))
 
 
-def _finite_table(table: Table) -> Table:
+def _finite_table(table: TableProfile) -> TableProfile:
     return msgspec.structs.replace(table, columns=tuple(_finite_column(column) for column in table.columns))
 
 
-def _finite_column(column: Column) -> Column:
+def _finite_column(column: ColumnProfile) -> ColumnProfile:
     is_sound = column.numbers is None or _is_finite(column.numbers)
     return column if is_sound else msgspec.structs.replace(column, numbers=None)
 

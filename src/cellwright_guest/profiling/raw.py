@@ -1,11 +1,82 @@
-"""A table as it was read, before anybody thought about it. Between reading and profiling."""
+"""Between reading and profiling: a file that is to be read, what that may cost, and a table as it was read."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from time import monotonic
+from typing import Any, Final
 
-from cellwright_guest.profiling.records import Oddity, Reading
+from cellwright_guest.profiling.records import LONGEST_NAME, LONGEST_VALUE, Oddity, ReadOptions
+
+_UNSEEN: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceFile:
+    """One file of the question."""
+
+    path: Path
+    shown: str
+    """As it was asked for; for a file of a folder, the folder as it was asked for and the way from there."""
+    size_bytes: int
+    is_named: bool = True
+    """The person named it; otherwise it was found in a folder."""
+
+    @property
+    def stem(self) -> str:
+        """The file's name without its endings: `sales` of `sales.csv.gz`."""
+        name = self.path.name
+        name = name.removesuffix(".gz")
+        return Path(name).stem or name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadBudget:
+    """What reading one file may cost."""
+
+    most_rows: int
+    most_columns: int
+    until: float
+    """On the monotonic clock: after that it reads no further, and says so."""
+    most_bytes: int = 120 << 20
+    """Of values kept in memory."""
+
+    @property
+    def is_spent(self) -> bool:
+        """No time is left."""
+        return monotonic() > self.until
+
+
+class NotReadable(Exception):
+    """A file, or a part of it, cannot be read; the text says why, as the end of a sentence about the file."""
+
+
+def short_name(text: str) -> str:
+    """A name of bounded length."""
+    return text if len(text) <= LONGEST_NAME else text[: LONGEST_NAME - 1] + "…"
+
+
+def example(text: str) -> str:
+    """A value to be shown: on one line and of bounded length."""
+    text = _UNSEEN.sub(" ", text[: LONGEST_VALUE * 2]).strip()
+    return text if len(text) <= LONGEST_VALUE else text[: LONGEST_VALUE - 1] + "…"
+
+
+def plural(count: int, word: str) -> str:
+    """`1 row`, `2,000 rows`."""
+    return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"
+
+
+def unused_name(wanted: str, taken: Iterable[str]) -> str:
+    """`wanted`, or the first of `wanted_2`, `wanted_3` … that is not taken."""
+    taken, number, name = set(taken), 1, wanted
+    while name in taken:
+        number += 1
+        name = f"{wanted}_{number}"
+    return name
 
 
 @dataclass(slots=True, kw_only=True)
@@ -25,7 +96,7 @@ class RawTable:
     """One table, bounded in rows."""
 
     name: str
-    reading: Reading
+    reading: ReadOptions
     columns: list[RawColumn]
     rows: int
     """In the whole table."""

@@ -39,7 +39,7 @@ class _Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 # ── how a table is read ──
 
 
-class Reading(_Record, frozen=True, kw_only=True):
+class ReadOptions(_Record, frozen=True, kw_only=True):
     """How to read a table again: enough for a line of pandas.
 
     For text: `pandas.read_csv(path, sep=delimiter, quotechar=quote or '"', quoting=0 if quote else 3,
@@ -170,7 +170,7 @@ class Times(_Record, frozen=True, kw_only=True):
     missing_steps: int = 0
 
 
-class Column(_Record, frozen=True, kw_only=True):
+class ColumnProfile(_Record, frozen=True, kw_only=True):
     """One column."""
 
     name: str
@@ -210,12 +210,12 @@ class Repeat(_Record, frozen=True, kw_only=True):
     says: str
 
 
-class Table(_Record, frozen=True, kw_only=True):
+class TableProfile(_Record, frozen=True, kw_only=True):
     """One table."""
 
     name: str
     """A short name: the file's stem, with the sheet or table behind it where there are several."""
-    reading: Reading
+    reading: ReadOptions
     rows: int
     """Data rows in the whole table; see `is_counted`."""
     is_counted: bool = True
@@ -225,7 +225,7 @@ class Table(_Record, frozen=True, kw_only=True):
     sampling: str = ""
     """How those were chosen, in words; empty: all of them."""
     bytes: int = 0
-    columns: tuple[Column, ...] = ()
+    columns: tuple[ColumnProfile, ...] = ()
     oddities: tuple[Oddity, ...] = ()
     """Of the table and of its columns."""
     keys: tuple[tuple[str, ...], ...] = ()
@@ -256,7 +256,7 @@ class Join(_Record, frozen=True, kw_only=True):
     """What must be levelled on both sides first: spaces stripped, case folded, leading zeros dropped."""
 
 
-class Skipped(_Record, frozen=True, kw_only=True):
+class SkippedFile(_Record, frozen=True, kw_only=True):
     """A file that is not in the profile."""
 
     path: str
@@ -266,15 +266,15 @@ class Skipped(_Record, frozen=True, kw_only=True):
 class Profile(_Record, frozen=True, kw_only=True):
     """Everything that was found."""
 
-    tables: tuple[Table, ...] = ()
+    tables: tuple[TableProfile, ...] = ()
     joins: tuple[Join, ...] = ()
     """The best first."""
-    skipped: tuple[Skipped, ...] = ()
+    skipped: tuple[SkippedFile, ...] = ()
     notes: tuple[str, ...] = ()
     """What was left out for its size, and the like."""
 
 
-class Question(_Record, frozen=True, kw_only=True):
+class ProfileRequest(_Record, frozen=True, kw_only=True):
     """What the program in the cage is asked."""
 
     paths: tuple[str, ...]

@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from cellwright.analyst.drafts import CellDraft, Section
-from cellwright.analyst.profile import Profile, Question, profile_json, read_profile
+from cellwright.analyst.profile import Profile, ProfileRequest, profile_json, read_profile
 from cellwright.kernel import CellOutcome, Observation, OpenNotebook
 from cellwright.notebook import AtEnd, AtStart, CellConfig, CreateCell, check
 from cellwright.notebook.marimo_check import tests_code, tests_in
-from cellwright.notebook.wording import variable_name
-from cellwright.runs.new_notebook import data_files, new_notebook_text
-from cellwright.runs.tidying import is_readable
-from cellwright_guest.profiling.reading import read_tables
-from cellwright_guest.profiling.sets import profile_tables
+from cellwright.notebook.source_text import variable_name
+from cellwright.runs.deliver.cleanup import is_readable
+from cellwright.runs.goal.new_notebook import data_files, new_notebook_text
+from cellwright_guest.profiling.profiler import profile_tables
+from cellwright_guest.profiling.readers.reader import read_tables
 
 _TASTING = ("tasted_", "checked_")
 Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]
@@ -118,5 +118,5 @@ def profile_of(project: Path, *paths: str, most_rows: int = 200_000) -> Profile:
     with chdir(project), warnings.catch_warnings():
         # In the cage nobody hears them: what matters is the answer.
         warnings.simplefilter("ignore")
-        tables, skipped, notes = read_tables(Question(paths=paths, most_rows=most_rows))
+        tables, skipped, notes = read_tables(ProfileRequest(paths=paths, most_rows=most_rows))
         return read_profile(profile_json(profile_tables(tables, skipped, notes)))

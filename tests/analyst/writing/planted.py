@@ -8,7 +8,16 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from cellwright.analyst.profile import Column, Conversion, Kind, Meaning, Profile, Reading, Table, Times
+from cellwright.analyst.profile import (
+    ColumnProfile,
+    Conversion,
+    Kind,
+    Meaning,
+    Profile,
+    ReadOptions,
+    TableProfile,
+    Times,
+)
 
 
 def planted_sales(rows: int = 900) -> pd.DataFrame:
@@ -64,11 +73,11 @@ def profile_of(frames: Mapping[str, pd.DataFrame], meanings: Mapping[str, Meanin
     return Profile(tables=tuple(_table(name, frame, meanings) for name, frame in frames.items()))
 
 
-def _table(path: str, frame: pd.DataFrame, meanings: Mapping[str, Meaning]) -> Table:
+def _table(path: str, frame: pd.DataFrame, meanings: Mapping[str, Meaning]) -> TableProfile:
     columns = tuple(_column(str(name), pd.Series(frame[name]), meanings[str(name)]) for name in frame.columns)
-    return Table(
+    return TableProfile(
         name=Path(path).stem,
-        reading=Reading(path=path, format="csv"),
+        reading=ReadOptions(path=path, format="csv"),
         rows=len(frame),
         looked_at=len(frame),
         columns=columns,
@@ -76,12 +85,12 @@ def _table(path: str, frame: pd.DataFrame, meanings: Mapping[str, Meaning]) -> T
     )
 
 
-def _column(name: str, values: pd.Series, meaning: Meaning) -> Column:
+def _column(name: str, values: pd.Series, meaning: Meaning) -> ColumnProfile:
     kinds: dict[Meaning, Kind] = {"date": "date", "measure": "number", "currency": "number", "id": "integer"}
     conversions = {"date": Conversion(kind="date", formats=("%Y-%m-%d",)), "number": Conversion(kind="number")}
     kind = kinds.get(meaning, "text")
     there = values.dropna()
-    return Column(
+    return ColumnProfile(
         name=name,
         kind=kind,
         meaning=meaning,

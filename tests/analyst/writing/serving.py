@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cellwright.analyst import drafts
-from cellwright.analyst.names import Names, name_tables
-from cellwright.analyst.profile import Profile, Question, read_profile
-from cellwright.analyst.wanted import Wanted
-from cellwright.analyst.writing import findings, look, quality, read, tell
-from cellwright.analyst.writing import test as testing
+from cellwright.analyst.goal.request import AnalysisRequest
+from cellwright.analyst.names import NotebookNames, name_tables
+from cellwright.analyst.profile import Profile, ProfileRequest, read_profile
+from cellwright.analyst.sections import conclusion, findings, overview, quality, tables
+from cellwright.analyst.sections import hypothesis_tests as testing
 from cellwright.kernel import OpenNotebook
 from cellwright_guest.profiling.main import answer
 from tests.analyst.writing.kitchen import Kitchen, open_kitchen
 
 Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]
-OVERVIEW = Wanted(purpose="overview")
+OVERVIEW = AnalysisRequest(purpose="overview")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -26,7 +26,7 @@ class Served:
     """A notebook that stands."""
 
     kitchen: Kitchen
-    names: Names
+    names: NotebookNames
     tests: list[drafts.TestRow]
     sections: dict[str, drafts.Section]
 
@@ -48,22 +48,22 @@ class Served:
 
 @asynccontextmanager
 async def served(
-    opened: Opener, project: Path, profile: Profile, wanted: Wanted, *, looks: bool = False
+    opened: Opener, project: Path, profile: Profile, wanted: AnalysisRequest, *, looks: bool = False
 ) -> AsyncGenerator[Served]:
     """The notebook of this profile's files, which lie in the project; with first looks where asked for."""
     paths = [table.reading.path for table in profile.tables]
     async with open_kitchen(opened, project, *paths) as kitchen:
         names = name_tables(profile, kitchen.paths, wanted=wanted)
         made = [
-            read.read_section(profile=profile, names=names, wanted=wanted),
+            tables.tables_section(profile=profile, names=names, wanted=wanted),
             quality.quality_section(profile=profile, names=names, wanted=wanted),
-            *([look.look_section(profile=profile, names=names, wanted=wanted)] if looks else []),
+            *([overview.overview_section(profile=profile, names=names, wanted=wanted)] if looks else []),
             testing.test_section(profile=profile, names=names, wanted=wanted),
         ]
         for section in made:
             await kitchen.cook(section)
         tests = [drafts.TestRow(**row) for row in await kitchen.evaluate('tests.to_dict("records")')]
-        for write in (findings.findings_section, tell.tell_section):
+        for write in (findings.findings_section, conclusion.conclusion_section):
             made.append(write(profile=profile, names=names, wanted=wanted, tests=tests))
             await kitchen.cook(made[-1])
         yield Served(kitchen=kitchen, names=names, tests=tests, sections={each.id: each for each in made})
@@ -72,4 +72,4 @@ async def served(
 def profiled(project: Path, *paths: str) -> Profile:
     """The profile as the program in the cage makes it, here without a cage."""
     with chdir(project):
-        return read_profile(answer(Question(paths=paths)))
+        return read_profile(answer(ProfileRequest(paths=paths)))

@@ -10,20 +10,20 @@ import pandas as pd
 import pytest
 from msgspec.structs import replace
 
+from cellwright.analyst.goal.request import AnalysisRequest, DateRange, NamedColumn
 from cellwright.analyst.profile import Meaning, Oddity, Profile
-from cellwright.analyst.wanted import Named, Span, Wanted
 from tests.analyst.writing.planted import NOISE_MEANINGS, SALES_MEANINGS, noise, planted_sales, profile_of, write_csv
 from tests.analyst.writing.serving import OVERVIEW, Opener, Served, served
 
-SIZE_BY_GROUP = Wanted(
+SIZE_BY_GROUP = AnalysisRequest(
     purpose="compare",
-    measures=(Named(table="noise", column="size"),),
-    groups=(Named(table="noise", column="group"),),
+    measures=(NamedColumn(table="noise", column="size"),),
+    groups=(NamedColumn(table="noise", column="group"),),
 )
 
 
 def sales_served(
-    opened: Opener, project: Path, wanted: Wanted, frame: pd.DataFrame | None = None
+    opened: Opener, project: Path, wanted: AnalysisRequest, frame: pd.DataFrame | None = None
 ) -> AbstractAsyncContextManager[Served]:
     frame = planted_sales() if frame is None else frame
     write_csv(frame, project, "sales.csv")
@@ -50,10 +50,10 @@ async def test_a_change_is_tested_first_and_taken_apart_by_what_it_comes_from(op
     is_hit = (frame["day"] >= "2024-07-01") & (frame["product"] == "lamp")
     frame["revenue_eur"] = (frame["revenue_eur"] - 45 * is_hit).round(2)
     spans = (
-        Span(words="first half of 2024", first="2024-01-01", last="2024-06-30"),
-        Span(words="second half of 2024", first="2024-07-01", last="2024-12-31"),
+        DateRange(words="first half of 2024", first="2024-01-01", last="2024-06-30"),
+        DateRange(words="second half of 2024", first="2024-07-01", last="2024-12-31"),
     )
-    asked = Wanted(purpose="change", measures=(Named(table="sales", column="revenue_eur"),), spans=spans)
+    asked = AnalysisRequest(purpose="change", measures=(NamedColumn(table="sales", column="revenue_eur"),), spans=spans)
     async with sales_served(opened, project, asked, frame) as meal:
         assert "revenue (EUR) for each" in meal.claims[0]
         assert "fell from" in meal.claims[0]
@@ -72,7 +72,7 @@ async def test_trend_and_season_of_a_series_are_told(opened: Opener, project: Pa
     frame = pd.DataFrame({"day": days.strftime("%Y-%m-%d"), "visits": visits.round(1)})
     write_csv(frame, project, "traffic.csv")
     profile = profile_of({"traffic.csv": frame}, {"day": "date", "visits": "measure"})
-    async with served(opened, project, profile, Wanted(purpose="trend")) as meal:
+    async with served(opened, project, profile, AnalysisRequest(purpose="trend")) as meal:
         claims = "\n".join(meal.claims)
         assert "visits for each day rises" in claims
         assert "Visits is highest on S" in claims

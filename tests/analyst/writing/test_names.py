@@ -10,22 +10,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cellwright.analyst.names import MOST_TABLES, Namer, name_tables
-from cellwright.analyst.profile import Column, Join, Kind, Profile, Reading, Table
-from cellwright.analyst.wanted import Named, Wanted
+from cellwright.analyst.goal.request import AnalysisRequest, NamedColumn
+from cellwright.analyst.names import MAX_TABLES, Namer, name_tables
+from cellwright.analyst.profile import ColumnProfile, Join, Kind, Profile, ReadOptions, TableProfile
 from cellwright.errors import Defect
 
 
-def table(name: str, *columns: Column, path: str = "", files: tuple[str, ...] = ()) -> Table:
-    reading = Reading(path=path or f"{name}.csv", format="csv")
-    return Table(name=name, reading=reading, rows=3, looked_at=3, columns=columns or (key("a"),), files=files)
+def table(name: str, *columns: ColumnProfile, path: str = "", files: tuple[str, ...] = ()) -> TableProfile:
+    reading = ReadOptions(path=path or f"{name}.csv", format="csv")
+    return TableProfile(name=name, reading=reading, rows=3, looked_at=3, columns=columns or (key("a"),), files=files)
 
 
-def key(name: str, kind: Kind = "integer") -> Column:
-    return Column(name=name, kind=kind, meaning="id", count=3, distinct=3)
+def key(name: str, kind: Kind = "integer") -> ColumnProfile:
+    return ColumnProfile(name=name, kind=kind, meaning="id", count=3, distinct=3)
 
 
-def paths(*tables: Table) -> dict[str, str]:
+def paths(*tables: TableProfile) -> dict[str, str]:
     return {each.reading.path: f"file_{at}" for at, each in enumerate(tables)}
 
 
@@ -78,10 +78,10 @@ def test_a_file_that_no_cell_knows_is_our_own_mistake() -> None:
 
 
 def test_of_too_many_tables_those_that_the_goal_names_are_read() -> None:
-    tables = tuple(table(f"t{at:02}") for at in range(MOST_TABLES + 5))
-    wanted = Wanted(purpose="overview", measures=(Named(table="t16", column="a"),))
+    tables = tuple(table(f"t{at:02}") for at in range(MAX_TABLES + 5))
+    wanted = AnalysisRequest(purpose="overview", measures=(NamedColumn(table="t16", column="a"),))
     names = name_tables(Profile(tables=tables), paths(*tables), wanted=wanted)
-    assert len(names.tables) == MOST_TABLES
+    assert len(names.tables) == MAX_TABLES
     assert names.is_read("t16")
     assert not names.is_read("t15")
 

@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from cellwright.analyst.drafts import Section
+from cellwright.analyst.goal.request import AnalysisRequest
 from cellwright.analyst.names import name_tables
-from cellwright.analyst.profile import Column, Oddity, Profile, Reading, Table
-from cellwright.analyst.wanted import Wanted
-from cellwright.analyst.writing.look import look_section
-from cellwright.analyst.writing.quality import quality_section
-from cellwright.analyst.writing.read import read_section
+from cellwright.analyst.profile import ColumnProfile, Oddity, Profile, ReadOptions, TableProfile
+from cellwright.analyst.sections.overview import overview_section
+from cellwright.analyst.sections.quality import quality_section
+from cellwright.analyst.sections.tables import tables_section
 from tests.analyst.writing.kitchen import Kitchen, Opener, open_kitchen, profile_of
 
-OVERVIEW = Wanted(purpose="overview")
+OVERVIEW = AnalysisRequest(purpose="overview")
 UGLY = [
     'a"b', "new\nline", "back\\slash", "{brace}", '"""triple"""', "it's", "x:Q", "a.b[0]", "<b>bold</b>", "$math$",
     "|pipe|", "  spaces ", "😀", "日本", "A" * 300, "`tick`", "#hash", "_under", "rows", "value", "when", "",
@@ -60,7 +60,8 @@ ODD = {
 async def cook(kitchen: Kitchen, profile: Profile) -> tuple[Section, ...]:
     names = name_tables(profile, kitchen.paths)
     sections = tuple(
-        make(profile=profile, names=names, wanted=OVERVIEW) for make in (read_section, quality_section, look_section)
+        make(profile=profile, names=names, wanted=OVERVIEW)
+        for make in (tables_section, quality_section, overview_section)
     )
     for section in sections:
         await kitchen.cook(section)
@@ -134,10 +135,10 @@ def test_words_of_a_file_never_become_code_or_markup(value: str) -> None:
 
 
 def quality_of(oddities: tuple[Oddity, ...], column: str = "a") -> Section:
-    one = Column(name=column, kind="text", meaning="category", count=90, distinct=9)
-    table = Table(
+    one = ColumnProfile(name=column, kind="text", meaning="category", count=90, distinct=9)
+    table = TableProfile(
         name="t",
-        reading=Reading(path="t.csv", format="csv"),
+        reading=ReadOptions(path="t.csv", format="csv"),
         rows=90,
         looked_at=90,
         columns=(one,),

@@ -9,13 +9,13 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from cellwright.analyst.names import Names, name_tables
+from cellwright.analyst.goal.request import AnalysisRequest
+from cellwright.analyst.methods.conversions import as_date, as_flag, as_number
+from cellwright.analyst.names import NotebookNames, name_tables
 from cellwright.analyst.profile import Profile
-from cellwright.analyst.wanted import Wanted
-from cellwright.analyst.writing.conversions import as_date, as_flag, as_number
-from cellwright.analyst.writing.quality import quality_section
-from cellwright.analyst.writing.read import read_section
-from cellwright.analyst.writing.repairs import repairs_for
+from cellwright.analyst.sections.quality import quality_section
+from cellwright.analyst.sections.repairs import repairs_for
+from cellwright.analyst.sections.tables import tables_section
 from tests.analyst.writing.kitchen import Kitchen, Opener, open_kitchen, profile_of
 
 MESSY = """when;region;amount;age;ok
@@ -38,10 +38,10 @@ def messy() -> str:
     return MESSY.format(rows="\n".join([*rows, rows[5]]))
 
 
-async def served(kitchen: Kitchen, profile: Profile) -> Names:
+async def served(kitchen: Kitchen, profile: Profile) -> NotebookNames:
     names = name_tables(profile, kitchen.paths)
-    for make in (read_section, quality_section):
-        await kitchen.cook(make(profile=profile, names=names, wanted=Wanted(purpose="overview")))
+    for make in (tables_section, quality_section):
+        await kitchen.cook(make(profile=profile, names=names, wanted=AnalysisRequest(purpose="overview")))
     return names
 
 

@@ -11,11 +11,11 @@ import pytest
 from msgspec.structs import replace
 
 from cellwright.analyst.drafts import Section
+from cellwright.analyst.goal.request import AnalysisRequest, DateRange, NamedColumn
 from cellwright.analyst.names import name_tables
-from cellwright.analyst.profile import Column, Profile
-from cellwright.analyst.wanted import Named, Span, Wanted
-from cellwright.analyst.writing import test as testing
-from cellwright.runs.tidying import MOST_LINES
+from cellwright.analyst.profile import ColumnProfile, Profile
+from cellwright.analyst.sections import hypothesis_tests as testing
+from cellwright.runs.deliver.cleanup import MOST_LINES
 from tests.analyst.writing.planted import SALES_MEANINGS, planted_sales, profile_of, write_csv
 from tests.analyst.writing.serving import OVERVIEW, Opener, profiled, served
 
@@ -23,7 +23,7 @@ SALES = profile_of({"sales.csv": planted_sales(60)}, SALES_MEANINGS)
 PATHS = {"sales.csv": "sales_csv"}
 
 
-def section_of(profile: Profile = SALES, wanted: Wanted = OVERVIEW) -> Section:
+def section_of(profile: Profile = SALES, wanted: AnalysisRequest = OVERVIEW) -> Section:
     return testing.test_section(profile=profile, names=name_tables(profile, PATHS), wanted=wanted)
 
 
@@ -32,10 +32,10 @@ def code_of(section: Section, cell: str) -> str:
 
 
 def test_every_column_has_its_role_and_what_is_asked_for_comes_first() -> None:
-    wanted = Wanted(
+    wanted = AnalysisRequest(
         purpose="change",
-        measures=(Named(table="sales", column="revenue_eur"),),
-        spans=(Span(words="Q3", first="2024-07-01", last="2024-09-30"),),
+        measures=(NamedColumn(table="sales", column="revenue_eur"),),
+        spans=(DateRange(words="Q3", first="2024-07-01", last="2024-09-30"),),
     )
     section = section_of(wanted=wanted)
     assert ast.literal_eval(code_of(section, "sales_roles").partition(" = ")[2]) == SALES_MEANINGS
@@ -54,10 +54,11 @@ def test_methods_come_last_folded_away_and_only_those_needed() -> None:
 
 def test_of_very_many_columns_the_asked_ones_are_kept_and_the_reader_is_told_of_the_others() -> None:
     columns = tuple(
-        Column(name=f"{'long name ' * 15}{number}", kind="number", meaning="measure", count=60) for number in range(500)
+        ColumnProfile(name=f"{'long name ' * 15}{number}", kind="number", meaning="measure", count=60)
+        for number in range(500)
     )
     profile = Profile(tables=(replace(SALES.tables[0], columns=columns),))
-    wanted = Wanted(purpose="relate", measures=(Named(table="sales", column=columns[321].name),))
+    wanted = AnalysisRequest(purpose="relate", measures=(NamedColumn(table="sales", column=columns[321].name),))
     section = section_of(profile, wanted)
     assert columns[321].name in code_of(section, "sales_roles")
     assert "and 478 more" in " ".join(section.caveats)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from cellwright_guest.profiling.profiler import profile_tables
 from cellwright_guest.profiling.raw import RawColumn, RawTable
-from cellwright_guest.profiling.records import Column, Oddity, Profile, Reading, Table
-from cellwright_guest.profiling.sets import profile_tables
+from cellwright_guest.profiling.records import ColumnProfile, Oddity, Profile, ReadOptions, TableProfile
 
 TODAY = date(2026, 1, 1)
 
@@ -32,7 +32,7 @@ def raw_table(
         for title, values in columns.items()
     ]
     rows = len(made[0].values) if made else 0
-    reading = Reading(path=f"{name}.csv", format="csv" if is_text else "parquet")
+    reading = ReadOptions(path=f"{name}.csv", format="csv" if is_text else "parquet")
     return RawTable(name=name, reading=reading, columns=made, rows=rows, looked_at=rows, sampling=sampling)
 
 
@@ -40,15 +40,15 @@ def profile(*tables: RawTable) -> Profile:
     return profile_tables(tables, [], [], today=TODAY)
 
 
-def profiled(columns: Mapping[str, Any], *, is_text: bool = True, sampling: str = "") -> Table:
+def profiled(columns: Mapping[str, Any], *, is_text: bool = True, sampling: str = "") -> TableProfile:
     return profile(raw_table(columns, is_text=is_text, sampling=sampling)).tables[0]
 
 
-def column_of(values: Any, *, name: str = "value", is_text: bool = True) -> Column:
+def column_of(values: Any, *, name: str = "value", is_text: bool = True) -> ColumnProfile:
     return profiled({name: values}, is_text=is_text).columns[0]
 
 
-def odd(table: Table, kind: str, column: str | None = None) -> list[Oddity]:
+def odd(table: TableProfile, kind: str, column: str | None = None) -> list[Oddity]:
     return [oddity for oddity in table.oddities if oddity.kind == kind and column in (None, oddity.column)]
 
 

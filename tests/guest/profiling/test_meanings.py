@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from cellwright_guest.profiling.units import factor_between, unit_in_name
+from cellwright_guest.profiling.numbers import factor_between, unit_in_name
 from tests.guest.profiling.raw_tables import column_of, days, normal, picked, profiled
 
 

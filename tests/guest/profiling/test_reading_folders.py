@@ -11,12 +11,12 @@ import pytest
 from pyarrow import parquet
 
 from cellwright_guest.profiling.raw import RawTable
-from cellwright_guest.profiling.reading import read_tables
-from cellwright_guest.profiling.records import Question
+from cellwright_guest.profiling.readers.reader import read_tables
+from cellwright_guest.profiling.records import ProfileRequest
 
 
 def read(*paths: str, **question: Any) -> tuple[list[RawTable], dict[str, str], list[str]]:
-    tables, skipped, notes = read_tables(Question(paths=paths, **question))
+    tables, skipped, notes = read_tables(ProfileRequest(paths=paths, **question))
     return tables, {item.path: item.why for item in skipped}, notes
 
 

@@ -17,12 +17,12 @@ import pytest
 from pyarrow import feather, parquet
 
 from cellwright_guest.profiling.raw import RawTable
-from cellwright_guest.profiling.reading import read_tables
-from cellwright_guest.profiling.records import Question, Reading
+from cellwright_guest.profiling.readers.reader import read_tables
+from cellwright_guest.profiling.records import ProfileRequest, ReadOptions
 
 
 def read(*paths: Path | str, **question: Any) -> tuple[list[RawTable], dict[str, str], list[str]]:
-    tables, skipped, notes = read_tables(Question(paths=tuple(str(path) for path in paths), **question))
+    tables, skipped, notes = read_tables(ProfileRequest(paths=tuple(str(path) for path in paths), **question))
     return tables, {Path(item.path).name: item.why for item in skipped}, notes
 
 
@@ -170,7 +170,7 @@ def test_broken_json_is_refused_or_read(tmp_path: Path, text: str) -> None:
 # ── workbooks ──
 
 
-def pandas_reads_sheet(reading: Reading) -> pd.DataFrame:
+def pandas_reads_sheet(reading: ReadOptions) -> pd.DataFrame:
     options: dict[str, Any] = {
         "sheet_name": reading.part,
         "skiprows": reading.skip_first,

@@ -13,19 +13,19 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from cellwright_guest.profiling.raw import RawTable
-from cellwright_guest.profiling.reading import read_tables
-from cellwright_guest.profiling.records import Question, Skipped
+from cellwright_guest.profiling.readers.reader import read_tables
+from cellwright_guest.profiling.records import ProfileRequest, SkippedFile
 from tests.guest.profiling.test_reading_text import pandas_reads, rows_of, rows_of_pandas
 
 MODERATE = settings(derandomize=True)
 ENDINGS = ("csv", "txt", "json", "jsonl", "parquet", "xlsx", "db", "gz", "dat", "")
 
 
-def read_bytes(content: bytes, name: str) -> tuple[list[RawTable], list[Skipped]]:
+def read_bytes(content: bytes, name: str) -> tuple[list[RawTable], list[SkippedFile]]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / name
         path.write_bytes(content)
-        tables, skipped, _ = read_tables(Question(paths=(str(path),)))
+        tables, skipped, _ = read_tables(ProfileRequest(paths=(str(path),)))
         for table in tables:
             assert all(len(column.values) == table.looked_at for column in table.columns)
             assert len({column.name for column in table.columns}) == len(table.columns)

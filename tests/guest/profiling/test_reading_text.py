@@ -1,4 +1,4 @@
-"""Tables of text: what was read is what one call of pandas reads again by the same `Reading`."""
+"""Tables of text: what was read is what one call of pandas reads again by the same `ReadOptions`."""
 
 from __future__ import annotations
 
@@ -10,15 +10,13 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from cellwright_guest.profiling.folders import list_sources
-from cellwright_guest.profiling.raw import RawTable
-from cellwright_guest.profiling.reading import _read, read_tables
-from cellwright_guest.profiling.records import Question, Reading
-from cellwright_guest.profiling.sources import Allowance
+from cellwright_guest.profiling.raw import RawTable, ReadBudget
+from cellwright_guest.profiling.readers.reader import _read, list_sources, read_tables
+from cellwright_guest.profiling.records import ProfileRequest, ReadOptions
 
 
-def pandas_reads(reading: Reading) -> pd.DataFrame:
-    """The table as a notebook reads it: the one call that stands in the docstring of `Reading`."""
+def pandas_reads(reading: ReadOptions) -> pd.DataFrame:
+    """The table as a notebook reads it: the one call that stands in the docstring of `ReadOptions`."""
     options: dict[str, Any] = {
         "sep": reading.delimiter,
         "quotechar": reading.quote or '"',
@@ -51,7 +49,7 @@ def rows_of_pandas(frame: pd.DataFrame) -> list[list[str | None]]:
 
 
 def read_one(path: Path, **question: Any) -> RawTable:
-    tables, skipped, _ = read_tables(Question(paths=(str(path),), **question))
+    tables, skipped, _ = read_tables(ProfileRequest(paths=(str(path),), **question))
     assert [(item.path, item.why) for item in skipped] == []
     assert len(tables) == 1
     return tables[0]
@@ -377,7 +375,7 @@ def test_a_large_file_with_an_open_quote_reads_as_pandas_does(written: Any) -> N
 def test_what_takes_too_long_is_estimated(written: Any) -> None:
     sources, _, _ = list_sources((str(written(large(300_000) + "1,2\n")),), 1)
     # No time at all: what a question gives at least would be enough on a fast machine.
-    (table,), _, _ = _read(sources[0], Allowance(most_rows=200_000, most_columns=500, until=0.0))
+    (table,), _, _ = _read(sources[0], ReadBudget(most_rows=200_000, most_columns=500, until=0.0))
     assert table.looked_at > 0
     assert not table.is_counted
     assert table.rows == pytest.approx(300_001, rel=0.15)

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import anyio
 
-from cellwright.models.client import Models
-from cellwright.models.keys import key_variables
-from cellwright.models.launching import Launch
-from cellwright.runs.delivery import parse_delivery
+from cellwright.models.client.gateway_client import Models
+from cellwright.models.client.gateway_process import GatewayLaunch
+from cellwright.models.config.keys import key_variables
+from cellwright.runs.deliver.delivery import parse_delivery
 from cellwright.settings import Settings
 from cellwright.testing import Answer, ProviderServer
 from tests.runs.factory import apply, at_once, create, finish, plan, task
@@ -67,7 +67,7 @@ async def record(model: str | None) -> None:
         else:
             known = key_variables(os.environ)
             keys = {provider: os.environ[name] for name, provider in known.items() if os.environ[name]}
-        launch = Launch(home=home, environment=settings.environment, keys=keys, person="ada")
+        launch = GatewayLaunch(home=home, environment=settings.environment, keys=keys, person="ada")
         async with open_retold_runs(settings, launch, lambda models: recorded(models, TALK)) as runs:
             await runs.start(goal_in(project, [model or "near:one"]), run=RUN)
             delivery = parse_delivery(await runs.result(RUN))

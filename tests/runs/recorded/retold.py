@@ -24,11 +24,11 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from cellwright.agents.studio import Models
+from cellwright.agents.agent_context import ModelAccess
 from cellwright.errors import Defect
-from cellwright.models.calls import Answered, Call, Outcome, Request, Update
-from cellwright.models.names import CallId
-from cellwright.models.recording import Asked, Recording, Replay
+from cellwright.models.calls import ModelAnswer, ModelCall, Outcome, Request, Update
+from cellwright.models.client.recording import ModelBackend, Recording, Replay
+from cellwright.models.config.names import CallId
 from cellwright.models.reports import ModelsReport
 from cellwright.policy import Masker
 
@@ -67,7 +67,7 @@ class CellNames:
         return _KEPT.sub(lambda found: self._ids[int(found[1]) - 1], text)
 
 
-def gist(call: Call, names: CellNames) -> Request:
+def gist(call: ModelCall, names: CellNames) -> Request:
     """What a call is found by: who asks, at which step, after which calls."""
     said = [message for message in call.request.messages if isinstance(message, ModelResponse)]
     calls = [part for part in said[-1].parts if isinstance(part, ToolCallPart)] if said else []
@@ -79,7 +79,7 @@ def gist(call: Call, names: CellNames) -> Request:
 class Retold:
     """Models as agents ask them. Which there are, says the gateway; what they answer, a recording of it or a replay."""
 
-    def __init__(self, gateway: Models, talk: Asked, names: CellNames) -> None:
+    def __init__(self, gateway: ModelAccess, talk: ModelBackend, names: CellNames) -> None:
         self._gateway = gateway
         self._talk = talk
         self._names = names
@@ -90,7 +90,7 @@ class Retold:
     async def listed(self) -> ModelsReport:
         return await self._gateway.listed()
 
-    async def ask(self, call: Call) -> Outcome:
+    async def ask(self, call: ModelCall) -> Outcome:
         self._names.learn(call.request.messages)
         if isinstance(self._talk, Recorder):
             self._talk.about_to_ask(call)
@@ -98,13 +98,13 @@ class Retold:
         return _changed(outcome, self._names.here)
 
 
-def replayed(gateway: Models, path: Path) -> tuple[Retold, Replay]:
+def replayed(gateway: ModelAccess, path: Path) -> tuple[Retold, Replay]:
     """Answers of the file; and how many of them nobody asked for."""
     replay = Replay(path, mask=mask)
     return Retold(gateway, replay, CellNames()), replay
 
 
-def recorded(gateway: Models, path: Path) -> Retold:
+def recorded(gateway: ModelAccess, path: Path) -> Retold:
     """Answers of real or scripted models, written to the file."""
     names = CellNames()
     return Retold(gateway, Recorder(gateway, path, names), names)
@@ -113,24 +113,24 @@ def recorded(gateway: Models, path: Path) -> Retold:
 class Recorder:
     """Writes down gists, and asks what was really asked."""
 
-    def __init__(self, gateway: Models, path: Path, names: CellNames) -> None:
+    def __init__(self, gateway: ModelAccess, path: Path, names: CellNames) -> None:
         self._gateway = gateway
         self._names = names
-        self._whole: dict[CallId, Call] = {}
+        self._whole: dict[CallId, ModelCall] = {}
         self._recording = Recording(_Behind(self._really_ask), path, mask=mask)
 
-    def about_to_ask(self, call: Call) -> None:
+    def about_to_ask(self, call: ModelCall) -> None:
         self._whole[call.id] = call
 
-    async def ask(self, call: Call) -> Outcome:
+    async def ask(self, call: ModelCall) -> Outcome:
         return await self._recording.ask(call)
 
-    def stream(self, call: Call) -> AbstractAsyncContextManager[AsyncIterator[Update | Outcome]]:
+    def stream(self, call: ModelCall) -> AbstractAsyncContextManager[AsyncIterator[Update | Outcome]]:
         return self._recording.stream(call)
 
-    async def _really_ask(self, call: Call) -> Outcome:
+    async def _really_ask(self, call: ModelCall) -> Outcome:
         outcome = await self._gateway.ask(self._whole.pop(call.id))
-        if not isinstance(outcome, Answered):
+        if not isinstance(outcome, ModelAnswer):
             return outcome
         return _changed(replace(outcome, response=_plain(outcome.response), milliseconds=0), self._names.kept)
 
@@ -138,13 +138,13 @@ class Recorder:
 class _Behind:
     """What a recording listens to."""
 
-    def __init__(self, ask: Callable[[Call], Any]) -> None:
+    def __init__(self, ask: Callable[[ModelCall], Any]) -> None:
         self._ask = ask
 
-    async def ask(self, call: Call) -> Outcome:
+    async def ask(self, call: ModelCall) -> Outcome:
         return await self._ask(call)
 
-    def stream(self, call: Call) -> AbstractAsyncContextManager[AsyncIterator[Update | Outcome]]:
+    def stream(self, call: ModelCall) -> AbstractAsyncContextManager[AsyncIterator[Update | Outcome]]:
         raise Defect(f"Agents do not stream: {call.id}.")
 
 
@@ -159,7 +159,7 @@ def _plain(said: ModelResponse) -> ModelResponse:
 
 def _changed(outcome: Outcome, change: Callable[[str], str]) -> Outcome:
     """With every text of its answer changed so."""
-    if not isinstance(outcome, Answered):
+    if not isinstance(outcome, ModelAnswer):
         return outcome
     [plain] = ModelMessagesTypeAdapter.dump_python([outcome.response], mode="json")
     [response] = ModelMessagesTypeAdapter.validate_python([{**plain, "parts": _walked(plain["parts"], change)}])

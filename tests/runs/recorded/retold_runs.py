@@ -10,20 +10,20 @@ from typing import Final
 
 import anyio.to_thread
 
-from cellwright.agents.studio import Models
+from cellwright.agents.agent_context import ModelAccess
 from cellwright.app.notebooks import Files, open_pool
 from cellwright.app.runs import Runs, run_folder
-from cellwright.app.studios import StudioOptions, open_workplace
-from cellwright.app.verifying import check_notebook
+from cellwright.app.verification import check_notebook
+from cellwright.app.workspaces import WorkspaceOptions, open_workspace
 from cellwright.journal import Journal
-from cellwright.models.launching import Launch
+from cellwright.models.client.gateway_process import GatewayLaunch
 from cellwright.runs import Goal
-from cellwright.runs.checking import Checked
-from cellwright.runs.delivering import mounts_of
-from cellwright.runs.place import Doorway, Place
-from cellwright.runs.run import Workshop
-from cellwright.runs.turns import TurnLimits, Turns
-from cellwright.runs.workflow import run_workflows
+from cellwright.runs.deliver.delivery import CheckOutcome
+from cellwright.runs.execute.files import mounts_of
+from cellwright.runs.execute.run import RunResources
+from cellwright.runs.execute.slots import RunSlots, SlotLimits
+from cellwright.runs.execute.workflow import run_workflows
+from cellwright.runs.execute.workspace import ContextRegistry, Workspace
 from cellwright.settings import Settings
 from tests.conftest import notebook_source
 
@@ -67,12 +67,12 @@ def goal_in(project: Path, models: Sequence[str] = ("near:one",)) -> Goal:
     )
 
 
-Tell = Callable[[Models], Models]
+Tell = Callable[[ModelAccess], ModelAccess]
 """From the gateway to whoever answers instead."""
 
 
 @asynccontextmanager
-async def open_retold_runs(settings: Settings, launch: Launch, tell: Tell) -> AsyncGenerator[Runs]:
+async def open_retold_runs(settings: Settings, launch: GatewayLaunch, tell: Tell) -> AsyncGenerator[Runs]:
     """As `open_runs` does, but for whom agents ask."""
     async with open_pool(settings) as pool, open_pool(settings) as other:
 
@@ -81,8 +81,8 @@ async def open_retold_runs(settings: Settings, launch: Launch, tell: Tell) -> As
             return Files(project=Path(goal.project), data=data)
 
         @asynccontextmanager
-        async def open_place(run: str, goal: Goal) -> AsyncGenerator[Place]:
-            options = StudioOptions(
+        async def open_place(run: str, goal: Goal) -> AsyncGenerator[Workspace]:
+            options = WorkspaceOptions(
                 settings=settings,
                 files=await files_of(goal),
                 launch=launch,
@@ -90,20 +90,20 @@ async def open_retold_runs(settings: Settings, launch: Launch, tell: Tell) -> As
                 state=run_folder(settings, run),
                 is_offline=True,
             )
-            opening = open_workplace(
+            opening = open_workspace(
                 goal.notebook, workflow=run, records=journal.records, person=goal.person, options=options
             )
             async with opening as workplace:
                 studio = replace(workplace.studio, models=tell(workplace.studio.models))
-                yield Place(desk=workplace.desk, studio=studio, rules=workplace.rules)
+                yield Workspace(desk=workplace.desk, studio=studio, rules=workplace.rules)
 
-        async def check(_run: str, goal: Goal) -> Checked:
+        async def check(_run: str, goal: Goal) -> CheckOutcome:
             return await check_notebook(
                 Path(goal.notebook), files=await files_of(goal), pool=pool, other=other, settings=settings
             )
 
-        turns = Turns(TurnLimits(), note=_note, idle=_nobody)
-        workshop = Workshop(open_place=open_place, doorway=Doorway(), turns=turns, check=check)
+        turns = RunSlots(SlotLimits(), note=_note, idle=_nobody)
+        workshop = RunResources(open_place=open_place, doorway=ContextRegistry(), turns=turns, check=check)
         place = settings.ready_home() / "journal.db"
         async with Journal.open(place, version="recorded", workflows=run_workflows(workshop)) as journal:
             yield Runs(journal, settings)

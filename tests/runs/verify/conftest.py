@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from cellwright.connection import Connection
 from cellwright.kernel import KernelPool
+from cellwright.network import NetworkSettings
 from cellwright.settings import Settings
 from tests.kernel.test_environment_kernels import needed_by, tiny_wheel, wheel_of
 from tests.runs.verify.verifying import Verifier, source
@@ -33,7 +33,7 @@ async def other_pool() -> AsyncGenerator[KernelPool]:
 def verified(pool: KernelPool, other_pool: KernelPool, tmp_path: Path) -> Verifier:
     """Verifies notebooks that need no packages of their own."""
     settings = Settings(
-        home=tmp_path / "state", cache=tmp_path / "cache", connection=Connection.of({"UV_OFFLINE": "1"})
+        home=tmp_path / "state", cache=tmp_path / "cache", connection=NetworkSettings.of({"UV_OFFLINE": "1"})
     )
     return Verifier(pool=pool, other=other_pool, settings=settings, home=tmp_path / "home")
 
@@ -42,7 +42,7 @@ def verified(pool: KernelPool, other_pool: KernelPool, tmp_path: Path) -> Verifi
 def verified_with_wheels(pool: KernelPool, other_pool: KernelPool, wheels: Path, tmp_path: Path) -> Verifier:
     """Verifies notebooks whose header asks for what is in `wheels`."""
     variables = {"UV_FIND_LINKS": str(wheels), "UV_OFFLINE": "1"}
-    settings = Settings(home=tmp_path / "state", cache=tmp_path / "cache", connection=Connection.of(variables))
+    settings = Settings(home=tmp_path / "state", cache=tmp_path / "cache", connection=NetworkSettings.of(variables))
     return Verifier(pool=pool, other=other_pool, settings=settings, home=tmp_path / "home")
 
 

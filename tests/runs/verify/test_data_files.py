@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cellwright.notebook import CreateCell, Document, EditRefused, apply_edits
-from cellwright.runs.verify.data_files import Surroundings, hash_files, known_files, opened_inside
+from cellwright.runs.verify.data_files import FileLocations, hash_files, known_files, opened_inside
 from cellwright.runs.verify.proof import sha256
 from cellwright.sandbox import DataMount
 
@@ -27,8 +27,8 @@ def project(tmp_path: Path) -> Path:
     return tmp_path / "project"
 
 
-def around(project: Path, *data: DataMount, hidden: tuple[str, ...] = (".env",)) -> Surroundings:
-    return Surroundings(project=project, notebook=project / "work" / "notebook.py", data=data, hidden=hidden)
+def around(project: Path, *data: DataMount, hidden: tuple[str, ...] = (".env",)) -> FileLocations:
+    return FileLocations(project=project, notebook=project / "work" / "notebook.py", data=data, hidden=hidden)
 
 
 @pytest.mark.parametrize(

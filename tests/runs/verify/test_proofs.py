@@ -12,19 +12,29 @@ import pytest
 
 from cellwright.errors import RefusedByPolicy, Unavailable, UserError
 from cellwright.notebook import read
-from cellwright.runs.verify import Shelf, SignedProof, Signer, Standing, Surroundings, parse, standing, to_json
+from cellwright.runs.verify import (
+    FileLocations,
+    ProofStatus,
+    ProofStore,
+    SignedProof,
+    Signer,
+    parse,
+    proof_status,
+    to_json,
+)
 from cellwright.runs.verify.data_files import DataFile
 from cellwright.runs.verify.proof import (
+    KEY_FILE,
     Proof,
     ProvenCell,
     ProvenEnvironment,
     canonical,
     cell_name,
     header_sha256,
+    is_signed,
     options_sha256,
     sha256,
 )
-from cellwright.runs.verify.signing import KEY_FILE, is_signed
 from cellwright.sandbox import DataMount
 
 Write = Callable[..., Path]
@@ -75,13 +85,15 @@ def signed(proof: Proof, signer: Signer) -> SignedProof:
     return SignedProof(proof=proof, key=signer.key, signature=signer.sign(canonical(proof)))
 
 
-def now(kept: SignedProof, path: Path, signer: Signer | None, packages: Mapping[str, str] | str = PACKAGES) -> Standing:
-    around = Surroundings(project=path.parent, notebook=path)
+def now(
+    kept: SignedProof, path: Path, signer: Signer | None, packages: Mapping[str, str] | str = PACKAGES
+) -> ProofStatus:
+    around = FileLocations(project=path.parent, notebook=path)
     key = signer.key if signer is not None else None
-    return standing(kept, read(path), around, our_key=key, packages=packages, tools=TOOLS)
+    return proof_status(kept, read(path), around, our_key=key, packages=packages, tools=TOOLS)
 
 
-def changes(found: Standing) -> list[str]:
+def changes(found: ProofStatus) -> list[str]:
     return [f"{change.about}: {change.text}" for change in found.changes]
 
 
@@ -222,7 +234,7 @@ def test_a_damaged_key_is_told(home: Path) -> None:
 def test_a_kept_proof_is_found_by_content_and_after_an_edit_by_path(home: Path, path: Path) -> None:
     kept = signed(proof_of(path), Signer.at(home))
     mount = DataMount(source="/somewhere/sales.csv", target="data/sales.csv")
-    shelf = Shelf(home=home)
+    shelf = ProofStore(home=home)
     shelf.put(kept, path, [mount])
     content = path.read_bytes()
     found = shelf.find(path, content)

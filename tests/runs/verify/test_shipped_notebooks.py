@@ -9,7 +9,7 @@ from pathlib import Path
 import marimo
 import pytest
 
-from cellwright.runs.verify import Reason, Verified, text_of
+from cellwright.runs.verify import UnverifiedReason, Verified, text_of
 from cellwright.runs.verify.reasons import CellFailed, LintError, MachinePathFound, NoEnvironment, OutputDiffers
 from tests.runs.verify.verifying import Verifier, said
 from tests.sampling import some
@@ -90,7 +90,7 @@ async def test_a_tutorial_as_it_is_shipped_is_refused_where_its_python_or_packag
     assert re.search("requires Python >=3.12|The package index cannot be reached", text_of(reason))
 
 
-def is_true(reason: Reason, source: str) -> bool:
+def is_true(reason: UnverifiedReason, source: str) -> bool:
     """Whether a reason against a notebook can be seen to be so without verifying it."""
     match reason:
         case LintError(code=code):

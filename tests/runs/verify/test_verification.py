@@ -16,22 +16,21 @@ from cellwright.notebook import read
 from cellwright.policy import Masker
 from cellwright.runs.verify import NotVerified, Verified, hint_of, text_of
 from cellwright.runs.verify.data_files import DataFile
-from cellwright.runs.verify.judging import Judge
-from cellwright.runs.verify.proof import ProvenCheck, canonical, sha256
+from cellwright.runs.verify.judge import Judge
+from cellwright.runs.verify.notebook_run import NotebookRun
+from cellwright.runs.verify.proof import ProvenCheck, canonical, is_signed, sha256
 from cellwright.runs.verify.reasons import (
     CellFailed,
     ChangedMeanwhile,
     CheckFailed,
     DidNotEnd,
-    KernelEnded,
+    KernelStopped,
     LintError,
     MachinePathFound,
     NoEnvironment,
     OutputDiffers,
     SecretFound,
 )
-from cellwright.runs.verify.running import Run
-from cellwright.runs.verify.signing import is_signed
 from tests.runs.verify.verifying import Verifier, said
 
 Write = Callable[..., Path]
@@ -187,7 +186,7 @@ async def test_a_cell_that_never_ends_is_stopped_and_named(verified: Verifier, w
 async def test_a_kernel_that_ends_is_told(verified: Verifier, written: Write) -> None:
     result = await verified.refused(written("import os", "os._exit(3)"))
     (reason,) = result.reasons
-    assert isinstance(reason, KernelEnded)
+    assert isinstance(reason, KernelStopped)
     assert said(result) == snapshot(["cell 2 (os._exit(3)): The kernel ended: it exited with code 3."])
 
 
@@ -371,7 +370,7 @@ def test_a_cell_nobody_heard_of_proves_nothing(verified: Verifier, written: Writ
     file = read(written("x = 1", "y = 2"))
     judge = Judge(file, machine=verified.machine(file.path.parent), masker=Masker.of(salt=b"0123456789abcdef"))
     heard = CellOutcome(id=file.document.cells[0].id, name="", status="ok")
-    judge.runs([Run(number=1, outcomes=(heard,)), Run(number=2, outcomes=(heard,))], 60)
+    judge.runs([NotebookRun(number=1, outcomes=(heard,)), NotebookRun(number=2, outcomes=(heard,))], 60)
     assert [text_of(reason) for reason in judge.reasons] == [
         "cell 2 (y = 2): did not run: nothing was heard of it",
         "cell 2 (y = 2): did not run: nothing was heard of it",

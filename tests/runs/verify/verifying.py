@@ -13,7 +13,7 @@ from cellwright.app.notebooks import terrain_for
 from cellwright.kernel import KernelPool
 from cellwright.notebook import read
 from cellwright.policy import Masker
-from cellwright.runs.verify import Machine, NotVerified, Proof, Signer, Verified, fresh_in, text_of, verify
+from cellwright.runs.verify import Machine, NotVerified, Proof, Signer, Verified, fresh_environments, text_of, verify
 from cellwright.sandbox import Limits, probe
 from cellwright.settings import Settings
 from tests.conftest import notebook_source
@@ -37,7 +37,7 @@ class Verifier:
         terrain = terrain_for(file, files=files, limits=Limits(), tier=probe().tier, settings=self.settings)
         return await verify(
             path,
-            open_fresh=fresh_in(self.pool, terrain, other=self.other),
+            open_fresh=fresh_environments(self.pool, terrain, other=self.other),
             signer=Signer.at(self.settings.ready_home()),
             machine=self.machine(path.parent),
             masker=Masker.of(salt=secrets.token_bytes(16)),

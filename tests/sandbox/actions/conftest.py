@@ -9,14 +9,14 @@ import pytest
 
 from cellwright.kernel import KernelPool
 from cellwright.sandbox import Tier, probe
-from cellwright.sandbox.actions import (
+from cellwright.tools.actions import (
     ActionWorker,
-    Failure,
+    CallFailure,
     Json,
-    Paused,
+    ProgramCall,
     ProgramLimits,
-    Step,
-    ToolCall,
+    ProgramPaused,
+    ProgramStep,
     ToolSignature,
 )
 
@@ -38,10 +38,10 @@ LOOK = tool("look", "cell", depth=1)
 SEND = ToolSignature(name="send")
 TOOLS = (LOOK, SEND)
 
-Answering = Callable[[ToolCall], Json | Failure]
+Answering = Callable[[ProgramCall], Json | CallFailure]
 
 
-def echo(call: ToolCall) -> Json:
+def echo(call: ProgramCall) -> Json:
     return {"tool": call.name, **call.arguments}
 
 
@@ -50,7 +50,7 @@ class Studio:
 
     def __init__(self, worker: ActionWorker) -> None:
         self.worker = worker
-        self.calls: list[ToolCall] = []
+        self.calls: list[ProgramCall] = []
 
     async def run(
         self,
@@ -59,10 +59,10 @@ class Studio:
         *,
         limits: ProgramLimits | None = None,
         is_checked: bool = False,
-    ) -> Step:
+    ) -> ProgramStep:
         """The end of a program whose calls are all answered."""
         run = await self.worker.start(program, tools=TOOLS, limits=limits, is_checked=is_checked)
-        while isinstance(run.step, Paused):
+        while isinstance(run.step, ProgramPaused):
             self.calls += run.step.calls
             await run.resume({call.id: answer(call) for call in run.step.calls})
         return run.step
@@ -84,10 +84,10 @@ def studio(worker: ActionWorker) -> Studio:
     return Studio(worker)
 
 
-def paused(step: Step) -> Paused:
-    assert isinstance(step, Paused), step
+def paused(step: ProgramStep) -> ProgramPaused:
+    assert isinstance(step, ProgramPaused), step
     return step
 
 
-def arguments(calls: tuple[ToolCall, ...]) -> Mapping[int, Mapping[str, Json]]:
+def arguments(calls: tuple[ProgramCall, ...]) -> Mapping[int, Mapping[str, Json]]:
     return {call.id: call.arguments for call in calls}

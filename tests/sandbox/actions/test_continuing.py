@@ -12,8 +12,15 @@ import pydantic_monty
 
 from cellwright.kernel import KernelPool
 from cellwright.sandbox import Tier
-from cellwright.sandbox.actions import ActionWorker, Failed, Finished, Lost, ProgramLimits, Step
-from cellwright.sandbox.actions.inside.state import Progress, pack
+from cellwright.tools.actions import (
+    ActionWorker,
+    ProgramFailed,
+    ProgramFinished,
+    ProgramLimits,
+    ProgramLost,
+    ProgramStep,
+)
+from cellwright.tools.actions.inside.state import ProgramProgress, pack
 
 from .conftest import LOOK, TOOLS, Studio, arguments, paused
 
@@ -44,7 +51,7 @@ async def test_a_program_killed_at_any_pause_goes_on_and_no_answered_call_is_ask
     async with ActionWorker.open(await pool.zygote(), tier=tier) as worker:
         run = await worker.start(PROGRAM, tools=TOOLS)
         asked: list[str] = []
-        while run.step != Finished(value=["A", "B", "C", "D"], output="begun\ndone\n"):
+        while run.step != ProgramFinished(value=["A", "B", "C", "D"], output="begun\ndone\n"):
             state = paused(run.step).state
             await kill(worker)
             run = await worker.load(state, tools=TOOLS)
@@ -58,7 +65,7 @@ async def test_a_worker_killed_under_a_program_is_a_value_with_its_last_state(po
     async with ActionWorker.open(await pool.zygote(), tier=tier) as worker:
         run = await worker.start("x = await look('a')\nwhile True:\n    x += 1", tools=TOOLS)
         state = paused(run.step).state
-        steps: list[Step] = []
+        steps: list[ProgramStep] = []
 
         async def resume() -> None:
             steps.append(await run.resume({0: 1}))
@@ -67,13 +74,13 @@ async def test_a_worker_killed_under_a_program_is_a_value_with_its_last_state(po
             tasks.start_soon(resume)
             await anyio.wait_all_tasks_blocked()
             await kill(worker)
-        assert steps == [Lost(reason="it was ended by signal 9", state=state)]
-        assert await Studio(worker).run("1 + 1") == Finished(value=2, output="")
+        assert steps == [ProgramLost(reason="it was ended by signal 9", state=state)]
+        assert await Studio(worker).run("1 + 1") == ProgramFinished(value=2, output="")
 
 
 async def test_a_program_killed_before_its_first_pause_has_no_state(pool: KernelPool, tier: Tier) -> None:
     async with ActionWorker.open(await pool.zygote(), tier=tier) as worker:
-        steps: list[Step] = []
+        steps: list[ProgramStep] = []
 
         async def start() -> None:
             run = await worker.start("while True:\n    pass", tools=TOOLS)
@@ -83,7 +90,7 @@ async def test_a_program_killed_before_its_first_pause_has_no_state(pool: Kernel
             tasks.start_soon(start)
             await anyio.wait_all_tasks_blocked()
             await kill(worker)
-        assert steps == [Lost(reason="it was ended by signal 9", state=None)]
+        assert steps == [ProgramLost(reason="it was ended by signal 9", state=None)]
 
 
 async def test_an_interpreter_that_crashes_is_a_value_and_the_worker_stays(pool: KernelPool, tier: Tier) -> None:
@@ -97,10 +104,10 @@ async def test_an_interpreter_that_crashes_is_a_value_and_the_worker_stays(pool:
             interpreter.kill()
         step = await run.resume({0: 1})
         assert interpreters
-        assert isinstance(step, Failed)
+        assert isinstance(step, ProgramFailed)
         assert (step.kind, step.type) == ("crash", "InterpreterLost")
         again = await worker.load(state, tools=TOOLS)
-        assert await again.resume({0: 1}) == Finished(value=1, output="")
+        assert await again.resume({0: 1}) == ProgramFinished(value=1, output="")
         assert worker.pid == pid
 
 
@@ -113,7 +120,7 @@ async def test_a_program_can_be_dropped_whose_interpreter_has_crashed(pool: Kern
             if child.name() == "monty":
                 child.kill()
         await run.drop()
-        assert await Studio(worker).run("1 + 1") == Finished(value=2, output="")
+        assert await Studio(worker).run("1 + 1") == ProgramFinished(value=2, output="")
         assert worker.pid == pid
 
 
@@ -125,7 +132,7 @@ async def test_a_cancelled_program_is_ended_and_the_next_one_runs(pool: KernelPo
             await anyio.wait_all_tasks_blocked()
             tasks.cancel_scope.cancel()
         assert worker.pid is None
-        assert await studio.run("1 + 1") == Finished(value=2, output="")
+        assert await studio.run("1 + 1") == ProgramFinished(value=2, output="")
 
 
 async def test_programs_side_by_side_are_lost_together_and_others_go_on(pool: KernelPool, tier: Tier) -> None:
@@ -137,13 +144,13 @@ async def test_programs_side_by_side_are_lost_together_and_others_go_on(pool: Ke
             tasks.start_soon(Studio(worker).run, "1 + 1")
             for run in runs:
                 tasks.start_soon(run.resume, {0: 1})
-        assert [run.step.state for run in runs if isinstance(run.step, Lost)] == states
+        assert [run.step.state for run in runs if isinstance(run.step, ProgramLost)] == states
         ends = [await (await worker.load(state, tools=TOOLS)).resume({0: 1}) for state in states]
-        assert ends == [Finished(value=n + 1, output="") for n in range(3)]
+        assert ends == [ProgramFinished(value=n + 1, output="") for n in range(3)]
 
 
 async def test_programs_side_by_side_take_turns(worker: ActionWorker) -> None:
-    ends: list[Step] = []
+    ends: list[ProgramStep] = []
 
     async def run(number: int) -> None:
         studio = Studio(worker)
@@ -152,7 +159,7 @@ async def test_programs_side_by_side_take_turns(worker: ActionWorker) -> None:
     async with anyio.create_task_group() as tasks:
         for number in range(5):
             tasks.start_soon(run, number)
-    assert sorted(str(end) for end in ends) == [str(Finished(value=n, output="")) for n in range(5)]
+    assert sorted(str(end) for end in ends) == [str(ProgramFinished(value=n, output="")) for n in range(5)]
 
 
 async def test_megabytes_of_live_values_go_on_elsewhere(worker: ActionWorker) -> None:
@@ -161,7 +168,7 @@ async def test_megabytes_of_live_values_go_on_elsewhere(worker: ActionWorker) ->
     assert len(state) > 5_000_000
     await run.drop()
     again = await worker.load(state, tools=TOOLS)
-    assert await again.resume({0: None}) == Finished(value=5_000_000, output="")
+    assert await again.resume({0: None}) == ProgramFinished(value=5_000_000, output="")
 
 
 async def test_a_state_goes_on_in_another_worker_with_what_it_had_used(
@@ -176,7 +183,7 @@ async def test_a_state_goes_on_in_another_worker_with_what_it_had_used(
         assert arguments(paused(again.step).calls) == {1: {"cell": "1"}}
         assert arguments(paused(await again.resume({1: None})).calls) == {2: {"cell": "2"}}
         end = await again.resume({2: None})
-    assert isinstance(end, Failed)
+    assert isinstance(end, ProgramFailed)
     assert (end.limit, end.output) == ("tool_calls", "x\n")
 
 
@@ -185,7 +192,7 @@ async def test_a_state_of_another_version_of_the_interpreter_is_refused(worker: 
     state = paused(run.step).state
     older = re.sub(rb'"monty":"[^"]+"', b'"monty":"1.3.0"', state, count=1)
     again = await worker.load(older, tools=TOOLS)
-    assert isinstance(again.step, Failed)
+    assert isinstance(again.step, ProgramFailed)
     assert again.step.kind == "state"
     assert "written by monty 1.3.0" in again.step.message
     assert "Start the program again" in again.step.hint
@@ -196,10 +203,10 @@ async def test_a_state_that_was_taken_at_the_call_itself_goes_on(worker: ActionW
         at_the_call = session.feed_start("1 + await look('a')")
         assert isinstance(at_the_call, pydantic_monty.FunctionSnapshot)
         dump = at_the_call.dump()
-    progress = Progress(calls=1, open={0: {"name": "look", "arguments": {"cell": "a"}}})
+    progress = ProgramProgress(calls=1, open={0: {"name": "look", "arguments": {"cell": "a"}}})
     run = await worker.load(pack(progress, "", dump, pydantic_monty.__version__), tools=TOOLS)
     assert arguments(paused(run.step).calls) == {0: {"cell": "a"}}
-    assert await run.resume({0: 2}) == Finished(value=3, output="")
+    assert await run.resume({0: 2}) == ProgramFinished(value=3, output="")
 
 
 async def test_bytes_that_are_no_state_are_refused_and_harm_nothing(worker: ActionWorker) -> None:
@@ -208,14 +215,14 @@ async def test_bytes_that_are_no_state_are_refused_and_harm_nothing(worker: Acti
     broken = [b"", b"junk", state[:30], state[:-40], state + b"more", state[:400] + b"\xff" * 50 + state[450:]]
     for bytes_ in broken:
         again = await worker.load(bytes_, tools=TOOLS)
-        assert isinstance(again.step, Failed), bytes_[:60]
+        assert isinstance(again.step, ProgramFailed), bytes_[:60]
         assert again.step.kind in {"state", "crash"}
-    assert await run.resume({0: 1}) == Finished(value=1, output="")
+    assert await run.resume({0: 1}) == ProgramFinished(value=1, output="")
 
 
 async def test_a_state_asks_only_for_tools_it_is_loaded_with(pool: KernelPool, tier: Tier) -> None:
     async with ActionWorker.open(await pool.zygote(), tier=tier) as worker:
         run = await worker.start("await send()", tools=TOOLS)
         again = await worker.load(paused(run.step).state, tools=[LOOK])
-        assert isinstance(again.step, Lost)
+        assert isinstance(again.step, ProgramLost)
         assert "no tool here" in again.step.reason

@@ -10,9 +10,9 @@ import pytest
 
 from cellwright.errors import Unavailable
 from cellwright.kernel import KernelPool
-from cellwright.kernel.zygote import CagedProcess, Zygote
+from cellwright.kernel.process.zygote import CagedProcess, Zygote
 from cellwright.sandbox import CageSpec, Tier
-from cellwright.sandbox.actions import ActionWorker, Lost, ProgramLimits, ProgramRun
+from cellwright.tools.actions import ActionWorker, ProgramLimits, ProgramLost, ProgramRun
 from tests.sampling import every
 
 from .conftest import TOOLS
@@ -107,7 +107,7 @@ async def start(worker: ActionWorker) -> ProgramRun:
 async def test_a_wrong_answer_loses_the_worker_and_nothing_else(pool: KernelPool, tier: Tier, name: str) -> None:
     async with taken_over(pool, tier, _HEAD + FORGED[name]) as worker:
         run = await start(worker)
-        assert isinstance(run.step, Lost), str(run.step)[:300]
+        assert isinstance(run.step, ProgramLost), str(run.step)[:300]
         assert len(run.step.reason) < 500
         assert worker.pid is None
 
@@ -116,8 +116,8 @@ async def test_an_answer_before_any_question_is_a_breach(pool: KernelPool, tier:
     early = "say(paused(call()))\nfor n in range(100): say(finished(request=request + n))\nhost.recv(1)"
     async with taken_over(pool, tier, _HEAD + early) as worker:
         run = await start(worker)
-        step = run.step if isinstance(run.step, Lost) else await run.resume({0: 1})
-        assert isinstance(step, Lost)
+        step = run.step if isinstance(run.step, ProgramLost) else await run.resume({0: 1})
+        assert isinstance(step, ProgramLost)
         assert "protocol" in step.reason
 
 

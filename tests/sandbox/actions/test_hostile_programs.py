@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cellwright.sandbox.actions import Failed, Finished, ProgramLimits, Step
+from cellwright.tools.actions import ProgramFailed, ProgramFinished, ProgramLimits, ProgramStep
 
 from .conftest import Studio
 
@@ -137,16 +137,16 @@ ODD = {
 }
 
 
-async def ended(studio: Studio, program: str, *, is_checked: bool) -> Step:
+async def ended(studio: Studio, program: str, *, is_checked: bool) -> ProgramStep:
     step = await studio.run(program, lambda _: "an answer", limits=LIMITS, is_checked=is_checked)
-    assert await studio.run("1 + 1") == Finished(value=2, output="")
+    assert await studio.run("1 + 1") == ProgramFinished(value=2, output="")
     return step
 
 
 @pytest.mark.parametrize("name", REFUSED)
 async def test_what_is_outside_cannot_be_reached(studio: Studio, name: str) -> None:
     step = await ended(studio, REFUSED[name], is_checked=False)
-    assert isinstance(step, Failed), step
+    assert isinstance(step, ProgramFailed), step
     assert step.kind in {"error", "unsupported", "syntax"}, step
     assert OUTSIDE not in step.message
 
@@ -173,7 +173,7 @@ def slow_where_busy(names: Iterable[str]) -> list[Any]:
 @pytest.mark.parametrize("name", slow_where_busy(BOMBS))
 async def test_a_bomb_harms_only_its_own_program(studio: Studio, name: str) -> None:
     step = await ended(studio, BOMBS[name], is_checked=False)
-    assert isinstance(step, Failed), str(step)[:500]
+    assert isinstance(step, ProgramFailed), str(step)[:500]
     assert step.kind in {"limit", "error", "syntax", "unsupported"}, step
     assert len(step.message) <= 2_000
     assert len(step.output) <= 20_001
@@ -184,12 +184,12 @@ async def test_a_bomb_harms_only_its_own_program(studio: Studio, name: str) -> N
 )
 async def test_the_type_checker_withstands_them_too(studio: Studio, name: str) -> None:
     step = await ended(studio, BOMBS[name], is_checked=True)
-    assert isinstance(step, Failed), step
+    assert isinstance(step, ProgramFailed), step
 
 
 @pytest.mark.parametrize("name", ODD)
 async def test_an_odd_program_ends_as_a_value(studio: Studio, name: str) -> None:
     step = await ended(studio, ODD[name], is_checked=False)
-    assert isinstance(step, Finished | Failed), step
-    if isinstance(step, Failed):
+    assert isinstance(step, ProgramFinished | ProgramFailed), step
+    if isinstance(step, ProgramFailed):
         assert step.kind in {"error", "syntax", "unsupported"}, step

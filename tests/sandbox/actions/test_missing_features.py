@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cellwright.sandbox.actions import Failed
+from cellwright.tools.actions import ProgramFailed
 
 from .conftest import Studio
 
@@ -50,7 +50,7 @@ async def test_a_missing_feature_is_named_with_what_to_write_instead(
     studio: Studio, words: str, is_checked: bool
 ) -> None:
     step = await studio.run(MISSING[words], is_checked=is_checked)
-    assert isinstance(step, Failed), step
+    assert isinstance(step, ProgramFailed), step
     if is_checked and step.kind == "types":
         assert "used when not defined" in step.message
         return
@@ -62,12 +62,12 @@ async def test_a_missing_feature_is_named_with_what_to_write_instead(
 
 async def test_wrong_syntax_is_told_with_its_line(studio: Studio) -> None:
     step = await studio.run("x = 1\ny = = 2", is_checked=True)
-    assert step == Failed(kind="syntax", type="SyntaxError", message="Expected an expression", line=2)
+    assert step == ProgramFailed(kind="syntax", type="SyntaxError", message="Expected an expression", line=2)
 
 
 async def test_a_programs_own_not_implemented_error_is_its_own(studio: Studio) -> None:
     step = await studio.run("raise NotImplementedError('later')")
-    assert step == Failed(kind="error", type="NotImplementedError", message="later", line=1)
+    assert step == ProgramFailed(kind="error", type="NotImplementedError", message="later", line=1)
 
 
 @pytest.mark.parametrize(
@@ -85,4 +85,4 @@ async def test_a_programs_own_not_implemented_error_is_its_own(studio: Studio) -
 )
 async def test_everyday_python_works(studio: Studio, program: str) -> None:
     step = await studio.run(program, is_checked=True)
-    assert not isinstance(step, Failed), step
+    assert not isinstance(step, ProgramFailed), step

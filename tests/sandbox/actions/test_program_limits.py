@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cellwright.sandbox.actions import Failed, Finished, ProgramLimits
+from cellwright.tools.actions import ProgramFailed, ProgramFinished, ProgramLimits
 
 from .conftest import Studio
 
@@ -51,18 +51,18 @@ OVER = {
 async def test_a_program_over_a_limit_is_told_which(studio: Studio, name: str) -> None:
     limits = ProgramLimits(seconds=20) if name == "lookups" else TIGHT
     step = await studio.run(OVER[name], limits=limits)
-    assert isinstance(step, Failed), step
+    assert isinstance(step, ProgramFailed), step
     assert (step.kind, step.limit) == ("limit", name.replace(",", " ").split()[0])
     assert step.hint
-    assert await studio.run("1 + 1") == Finished(value=2, output="")
+    assert await studio.run("1 + 1") == ProgramFinished(value=2, output="")
 
 
 async def test_output_until_the_limit_is_kept(studio: Studio) -> None:
     step = await studio.run("print('first')\nwhile True: pass", limits=TIGHT)
-    assert isinstance(step, Failed)
+    assert isinstance(step, ProgramFailed)
     assert step.output == "first\n"
 
 
 async def test_waiting_for_a_tool_costs_no_time(studio: Studio) -> None:
     step = await studio.run("for i in range(5): await look('a')\n'done'", limits=TIGHT)
-    assert step == Finished(value="done", output="")
+    assert step == ProgramFinished(value="done", output="")

@@ -12,7 +12,15 @@ from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
 from cellwright.errors import Defect
-from cellwright.sandbox.actions import ActionWorker, Failed, Failure, Finished, Lost, Paused, ToolCall
+from cellwright.tools.actions import (
+    ActionWorker,
+    CallFailure,
+    ProgramCall,
+    ProgramFailed,
+    ProgramFinished,
+    ProgramLost,
+    ProgramPaused,
+)
 
 from .conftest import TOOLS, Studio, arguments, paused
 
@@ -30,16 +38,16 @@ JSON = st.recursive(
 
 async def test_the_last_expression_is_the_value_and_prints_are_the_output(studio: Studio) -> None:
     step = await studio.run("print('one')\ntotal = sum(range(10))\nprint('two')\n{'total': total}")
-    assert step == Finished(value={"total": 45}, output="one\ntwo\n")
+    assert step == ProgramFinished(value={"total": 45}, output="one\ntwo\n")
 
 
 async def test_a_call_has_its_arguments_by_name_however_it_was_written(studio: Studio) -> None:
     await studio.run("await look('a', 2)\nawait look(depth=3, cell='b')\nawait send(anything=[1])")
     assert studio.calls == snapshot(
         [
-            ToolCall(id=0, name="look", arguments={"cell": "a", "depth": 2}),
-            ToolCall(id=1, name="look", arguments={"depth": 3, "cell": "b"}),
-            ToolCall(id=2, name="send", arguments={"anything": [1]}),
+            ProgramCall(id=0, name="look", arguments={"cell": "a", "depth": 2}),
+            ProgramCall(id=1, name="look", arguments={"depth": 3, "cell": "b"}),
+            ProgramCall(id=2, name="send", arguments={"anything": [1]}),
         ]
     )
 
@@ -49,7 +57,7 @@ async def test_gathered_calls_are_asked_together(worker: ActionWorker) -> None:
     run = await worker.start(program, tools=TOOLS)
     step = paused(run.step)
     assert sorted(str(call.arguments["cell"]) for call in step.calls) == ["a", "b", "c"]
-    assert await run.resume({call.id: call.arguments["cell"] for call in step.calls}) == Finished(
+    assert await run.resume({call.id: call.arguments["cell"] for call in step.calls}) == ProgramFinished(
         value=["a", "b", "c"], output=""
     )
 
@@ -70,18 +78,18 @@ await asyncio.gather(twice('a'), twice('b'))
     assert new.arguments == {"cell": "later"}
     step = paused(await run.resume({first.id: "x", new.id: "y"}))
     (last,) = step.calls
-    assert isinstance(await run.resume({last.id: "z"}), Finished)
+    assert isinstance(await run.resume({last.id: "z"}), ProgramFinished)
 
 
 async def test_a_tools_failure_can_be_caught(studio: Studio) -> None:
     program = "try:\n    await look('a')\nexcept ValueError as error:\n    caught = str(error)\ncaught"
-    step = await studio.run(program, lambda _: Failure(type="ValueError", message="no such cell"))
-    assert step == Finished(value="no such cell", output="")
+    step = await studio.run(program, lambda _: CallFailure(type="ValueError", message="no such cell"))
+    assert step == ProgramFinished(value="no such cell", output="")
 
 
 async def test_a_tools_failure_that_is_not_caught_ends_the_program_at_its_line(studio: Studio) -> None:
-    step = await studio.run("x = 1\nawait look('a')", lambda _: Failure(type="Refused", message="not allowed"))
-    assert step == Failed(kind="error", type="RuntimeError", message="Refused: not allowed", line=2)
+    step = await studio.run("x = 1\nawait look('a')", lambda _: CallFailure(type="Refused", message="not allowed"))
+    assert step == ProgramFailed(kind="error", type="RuntimeError", message="Refused: not allowed", line=2)
 
 
 @pytest.mark.parametrize(
@@ -99,14 +107,14 @@ async def test_a_tools_failure_that_is_not_caught_ends_the_program_at_its_line(s
 )
 async def test_a_call_that_does_not_fit_is_a_type_error_in_the_program(studio: Studio, call: str, message: str) -> None:
     step = await studio.run(f"try:\n    await {call}\nexcept TypeError as error:\n    told = str(error)\ntold")
-    assert step == Finished(value=message, output="")
+    assert step == ProgramFinished(value=message, output="")
     assert studio.calls == []
 
 
 @pytest.mark.parametrize("program", ["look('a')\n1", "x = [look('a'), look('b')]\nlen(x)"])
 async def test_a_call_nobody_awaited_did_not_happen_and_is_told(studio: Studio, program: str) -> None:
     step = await studio.run(program)
-    assert isinstance(step, Failed)
+    assert isinstance(step, ProgramFailed)
     assert (step.type, step.message) == ("NeverAwaited", "look() was called but never awaited, so it did not happen")
     assert "await" in step.hint
     assert studio.calls == []
@@ -114,7 +122,7 @@ async def test_a_call_nobody_awaited_did_not_happen_and_is_told(studio: Studio, 
 
 async def test_using_a_call_as_its_answer_says_to_await_it(studio: Studio) -> None:
     step = await studio.run("r = look('a')\nr['n']")
-    assert isinstance(step, Failed)
+    assert isinstance(step, ProgramFailed)
     assert (step.line, "await" in step.hint) == (2, True)
 
 
@@ -137,42 +145,42 @@ async def test_using_a_call_as_its_answer_says_to_await_it(studio: Studio) -> No
 )
 async def test_every_value_comes_back_as_json(studio: Studio, expression: str, value: Any) -> None:
     head = "import datetime, decimal\nfrom dataclasses import dataclass\n@dataclass\nclass Point:\n    x: int\n"
-    assert await studio.run(head + expression) == Finished(value=value, output="")
+    assert await studio.run(head + expression) == ProgramFinished(value=value, output="")
 
 
 async def test_a_value_nested_without_end_is_cut(studio: Studio) -> None:
     step = await studio.run("x = []\nfor i in range(100000):\n    x = [x]\nx")
-    assert isinstance(step, Finished)
+    assert isinstance(step, ProgramFinished)
     assert "nested more than 32 deep" in str(step.value)
 
 
 async def test_every_program_has_an_interpreter_of_its_own(studio: Studio) -> None:
     await studio.run("secret = 5")
     step = await studio.run("secret")
-    assert isinstance(step, Failed)
+    assert isinstance(step, ProgramFailed)
     assert step.type == "NameError"
 
 
 async def test_a_tool_can_be_passed_around_and_an_unknown_one_is_a_name_error(studio: Studio) -> None:
     step = await studio.run("tools = {'l': look}\nawait tools['l']('a')")
-    assert step == Finished(value={"tool": "look", "cell": "a"}, output="")
+    assert step == ProgramFinished(value={"tool": "look", "cell": "a"}, output="")
     step = await studio.run("await launch('a')")
-    assert isinstance(step, Failed)
+    assert isinstance(step, ProgramFailed)
     assert (step.type, step.message) == ("NameError", "name 'launch' is not defined")
 
 
 async def test_more_programs_can_wait_than_interpreters(worker: ActionWorker) -> None:
     runs = [await worker.start(f"x = {n}\nx + await look('a')", tools=TOOLS, is_checked=False) for n in range(20)]
-    assert all(isinstance(run.step, Paused) for run in runs)
+    assert all(isinstance(run.step, ProgramPaused) for run in runs)
     ends = [await run.resume({0: 100}) for run in runs]
-    assert ends == [Finished(value=100 + n, output="") for n in range(20)]
+    assert ends == [ProgramFinished(value=100 + n, output="") for n in range(20)]
 
 
 async def test_a_dropped_program_can_be_loaded_again(worker: ActionWorker) -> None:
     run = await worker.start("await look('a')", tools=TOOLS)
     state = paused(run.step).state
     await run.drop()
-    assert run.step == Lost(reason="it was dropped", state=state)
+    assert run.step == ProgramLost(reason="it was dropped", state=state)
     again = await worker.load(state, tools=TOOLS)
     assert arguments(paused(again.step).calls) == {0: {"cell": "a"}}
 
@@ -190,7 +198,7 @@ async def test_only_open_calls_of_a_paused_program_can_be_answered(worker: Actio
 async def test_a_result_too_large_for_a_program_is_raised_in_it(studio: Studio) -> None:
     program = "try:\n    await look('a')\nexcept ValueError as error:\n    told = str(error)\ntold"
     step = await studio.run(program, lambda _: "x" * (17 << 20))
-    assert isinstance(step, Finished)
+    assert isinstance(step, ProgramFinished)
     assert str(step.value).startswith("the result has 17,825,794 bytes")
 
 
@@ -198,13 +206,13 @@ async def test_a_result_too_large_for_a_program_is_raised_in_it(studio: Studio) 
 async def test_a_result_that_is_no_json_is_raised_in_the_program(studio: Studio, odd: Any) -> None:
     program = "try:\n    await look('a')\nexcept ValueError as error:\n    told = str(error)\ntold"
     step = await studio.run(program, lambda _: odd)
-    assert isinstance(step, Finished)
+    assert isinstance(step, ProgramFinished)
     assert str(step.value).startswith("the result is no JSON")
 
 
 async def test_a_failures_odd_characters_are_replaced(studio: Studio) -> None:
-    step = await studio.run("await look('a')", lambda _: Failure(message="no \udcff"))
-    assert step == Failed(kind="error", type="RuntimeError", message="no ?", line=1)
+    step = await studio.run("await look('a')", lambda _: CallFailure(message="no \udcff"))
+    assert step == ProgramFailed(kind="error", type="RuntimeError", message="no ?", line=1)
 
 
 async def test_others_get_their_turn_while_one_program_follows_the_other(worker: ActionWorker) -> None:
@@ -232,22 +240,22 @@ async def test_a_call_made_while_another_is_open_is_asked_together_with_it(worke
         "import asyncio\nfirst = look('a')\nsecond = await look('b')\n[await first, second]", tools=TOOLS
     )
     answered: dict[int, Any] = {}
-    while isinstance(run.step, Paused):
+    while isinstance(run.step, ProgramPaused):
         calls = {call.id: call.arguments["cell"] for call in run.step.calls}
         answered |= calls
         await run.resume(calls)
-    assert run.step == Finished(value=["a", "b"], output="")
+    assert run.step == ProgramFinished(value=["a", "b"], output="")
     assert answered == {0: "a", 1: "b"}
 
 
 @given(value=JSON)
 async def test_an_answer_arrives_in_the_program_as_it_was_given(worker: ActionWorker, value: Any) -> None:
     step = await Studio(worker).run("answer = await look('a')\nanswer", lambda _: value)
-    assert step == Finished(value=value, output="")
+    assert step == ProgramFinished(value=value, output="")
 
 
 @pytest.mark.parametrize("type_", ["ConnectionError", "sqlalchemy.exc.DBAPIError", "", "__import__"])
 async def test_a_failure_of_a_kind_programs_do_not_know_is_a_runtime_error(studio: Studio, type_: str) -> None:
     program = "try:\n    await look('a')\nexcept RuntimeError as error:\n    told = str(error)\ntold"
-    step = await studio.run(program, lambda _: Failure(message="gone", type=type_))
-    assert step == Finished(value=f"{type_}: gone", output="")
+    step = await studio.run(program, lambda _: CallFailure(message="gone", type=type_))
+    assert step == ProgramFinished(value=f"{type_}: gone", output="")

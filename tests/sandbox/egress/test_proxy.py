@@ -17,7 +17,7 @@ import pytest
 from anyio.streams.tls import TLSStream
 
 from cellwright.errors import UserError
-from cellwright.sandbox.egress import Allowed, AllowedHost, Denied, Egress, EgressCaps, Verdict, Visit
+from cellwright.sandbox.egress import Allowed, AllowedHost, Denied, Egress, EgressCaps, EgressRecord, Verdict
 from tests.sandbox.egress.world import CSV, HOST, LONG, OTHER, World, world
 
 PATIENCE_SECONDS = 240
@@ -35,7 +35,7 @@ class Door:
 
     egress: Egress
     port: int
-    told: list[Visit]
+    told: list[EgressRecord]
     has_told: anyio.Event
 
     async def connect(self) -> anyio.abc.SocketStream:
@@ -48,7 +48,7 @@ class Door:
                 await stream.send(part)
             return await read_all(stream)
 
-    async def visit(self) -> Visit:
+    async def visit(self) -> EgressRecord:
         """The visit that was told last, as soon as it is."""
         await self.has_told.wait()
         return self.told[-1]
@@ -70,10 +70,10 @@ async def serving(internet: World, **options: Any) -> AsyncGenerator[Door]:
     ports = (internet.http_port, internet.https_port)
     options.setdefault("allowed", [AllowedHost(name=HOST, ports=ports, has_private_addresses=True)])
     options.setdefault("resolve", internet.resolve)
-    told: list[Visit] = []
+    told: list[EgressRecord] = []
     has_told = anyio.Event()
 
-    def on_visit(visit: Visit) -> None:
+    def on_visit(visit: EgressRecord) -> None:
         told.append(visit)
         has_told.set()
 

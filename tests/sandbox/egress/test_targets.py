@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cellwright.sandbox.egress.targets import BadTarget, Target, normal_host, parse_authority
+from cellwright.sandbox.egress.destinations import BadTarget, Target, normal_host, parse_authority
 
 
 @pytest.mark.parametrize(

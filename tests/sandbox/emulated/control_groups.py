@@ -13,7 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from cellwright import framing
-from cellwright.sandbox import cage, cgroups, frames, huge_pages, linux, tiers
+from cellwright.sandbox import control_frames
+from cellwright.sandbox.cage import launcher
+from cellwright.sandbox.host import tiers
+from cellwright.sandbox.linux import cgroups, huge_pages, syscalls
 from cellwright.sandbox.spec import CageSpec, Limits
 
 GROUPS = Path("/sys/fs/cgroup")
@@ -72,7 +75,7 @@ def become_user() -> None:
     os.setresgid(USER, USER, USER)
     os.setresuid(USER, USER, USER)
     # Without it the files of this process in /proc belong to root.
-    linux.prctl(linux.PR_SET_DUMPABLE, 1)
+    syscalls.prctl(syscalls.PR_SET_DUMPABLE, 1)
 
 
 def root_group() -> Path:
@@ -97,10 +100,10 @@ def container() -> Path:
     group = divide(GROUPS) / "container"
     group.mkdir()
     enter(group)
-    linux.unshare(linux.CLONE_NEWCGROUP | linux.CLONE_NEWNS)
-    linux.mount(None, "/", None, linux.MS_REC | linux.MS_PRIVATE)
-    linux.detach(str(GROUPS))
-    linux.mount("cgroup2", str(GROUPS), "cgroup2")
+    syscalls.unshare(syscalls.CLONE_NEWCGROUP | syscalls.CLONE_NEWNS)
+    syscalls.mount(None, "/", None, syscalls.MS_REC | syscalls.MS_PRIVATE)
+    syscalls.detach(str(GROUPS))
+    syscalls.mount("cgroup2", str(GROUPS), "cgroup2")
     return GROUPS
 
 
@@ -116,12 +119,12 @@ def unit_of_root() -> Path:
 def hidden_neighbour() -> Path:
     """A group of ours with a process that we cannot see, and so not move: everything must be again as it was."""
     unit = enter(give(divide(divide(GROUPS) / "system.slice") / "hidden.service"))
-    linux.unshare(linux.CLONE_NEWPID | linux.CLONE_NEWNS)
+    syscalls.unshare(syscalls.CLONE_NEWPID | syscalls.CLONE_NEWNS)
     if (inner := os.fork()) != 0:
         os.waitpid(inner, 0)
         os._exit(0)
-    linux.mount(None, "/", None, linux.MS_REC | linux.MS_PRIVATE)
-    linux.mount("proc", "/proc", "proc")
+    syscalls.mount(None, "/", None, syscalls.MS_REC | syscalls.MS_PRIVATE)
+    syscalls.mount("proc", "/proc", "proc")
     return unit
 
 
@@ -133,7 +136,7 @@ def look(place: Callable[[], Path]) -> dict[str, Any]:
     group = place()
     if os.fork() == 0:
         # Somebody else in the same group, such as the shell that started us.
-        linux.prctl(linux.PR_SET_PDEATHSIG, signal.SIGKILL)
+        syscalls.prctl(syscalls.PR_SET_PDEATHSIG, signal.SIGKILL)
         os.closerange(3, 64)
         signal.pause()
     report = tiers.probe()
@@ -160,14 +163,14 @@ def run_cage(body: Callable[[], None], limits: Limits) -> dict[str, Any]:
     (kernel, kernel_end), (control, control_end) = socket.socketpair(), socket.socketpair()
     control.settimeout(CAGE_SECONDS)
     spec = CageSpec(name="emulated", tier="A", project=str(project), environment={}, limits=limits)
-    caged = cage.start(spec, body, kernel_fd=kernel_end.fileno(), control_fd=control_end.fileno())
+    caged = launcher.start(spec, body, kernel_fd=kernel_end.fileno(), control_fd=control_end.fileno())
     kernel_end.close()
     control_end.close()
     assert caged.group is not None
     event = last_event(control)
     control.close()
     kernel.close()
-    ended = cage.finish(caged, os.waitpid(caged.pid, 0)[1])
+    ended = launcher.finish(caged, os.waitpid(caged.pid, 0)[1])
     place = caged.group.directories["memory"]
     assert not Path(place).exists()
     return {"limit": event.get("limit") or ended.limit, "exit_code": event.get("exit_code"), "group": place}
@@ -175,7 +178,7 @@ def run_cage(body: Callable[[], None], limits: Limits) -> dict[str, Any]:
 
 def last_event(control: socket.socket) -> dict[str, Any]:
     """How the kernel ended, as the host is told."""
-    unpacker = frames.Unpacker()
+    unpacker = control_frames.ControlUnpacker()
     while data := control.recv(65536):
         unpacker.feed(data)
         while (frame := unpacker.next()) is not None:

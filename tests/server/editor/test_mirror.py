@@ -15,8 +15,8 @@ from cellwright.ids import CellId
 from cellwright.kernel import Observation, OpenNotebook
 from cellwright.notebook import Cell, CellConfig, CreateCell, DeleteCell, EditCell
 from cellwright.server.editor import Editor, open_editor
-from cellwright.server.editor.changes import config_of
-from cellwright.server.editor.screens import Screens
+from cellwright.server.editor.document_sync import config_of
+from cellwright.server.editor.page_texts import PageTexts
 from tests.server.editor.visitor import Visits
 
 Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]
@@ -461,7 +461,7 @@ async def test_a_page_that_does_not_keep_up_is_cut_off_and_nobody_waits_for_it(
 
 def test_only_what_a_page_has_changed_itself_is_news_from_it() -> None:
     now = 0.0
-    screens, cell = Screens(clock=lambda: now), CellId("Hbol")
+    screens, cell = PageTexts(clock=lambda: now), CellId("Hbol")
     shown = NotebookCell(id=CellId_t(cell), code="x = 1", name="_", config=config_of(Cell(id=cell, code="")))
     screens.shows("page", [shown])
     assert not screens.typed("page", cell, "x = 1")

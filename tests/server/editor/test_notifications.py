@@ -11,8 +11,7 @@ from marimo._messaging.notification import NotificationMessage
 from marimo._session.state.session_view import SessionView
 
 from cellwright.kernel import OpenNotebook
-from cellwright.server.editor.notifications import MAX_BYTES, SPOKEN, admitted
-from cellwright.server.editor.retained import Retained
+from cellwright.server.editor.notifications import MAX_BYTES, SPOKEN, RetainedOutput, admitted
 from tests.server.editor.visitor import Visits
 
 Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]
@@ -68,7 +67,7 @@ def test_nothing_is_said_of_a_cell_that_is_not_there() -> None:
 
 def test_what_is_kept_for_those_who_join_is_bounded_whatever_a_kernel_says() -> None:
     view = SessionView()
-    retained = Retained(view)
+    retained = RetainedOutput(view)
     for number in range(40):
         body = msgspec.json.encode(
             {

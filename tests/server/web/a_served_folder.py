@@ -15,20 +15,19 @@ import httpx
 import keyring
 from keyring.backends.fail import Keyring
 
-from cellwright.app.live_notebooks import Lasting, LiveNotebooks, open_live_notebooks
+from cellwright.app.live_notebooks import LiveNotebookLimits, LiveNotebooks, open_live_notebooks
 from cellwright.journal import read_key
 from cellwright.kernel import KernelPool
-from cellwright.models.launching import Launch
+from cellwright.models.client.gateway_process import GatewayLaunch
 from cellwright.policy import Masker, Secret
-from cellwright.server.door import Live
-from cellwright.server.web.addresses import Addresses, WebWish
-from cellwright.server.web.application import web_application
-from cellwright.server.web.callers import Scope
-from cellwright.server.web.gates import Limits
-from cellwright.server.web.house import EditorDoor, House
-from cellwright.server.web.listening import listen_at, serving
-from cellwright.server.web.presence import Presence
-from cellwright.server.web.tokens import Tokens
+from cellwright.server.daemon.web_server import listen_at, serve_http
+from cellwright.server.executor import LiveRuns
+from cellwright.server.http.addresses import Addresses, WebOptions
+from cellwright.server.http.application import web_application
+from cellwright.server.http.auth.active_requests import ActiveRequests
+from cellwright.server.http.auth.middleware import RequestLimits
+from cellwright.server.http.auth.tokens import Scope, TokenStore
+from cellwright.server.http.resources import ApiResources, EditorLinks
 from cellwright.settings import Settings
 from tests.server.a_daemon import TinyRuns, tiny_opener
 
@@ -41,8 +40,8 @@ class Served:
     """A folder, and somebody with a token at its door."""
 
     client: httpx.AsyncClient
-    tokens: Tokens
-    house: House
+    tokens: TokenStore
+    house: ApiResources
 
     @property
     def folder(self) -> Path:
@@ -111,22 +110,22 @@ async def tiny_runs(tmp_path: Path, template: Path | None = None) -> AsyncGenera
 async def serve(
     folder: Path,
     settings: Settings,
-    live: Live,
+    live: LiveRuns,
     *,
     pool: KernelPool | None = None,
-    lasting: Lasting | None = None,
-    launch: Launch | None = None,
-    editor: EditorDoor | None = None,
-    limits: Limits | None = None,
+    lasting: LiveNotebookLimits | None = None,
+    launch: GatewayLaunch | None = None,
+    editor: EditorLinks | None = None,
+    limits: RequestLimits | None = None,
     known_secrets: tuple[Secret, ...] = (),
 ) -> AsyncGenerator[Served]:
     """Serve this folder; the client bears an administrator's token."""
     await anyio.Path(folder).mkdir(parents=True, exist_ok=True)
     settings.ready_home()
-    presence, tokens = Presence(), Tokens(settings.home)
+    presence, tokens = ActiveRequests(), TokenStore(settings.home)
     async with AsyncExitStack() as stack:
         opening = open_live_notebooks(settings, of_runs=lambda: live.notebooks, pool=pool, lasting=lasting)
-        house = House(
+        house = ApiResources(
             live=live,
             settings=settings,
             masker=Masker.of(known_secrets, salt=secrets.token_bytes(16)),
@@ -138,9 +137,9 @@ async def serve(
         )
         stack.enter_context(live.giving_way(opened.give_way))
         listener = stack.enter_context(listen_at("127.0.0.1", 0))
-        addresses = Addresses.of(WebWish(folder=str(folder)), listener.getsockname()[1])
+        addresses = Addresses.of(WebOptions(folder=str(folder)), listener.getsockname()[1])
         app = web_application(house, tokens, addresses, presence=presence, limits=limits)
-        await stack.enter_async_context(serving(app, listener, presence))
+        await stack.enter_async_context(serve_http(app, listener, presence))
         client = plain_client(addresses.origin)
         served = Served(client=await stack.enter_async_context(client), tokens=tokens, house=house)
         client.headers.update(served.bearing("admin"))

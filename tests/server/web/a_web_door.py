@@ -12,14 +12,13 @@ import httpx
 from fastapi import FastAPI
 
 from cellwright.policy import Masker
-from cellwright.server.web.addresses import Addresses, WebWish
-from cellwright.server.web.application import web_application
-from cellwright.server.web.callers import Scope
-from cellwright.server.web.gates import Limits
-from cellwright.server.web.house import House
-from cellwright.server.web.listening import listen_at, serving
-from cellwright.server.web.presence import Presence
-from cellwright.server.web.tokens import Tokens
+from cellwright.server.daemon.web_server import listen_at, serve_http
+from cellwright.server.http.addresses import Addresses, WebOptions
+from cellwright.server.http.application import web_application
+from cellwright.server.http.auth.active_requests import ActiveRequests
+from cellwright.server.http.auth.middleware import RequestLimits
+from cellwright.server.http.auth.tokens import Scope, TokenStore
+from cellwright.server.http.resources import ApiResources
 from tests.server.web.a_served_folder import HouseWithRuns, plain_client, tiny_runs
 
 SECONDS = 240
@@ -32,9 +31,9 @@ class Door:
 
     client: httpx.AsyncClient
     """Somebody without a token."""
-    tokens: Tokens
+    tokens: TokenStore
     addresses: Addresses
-    presence: Presence
+    presence: ActiveRequests
 
     @property
     def port(self) -> int:
@@ -59,7 +58,7 @@ async def open_door(
     folder: Path,
     template: Path,
     *,
-    limits: Limits | None = None,
+    limits: RequestLimits | None = None,
     head_seconds: float = SECONDS,
     with_routes: Callable[[FastAPI], None] = lambda app: None,
 ) -> AsyncGenerator[Door]:
@@ -75,21 +74,21 @@ async def open_door(
 async def door_to(
     house: HouseWithRuns,
     *,
-    limits: Limits | None = None,
+    limits: RequestLimits | None = None,
     head_seconds: float = SECONDS,
     with_routes: Callable[[FastAPI], None] = lambda app: None,
 ) -> AsyncGenerator[Door]:
     """A door to this house; it may have others."""
     settings, live = house
-    folder, presence, tokens = settings.home.parent, Presence(), Tokens(settings.home)
-    served = House(live=live, settings=settings, masker=Masker.of(salt=secrets.token_bytes(16)), folder=folder)
+    folder, presence, tokens = settings.home.parent, ActiveRequests(), TokenStore(settings.home)
+    served = ApiResources(live=live, settings=settings, masker=Masker.of(salt=secrets.token_bytes(16)), folder=folder)
     with listen_at("127.0.0.1", 0) as listener:
         port = listener.getsockname()[1]
-        addresses = Addresses.of(WebWish(folder=str(folder)), port, editor_origin=EDITOR)
+        addresses = Addresses.of(WebOptions(folder=str(folder)), port, editor_origin=EDITOR)
         app = web_application(served, tokens, addresses, presence=presence, limits=limits)
         with_routes(app)
         async with (
-            serving(app, listener, presence, head_seconds=head_seconds),
+            serve_http(app, listener, presence, head_seconds=head_seconds),
             plain_client(addresses.origin) as client,
         ):
             yield Door(client=client, tokens=tokens, addresses=addresses, presence=presence)

@@ -7,27 +7,27 @@ from typing import Any
 import pytest
 
 from cellwright.errors import UserError
-from cellwright.server.web.addresses import Addresses, WebWish, check_wish
-from cellwright.server.web.listening import listen_at
+from cellwright.server.daemon.web_server import listen_at
+from cellwright.server.http.addresses import Addresses, WebOptions, check_web_options
 
 
-def wish(**more: Any) -> WebWish:
-    return WebWish(folder="/project", **more)
+def wish(**more: Any) -> WebOptions:
+    return WebOptions(folder="/project", **more)
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.7", "room.example", ""])
 def test_a_door_to_the_network_without_tls_is_refused_with_an_explanation(host: str) -> None:
     with pytest.raises(UserError, match="for everyone to read") as refused:
-        check_wish(wish(host=host))
+        check_web_options(wish(host=host))
     assert "--tls-cert" in refused.value.hint
     assert "--behind-proxy" in refused.value.hint
-    check_wish(wish(host=host, certificate="/cert.pem", key="/key.pem"))
-    check_wish(wish(host=host, public_origin="https://room.example"))
+    check_web_options(wish(host=host, certificate="/cert.pem", key="/key.pem"))
+    check_web_options(wish(host=host, public_origin="https://room.example"))
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "::1", "localhost"])
 def test_a_door_to_this_machine_needs_nothing(host: str) -> None:
-    check_wish(wish(host=host))
+    check_web_options(wish(host=host))
 
 
 @pytest.mark.parametrize(
@@ -38,14 +38,14 @@ def test_a_door_to_this_machine_needs_nothing(host: str) -> None:
 def test_what_is_no_origin_is_refused(origin: str) -> None:
     for option in ("public_origin", "editor_origin"):
         with pytest.raises(UserError, match="not an origin"):
-            check_wish(wish(**{option: origin}))
+            check_web_options(wish(**{option: origin}))
 
 
 def test_a_certificate_without_its_key_and_an_editor_at_the_pages_origin_are_refused() -> None:
     with pytest.raises(UserError, match="its key"):
-        check_wish(wish(certificate="/cert.pem"))
+        check_web_options(wish(certificate="/cert.pem"))
     with pytest.raises(UserError, match="origin of its own"):
-        check_wish(wish(public_origin="https://room.example", editor_origin="https://room.example"))
+        check_web_options(wish(public_origin="https://room.example", editor_origin="https://room.example"))
 
 
 def test_behind_a_proxy_the_public_name_is_ours_and_so_is_its_origin() -> None:

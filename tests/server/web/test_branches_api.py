@@ -13,13 +13,13 @@ from inline_snapshot import snapshot
 
 from cellwright.journal import Journal, stream_of
 from cellwright.settings import Settings
-from cellwright.tools.branch_trials import BranchTried, TriedCell, TriedCheck, TriedVariable, branch_told
+from cellwright.tools.notebook.trial_records import TrialCell, TrialCheck, TrialRecord, TrialVariable, trial_event
 from tests.runs.waiting_branches import WAITS, decided, waits
 from tests.server.a_daemon import ASK, TinyRuns
 from tests.server.daemon_house import a_goal
 from tests.server.web.a_served_folder import Served, serve, tiny_runs
 
-TRIED = BranchTried(
+TRIED = TrialRecord(
     branch="call-7.1",
     agent="r/agent:2",
     purpose="median",
@@ -27,9 +27,9 @@ TRIED = BranchTried(
     way="carried",
     reasons=("a thread of the notebook runs",),
     status="passed",
-    cells=(TriedCell(cell="a1", name="clean", status="ok"),),
-    checks=(TriedCheck(check="total > 0", has_passed=True),),
-    variables=(TriedVariable(name="sales", type="list", before="12 items", after="11 items"),),
+    cells=(TrialCell(cell="a1", name="clean", status="ok"),),
+    checks=(TrialCheck(check="total > 0", has_passed=True),),
+    variables=(TrialVariable(name="sales", type="list", before="12 items", after="11 items"),),
     files=("out.csv",),
     ms=41.5,
     is_kept=True,
@@ -43,9 +43,9 @@ async def served(tmp_path: Path, template: Path) -> AsyncGenerator[Served]:
         yield opened
 
 
-async def tell(served: Served, *tried: BranchTried) -> None:
+async def tell(served: Served, *tried: TrialRecord) -> None:
     for each in tried:
-        await served.house.live.records.log.append(stream_of("r"), branch_told(each))
+        await served.house.live.records.log.append(stream_of("r"), trial_event(each))
 
 
 async def test_a_branch_is_listed_with_its_outcome_and_what_differs(served: Served) -> None:
@@ -81,7 +81,7 @@ async def test_a_branch_is_listed_with_its_outcome_and_what_differs(served: Serv
 async def test_branches_told_while_somebody_looks_are_added_and_those_told_again_replaced(served: Served) -> None:
     await tell(served, TRIED)
     assert len((await served.get("/runs/r/branches"))["branches"]) == 1
-    await tell(served, BranchTried(branch="call-8", status="lost"), BranchTried(branch="call-7.1", status="failed"))
+    await tell(served, TrialRecord(branch="call-8", status="lost"), TrialRecord(branch="call-7.1", status="failed"))
     found = (await served.get("/runs/r/branches"))["branches"]
     assert [(lane["branch"], lane["status"]) for lane in found] == [("call-7.1", "failed"), ("call-8", "lost")]
 

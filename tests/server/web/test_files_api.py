@@ -10,7 +10,7 @@ import anyio
 import httpx
 import pytest
 
-from cellwright.server.web.gates import Limits
+from cellwright.server.http.auth.middleware import RequestLimits
 from tests.server.web.a_served_folder import API, SECONDS, HouseWithRuns, Served, serve, tiny_runs
 
 MOST_BYTES = 3 << 20
@@ -25,7 +25,7 @@ async def live(tmp_path_factory: pytest.TempPathFactory, template: Path) -> Asyn
 @pytest.fixture(scope="module")
 async def door(tmp_path_factory: pytest.TempPathFactory, live: HouseWithRuns) -> AsyncGenerator[Served]:
     folder = tmp_path_factory.mktemp("served") / "folder"
-    async with serve(folder, *live, limits=Limits(file_bytes=MOST_BYTES)) as opened:
+    async with serve(folder, *live, limits=RequestLimits(file_bytes=MOST_BYTES)) as opened:
         yield opened
 
 

@@ -13,7 +13,7 @@ import anyio
 import pytest
 
 from cellwright.app import open_notebook
-from cellwright.app.live_notebooks import Lasting, notebook_id
+from cellwright.app.live_notebooks import LiveNotebookLimits, notebook_id
 from cellwright.kernel import KernelPool, OpenNotebook
 from cellwright.notebook import EditCell
 from cellwright.policy import Secret
@@ -222,7 +222,7 @@ async def test_where_the_file_has_changed_meanwhile_both_texts_stay(served: Serv
 async def test_a_notebook_that_nobody_needs_is_closed_after_a_while(
     tmp_path: Path, live: HouseWithRuns, pool: KernelPool
 ) -> None:
-    brief = Lasting(idle_seconds=0.3, most=2)
+    brief = LiveNotebookLimits(idle_seconds=0.3, most=2)
     async with serve(tmp_path / "folder", *live, pool=pool, lasting=brief) as served:
         write(served, "import time\ntime.sleep(1)")
         id = (await served.post("/notebooks", {"path": "sums.py"}))["id"]
@@ -234,7 +234,7 @@ async def test_a_notebook_that_nobody_needs_is_closed_after_a_while(
 
 
 async def test_no_more_notebooks_than_agreed_are_open(tmp_path: Path, live: HouseWithRuns, pool: KernelPool) -> None:
-    async with serve(tmp_path / "folder", *live, pool=pool, lasting=Lasting(most=1)) as served:
+    async with serve(tmp_path / "folder", *live, pool=pool, lasting=LiveNotebookLimits(most=1)) as served:
         write(served, "x = 1", name="one.py")
         write(served, "x = 1", name="two.py")
         await served.post("/notebooks", {"path": "one.py"})

@@ -12,9 +12,9 @@ import pytest
 from cellwright.app.bundled import DATASETS, TUTORIAL_TITLE, copy_dataset, dataset_named, write_tutorial
 from cellwright.app.runs import RunOptions, Runs, open_runs
 from cellwright.kernel import KernelPool
-from cellwright.models.launching import Launch
+from cellwright.models.client.gateway_process import GatewayLaunch
 from cellwright.notebook import check, read
-from cellwright.runs.finding import first_goal
+from cellwright.runs.views.run_view import first_goal
 from cellwright.settings import Settings
 from tests.house.places import ROOT
 from tests.server.web.a_served_folder import SECONDS, Served, serve
@@ -24,7 +24,7 @@ from tests.server.web.a_served_folder import SECONDS, Served, serve
 async def live(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[tuple[Settings, Runs]]:
     folder = tmp_path_factory.mktemp("live")
     settings = Settings(home=folder / "home", cache=folder / "cache", environment={"PATH": os.defpath})
-    launch = Launch(home=settings.home, environment=settings.environment, idle_seconds=1)
+    launch = GatewayLaunch(home=settings.home, environment=settings.environment, idle_seconds=1)
     async with open_runs(settings, options=RunOptions(launch=launch)) as runs:
         yield settings, runs
 

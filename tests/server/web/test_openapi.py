@@ -24,10 +24,9 @@ from schemathesis.core.failures import FailureGroup
 from cellwright.app.live_notebooks import notebook_id
 from cellwright.journal import stream_of
 from cellwright.kernel import KernelPool
-from cellwright.runs.telling import goal_told
+from cellwright.runs.views.run_view import goal_event
 from cellwright.server.editor import open_editor
-from cellwright.server.web.gates import Limits
-from cellwright.server.web.rates import Rate
+from cellwright.server.http.auth.middleware import RequestLimits, RequestRate
 from tests.conftest import notebook_source
 from tests.models.houses import House, Warm
 from tests.server.a_daemon import ASK
@@ -39,7 +38,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:Do not use the `random` module")
 
 _ENDLESS: Final = {"follow_run", "follow_house", "follow_notebook"}
 _RUN: Final = "r"
-_ANY_RATE: Final = Rate(at_once=1_000_000, per_second=1_000_000)
+_ANY_RATE: Final = RequestRate(at_once=1_000_000, per_second=1_000_000)
 _SEEN: Final = ("not_a_server_error", "response_schema_conformance", "content_type_conformance")
 
 
@@ -62,7 +61,7 @@ async def api(
     tmp_path_factory: pytest.TempPathFactory, template: Path, warm_gateway: Warm, pool: KernelPool
 ) -> AsyncGenerator[Api]:
     folder = tmp_path_factory.mktemp("openapi")
-    limits = Limits(token=_ANY_RATE, address=_ANY_RATE, stranger=_ANY_RATE)
+    limits = RequestLimits(token=_ANY_RATE, address=_ANY_RATE, stranger=_ANY_RATE)
     with House.open(folder / "home", warm_gateway) as gateway, no_keyring():
         async with (
             tiny_runs(folder, template) as house,
@@ -79,7 +78,7 @@ async def _furnish(served: Served) -> Api:
     await anyio.Path(notebook).write_text(notebook_source("total = 40 + 2", "total"))
     live = served.house.live
     await live.start(a_goal(ASK), run=_RUN)
-    await live.records.log.append(stream_of(_RUN), goal_told(a_goal()))
+    await live.records.log.append(stream_of(_RUN), goal_event(a_goal()))
     with anyio.fail_after(SECONDS):
         while not (pending := await live.records.questions.pending(_RUN)):
             await live.records.log.growth.next().wait()

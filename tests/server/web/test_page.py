@@ -11,9 +11,9 @@ import pytest
 from fastapi import FastAPI
 
 from cellwright.policy import Masker
-from cellwright.server.web.page import page_routes
-from cellwright.server.web.page_build import is_built
-from cellwright.server.web.problems import answer_problems
+from cellwright.server.http.page_build import is_built
+from cellwright.server.http.problems import add_error_handlers
+from cellwright.server.http.routes.page import page_routes
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def static(tmp_path: Path) -> Path:
 async def client(static: Path) -> AsyncGenerator[httpx.AsyncClient]:
     app = FastAPI(redirect_slashes=False)
     app.include_router(page_routes(static))
-    answer_problems(app, Masker.of(salt=secrets.token_bytes(16)))
+    add_error_handlers(app, Masker.of(salt=secrets.token_bytes(16)))
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://page") as opened:
         yield opened
 

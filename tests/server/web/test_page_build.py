@@ -13,7 +13,7 @@ import anyio.to_thread
 import pytest
 
 from cellwright.errors import Unavailable, UserError
-from cellwright.server.web.page_build import ready_page
+from cellwright.server.http.page_build import ready_page
 from tests.house.places import ROOT
 from tests.sampling import some
 

@@ -11,13 +11,13 @@ from fastapi import FastAPI
 from inline_snapshot import snapshot
 
 from cellwright.errors import CellwrightError, Defect, KernelLost, RefusedByPolicy, Unavailable, UserError
-from cellwright.server.web.problems import Conflict, NotFound
+from cellwright.server.http.problems import Conflict, ResourceNotFound
 from tests.server.web.a_web_door import Door, open_door
 
 SECRET = "ghp_" + "q7Xm2f9Kd4Lw8Rz1Vb6Nc3Ht5Jy0Gs8Pa2Qe"
 ERRORS: list[CellwrightError | Exception] = [
     UserError("Bad.", hint="Mend it."),
-    NotFound("Gone."),
+    ResourceNotFound("Gone."),
     Conflict("Changed."),
     RefusedByPolicy("No."),
     Unavailable("Later."),

@@ -14,16 +14,16 @@ import pytest
 from dirty_equals import IsInt, IsStr
 
 from cellwright.journal import Flow, Journal, Question, Workflow
-from cellwright.policy import Ledger, Limit, Masker, No, Reached, UseNetwork
+from cellwright.policy import BudgetLedger, Limit, Masker, No, Reached, UseNetwork
 from cellwright.tools import ask_approval
-from cellwright.tools.budget_questions import ask_for_more
+from cellwright.tools.approval.budget_questions import ask_for_more
 from tests.server.a_daemon import TinyRuns
 from tests.server.web.a_served_folder import SECONDS, Served, ready_settings, serve
 
 MASKER = Masker.of(salt=b"s" * 16)
 RATES = UseNetwork(host="api.example.com", port=443, purpose="exchange rates")
 LIMIT = Limit(measure="money", per="run", at_most=Decimal(5), currency="USD", where="--budget")
-OVER = Reached(limit=LIMIT, party="the run", used=Decimal(6), ledger=Ledger(limits=(LIMIT,)))
+OVER = Reached(limit=LIMIT, party="the run", used=Decimal(6), ledger=BudgetLedger(limits=(LIMIT,)))
 
 
 async def body(flow: Flow, what: Any) -> str:

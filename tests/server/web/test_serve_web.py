@@ -15,18 +15,18 @@ import httpx
 import pytest
 
 from cellwright.errors import UserError
-from cellwright.server import Daemon, WebOpen, WebWish, connect
-from cellwright.server.web.tokens import Tokens
+from cellwright.server import DaemonClient, WebAddress, WebOptions, connect
+from cellwright.server.http.auth.tokens import TokenStore
 from tests.server.daemon_house import SECONDS, House, eventually, lines
 from tests.server.web.a_certificate import a_certificate
 
 
-def wish(house: House, port: int | None = None) -> WebWish:
-    return WebWish(folder=str(house.folder), port=port)
+def wish(house: House, port: int | None = None) -> WebOptions:
+    return WebOptions(folder=str(house.folder), port=port)
 
 
 @asynccontextmanager
-async def browser(opened: WebOpen) -> AsyncGenerator[httpx.AsyncClient]:
+async def browser(opened: WebAddress) -> AsyncGenerator[httpx.AsyncClient]:
     """What a page does with the address."""
     start = urlsplit(opened.url)
     headers = {"origin": opened.origin, "sec-fetch-site": "same-origin"}
@@ -63,7 +63,7 @@ async def test_doors_that_ask_at_once_open_one_web_door(house: House) -> None:
     origins = list[str]()
     launch = house.launch()
 
-    async def ask(daemon: Daemon) -> None:
+    async def ask(daemon: DaemonClient) -> None:
         origins.append((await daemon.web(wish(house))).origin)
 
     async with (
@@ -84,9 +84,9 @@ async def test_a_wish_that_cannot_be_granted_is_refused_and_the_daemon_goes_on(h
             pid = (await daemon.status()).pid
             for wrong in (
                 wish(house, port=taken.getsockname()[1]),
-                WebWish(folder=str(house.folder / "nowhere")),
-                WebWish(folder=str(house.folder), host="0.0.0.0"),
-                WebWish(folder=str(house.folder), certificate="/nowhere.pem", key="/nowhere.pem"),
+                WebOptions(folder=str(house.folder / "nowhere")),
+                WebOptions(folder=str(house.folder), host="0.0.0.0"),
+                WebOptions(folder=str(house.folder), certificate="/nowhere.pem", key="/nowhere.pem"),
             ):
                 with pytest.raises(UserError):
                     await daemon.web(wrong)
@@ -165,7 +165,7 @@ async def test_a_stream_ends_soon_when_another_process_revokes_its_token(house: 
         opened = await daemon.web(wish(house))
         async with browser(opened) as page, page.stream("GET", "/api/v1/events") as stream:
             assert stream.status_code == 200
-            tokens = Tokens(house.home)
+            tokens = TokenStore(house.home)
             tokens.revoke(tokens.all()[0].id)
             with anyio.fail_after(SECONDS):
                 # Ends in order, not with a broken connection.

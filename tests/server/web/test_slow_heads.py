@@ -12,7 +12,7 @@ from anyio.abc import SocketStream
 from fastapi import FastAPI
 
 from cellwright.server.editor import open_editor
-from cellwright.server.serving import PromptHeads
+from cellwright.server.http.uvicorn_server import HeaderTimeoutProtocol
 from tests.server.web.a_web_door import SECONDS, Door, open_door
 
 HEAD_SECONDS = 1.0
@@ -114,7 +114,7 @@ async def test_a_request_that_is_there_is_answered_however_long_that_takes(door:
 
 
 async def test_the_editors_door_hangs_up_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(PromptHeads, "head_seconds", HEAD_SECONDS)
+    monkeypatch.setattr(HeaderTimeoutProtocol, "head_seconds", HEAD_SECONDS)
     async with open_editor() as editor:
         port = urlsplit(editor.origin).port
         assert port is not None

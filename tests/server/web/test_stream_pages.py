@@ -11,7 +11,7 @@ import anyio.lowlevel
 import pytest
 
 from cellwright.journal import Fact, Records
-from cellwright.server.web.streaming import BEAT, HELLO, StreamPages
+from cellwright.server.http.sse import HELLO, KEEPALIVE, StreamPages
 
 SECONDS = 240
 STREAM = "run:followed"
@@ -76,10 +76,10 @@ async def test_a_reader_who_does_not_come_back_holds_nobody_up(records: Records)
     async with aclosing(pages.follow(STREAM, 0)) as slow, aclosing(pages.follow(STREAM, 0)) as other:
         with anyio.fail_after(SECONDS):
             # It watched until its sign of life, and takes its time over that.
-            assert [await anext(slow), await anext(slow)] == [HELLO, BEAT]
+            assert [await anext(slow), await anext(slow)] == [HELLO, KEEPALIVE]
             await log.append(STREAM, Fact(topic="test", subject="one"))
             assert await anext(other) == HELLO
-            while (body := await anext(other)) == BEAT:
+            while (body := await anext(other)) == KEEPALIVE:
                 pass
             assert body.startswith(b"id: 1\n")
             assert await anext(slow) == body

@@ -10,9 +10,8 @@ import pytest
 from dirty_equals import IsPositiveInt, IsStr
 from inline_snapshot import snapshot
 
-from cellwright.server.web.callers import Caller
-from cellwright.server.web.refusals import NotFound
-from cellwright.server.web.tokens import SESSION_SECONDS, START_SECONDS, Tokens
+from cellwright.server.http.auth.tokens import SESSION_SECONDS, START_SECONDS, ApiCaller, TokenStore
+from cellwright.server.http.errors import ResourceNotFound
 from tests.cli.in_process import run_here
 
 
@@ -27,11 +26,11 @@ class Clock:
 
 
 def test_a_token_is_kept_as_its_hash_in_a_file_of_its_owner_alone(tmp_path: Path) -> None:
-    tokens = Tokens(tmp_path)
+    tokens = TokenStore(tmp_path)
     created = tokens.create(name="ci", person="ada", scope="steer", seconds=60)
     assert created.secret.startswith("cw_")
     assert len(created.secret) >= 46
-    assert tokens.admit(created.secret) == Caller(token=created.token.id, person="ada", scope="steer")
+    assert tokens.admit(created.secret) == ApiCaller(token=created.token.id, person="ada", scope="steer")
     for path in tmp_path.iterdir():
         assert created.secret not in path.read_text()
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -41,7 +40,7 @@ def test_a_token_is_kept_as_its_hash_in_a_file_of_its_owner_alone(tmp_path: Path
 
 @pytest.mark.parametrize("wrong", ["", "cw_", "cw_x", "\ud800", "x" * 100_000, " {secret}", "{secret}x", "{digest}"])
 def test_nothing_but_the_token_itself_counts(tmp_path: Path, wrong: str) -> None:
-    tokens = Tokens(tmp_path)
+    tokens = TokenStore(tmp_path)
     assert tokens.admit(wrong) is None
     created = tokens.create(name="ci", person="ada", scope="admin", seconds=None)
     assert tokens.admit(wrong.format(secret=created.secret, digest=created.token.digest)) is None
@@ -49,7 +48,7 @@ def test_nothing_but_the_token_itself_counts(tmp_path: Path, wrong: str) -> None
 
 def test_a_token_is_over_at_its_time_and_is_forgotten(tmp_path: Path) -> None:
     clock = Clock()
-    tokens = Tokens(tmp_path, clock)
+    tokens = TokenStore(tmp_path, clock)
     short = tokens.create(name="short", person="ada", scope="read", seconds=60)
     long = tokens.create(name="long", person="ada", scope="read", seconds=None)
     clock.now += 59
@@ -64,27 +63,27 @@ def test_a_token_is_over_at_its_time_and_is_forgotten(tmp_path: Path) -> None:
 
 
 def test_what_one_process_revokes_does_not_count_in_another(tmp_path: Path) -> None:
-    daemon, command = Tokens(tmp_path), Tokens(tmp_path)
+    daemon, command = TokenStore(tmp_path), TokenStore(tmp_path)
     created = command.create(name="ci", person="ada", scope="read", seconds=None)
     assert daemon.admit(created.secret)
     command.revoke(created.token.id)
     assert daemon.admit(created.secret) is None
     assert not daemon.stands(created.token.id)
-    with pytest.raises(NotFound, match="no token"):
+    with pytest.raises(ResourceNotFound, match="no token"):
         daemon.revoke(created.token.id)
 
 
 def test_when_a_token_was_used_is_put_down_to_the_minute(tmp_path: Path) -> None:
     clock = Clock()
-    tokens = Tokens(tmp_path, clock)
+    tokens = TokenStore(tmp_path, clock)
     created = tokens.create(name="ci", person="ada", scope="read", seconds=None)
     tokens.write_use()
-    assert Tokens(tmp_path, clock).all()[0].last_used_ms is None
+    assert TokenStore(tmp_path, clock).all()[0].last_used_ms is None
     clock.now += 90
     tokens.admit(created.secret)
     tokens.write_use()
     before = (tmp_path / "tokens.json").stat().st_ino
-    used = Tokens(tmp_path, clock).all()[0].last_used_ms
+    used = TokenStore(tmp_path, clock).all()[0].last_used_ms
     assert used == 1_000_090_000 // 60_000 * 60_000
     tokens.admit(created.secret)
     tokens.write_use()
@@ -93,7 +92,7 @@ def test_when_a_token_was_used_is_put_down_to_the_minute(tmp_path: Path) -> None
 
 def test_a_start_code_becomes_one_session_soon_or_never(tmp_path: Path) -> None:
     clock = Clock()
-    tokens = Tokens(tmp_path, clock)
+    tokens = TokenStore(tmp_path, clock)
     code, late = tokens.starts.make(), tokens.starts.make()
     session = tokens.start_session(code, person="ada")
     assert session is not None
@@ -107,13 +106,13 @@ def test_a_start_code_becomes_one_session_soon_or_never(tmp_path: Path) -> None:
 
 
 def test_of_too_many_start_codes_the_oldest_are_forgotten(tmp_path: Path) -> None:
-    starts = Tokens(tmp_path).starts
+    starts = TokenStore(tmp_path).starts
     codes = [starts.make() for _ in range(101)]
     assert [starts.use(code) for code in (codes[0], codes[1], codes[-1])] == [False, True, True]
 
 
 def test_a_file_that_makes_no_sense_lets_nobody_in(tmp_path: Path) -> None:
-    tokens = Tokens(tmp_path)
+    tokens = TokenStore(tmp_path)
     created = tokens.create(name="ci", person="ada", scope="read", seconds=None)
     for text in ("", "{", "[1]", '[{"id": "x"}]'):
         (tmp_path / "tokens.json").write_text(text)
@@ -136,8 +135,8 @@ def test_tokens_are_made_listed_and_revoked_by_commands(tmp_path: Path) -> None:
             "last_used_ms": None,
         }
     )
-    tokens = Tokens(tmp_path)
-    assert tokens.admit(created["token"]) == Caller(token=created["id"], person="ada", scope="steer")
+    tokens = TokenStore(tmp_path)
+    assert tokens.admit(created["token"]) == ApiCaller(token=created["id"], person="ada", scope="steer")
     for words in (("tokens", "--json"), ("tokens", "list", "--json")):
         listed = json.loads(run_here(tmp_path, "serve", *words).stdout)["tokens"]
         assert [each["id"] for each in listed] == [created["id"]]

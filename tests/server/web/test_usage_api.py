@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 import pytest
 
 from cellwright.errors import ModelUnavailable
-from cellwright.models.client import Models
+from cellwright.models.client.gateway_client import Models
 from cellwright.settings import Settings
 from cellwright.testing import Fault, Say, Tokens
 from tests.models.houses import House, Warm, a_call

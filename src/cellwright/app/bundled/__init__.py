@@ -4,7 +4,13 @@ The data is that of the repository's `examples/data`, byte for byte, where its g
 licence (CC0) are told.
 """
 
-from cellwright.app.bundled.sets import DATASETS, Dataset, copy_dataset, dataset_named
-from cellwright.app.bundled.tutorial import TUTORIAL_TITLE, write_tutorial
+from cellwright.app.bundled.datasets import (
+    DATASETS,
+    TUTORIAL_TITLE,
+    Dataset,
+    copy_dataset,
+    dataset_named,
+    write_tutorial,
+)
 
 __all__ = ["DATASETS", "TUTORIAL_TITLE", "Dataset", "copy_dataset", "dataset_named", "write_tutorial"]

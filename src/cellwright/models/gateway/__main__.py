@@ -19,9 +19,9 @@ from typing import Final, TextIO
 import anyio
 import uvloop
 
-from cellwright.models.gateway.crash import AtGatewayCrash, carry_on
-from cellwright.models.gateway.gateway import Start, run_gateway
-from cellwright.models.launching import READY, listen, sole_gateway
+from cellwright.models.client.gateway_process import READY, listen, sole_gateway
+from cellwright.models.gateway.gateway import GatewayStart, run_gateway
+from cellwright.models.gateway.lifetime import AtGatewayCrash, carry_on
 
 _PR_SET_DUMPABLE: Final = 4
 
@@ -55,9 +55,9 @@ def main(at_crash: AtGatewayCrash = carry_on) -> None:
             listener.close()
 
 
-def _read_start() -> Start:
+def _read_start() -> GatewayStart:
     told = json.load(sys.stdin)
-    return Start(
+    return GatewayStart(
         home=Path(told["home"]),
         keys=told["keys"],
         idle_seconds=told["idle_seconds"],

@@ -1,4 +1,8 @@
-"""The gateway put together: what it is told at its start becomes a process that listens until it is idle."""
+"""The gateway put together: what it is told at its start becomes a process that listens until it is idle.
+
+Beside its socket it opens the OpenAI-compatible endpoint, on loopback only: other programs use our keys, budgets and
+fallback, and see no key. A web server is loaded when the first program connects: until then it costs nothing.
+"""
 
 from __future__ import annotations
 
@@ -6,35 +10,59 @@ import logging
 import os
 import signal
 import socket
-from collections.abc import Callable
-from contextlib import AsyncExitStack
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+from socket import socket
 
 import anyio
+import anyio.to_thread
 
 from cellwright.errors import CellwrightError
-from cellwright.models.attempts import Attempts
-from cellwright.models.breaker import Breakers
-from cellwright.models.budgeting import Budgets
-from cellwright.models.gateway.crash import AtGatewayCrash, carry_on
-from cellwright.models.gateway.desk import Desk
-from cellwright.models.gateway.idle import Idle
-from cellwright.models.gateway.planning import Planning
-from cellwright.models.gateway.reporting import Reporting
+from cellwright.models.config.keys import KeyRing
+from cellwright.models.gateway.call_executor import CallExecutor
+from cellwright.models.gateway.call_plan import CallPlanner
+from cellwright.models.gateway.gateway_reports import GatewayReports
+from cellwright.models.gateway.lifetime import AtGatewayCrash, IdleTimer, carry_on
+from cellwright.models.gateway.model_registry import ModelRegistry
+from cellwright.models.gateway.openai_access import EndpointAccount, EndpointAddress, bind_endpoint, standing_limits
 from cellwright.models.gateway.server import Server
-from cellwright.models.gateway.standing import standing_limits
-from cellwright.models.gateway.work import Work
-from cellwright.models.keys import KeyRing
-from cellwright.models.ledger import Ledger
+from cellwright.models.money import Ledger
+from cellwright.models.money.budgets import Budgets
+from cellwright.models.routing.breaker import Breakers
+from cellwright.models.routing.fallback import Attempts
+
+__all__ = ["EndpointAccount", "open_endpoint"]
+
+
+@asynccontextmanager
+async def open_endpoint(work: CallExecutor, *, home: Path, account: EndpointAccount) -> AsyncGenerator[EndpointAddress]:
+    """The endpoint, listening for as long as the context is open. Raises `UserError` if its file is no secret."""
+    listener, address = await anyio.to_thread.run_sync(bind_endpoint, home)
+    with listener:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_serve_endpoint, listener, address, work, account)
+            yield address
+            tasks.cancel_scope.cancel()
+
+
+async def _serve_endpoint(
+    listener: socket, address: EndpointAddress, work: CallExecutor, account: EndpointAccount
+) -> None:
+    await anyio.wait_readable(listener)
+    from cellwright.models.gateway.openai_http import OpenAIRoutes, serve
+
+    await serve(OpenAIRoutes(work, account).application(address), listener)
+
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Start:
+class GatewayStart:
     """What a gateway is told at its start, over its standard input."""
 
     home: Path
@@ -47,7 +75,7 @@ class Start:
 
 
 async def run_gateway(
-    start: Start,
+    start: GatewayStart,
     listener: socket.socket,
     *,
     on_ready: Callable[[], None],
@@ -56,7 +84,7 @@ async def run_gateway(
 ) -> None:
     """Be the gateway until nobody has needed it for a while, or it is told to stop."""
     keys = KeyRing(start.home, start.keys)
-    desk = Desk(start.home, keys, Breakers())
+    desk = ModelRegistry(start.home, keys, Breakers())
     mask_log(desk.mask)
     async with AsyncExitStack() as stack:
         stack.push_async_callback(desk.aclose)
@@ -64,11 +92,11 @@ async def run_gateway(
         ledger.adopt()
         for name, probed in ledger.probes().items():
             desk.learn(name, probed)
-        idle, stopping = Idle(start.idle_seconds), _Stopping()
+        idle, stopping = IdleTimer(start.idle_seconds), _StopSignal()
         async with anyio.create_task_group() as tasks:
-            planning = Planning(desk, Budgets(ledger, lambda: datetime.now(UTC)))
-            reporting = Reporting(desk=desk, ledger=ledger, idle=idle, version=version("cellwright"))
-            work = Work(
+            planning = CallPlanner(desk, Budgets(ledger, lambda: datetime.now(UTC)))
+            reporting = GatewayReports(desk=desk, ledger=ledger, idle=idle, version=version("cellwright"))
+            work = CallExecutor(
                 desk=desk,
                 ledger=ledger,
                 planning=planning,
@@ -80,14 +108,14 @@ async def run_gateway(
             )
             server = Server(work=work, keys=keys, idle=idle, stop=stopping.stop, uid=os.getuid())
             tasks.start_soon(server.serve, listener)
-            tasks.start_soon(_hear_signals, stopping)
-            tasks.start_soon(_open_endpoint, work, start, reporting)
+            tasks.start_soon(_watch_signals, stopping)
+            tasks.start_soon(_run_endpoint, work, start, reporting)
             on_ready()
             await _until_over(idle, stopping, work)
             tasks.cancel_scope.cancel()
 
 
-class _Stopping:
+class _StopSignal:
     """Whether the gateway was told to stop."""
 
     def __init__(self) -> None:
@@ -101,14 +129,14 @@ class _Stopping:
         self._asked.set()
         asked.set()
 
-    async def wait(self, work: Work) -> None:
+    async def wait(self, work: CallExecutor) -> None:
         """Until it is time."""
         await self._asked.wait()
         if not self._at_once:
             await work.drained()
 
 
-async def _until_over(idle: Idle, stopping: _Stopping, work: Work) -> None:
+async def _until_over(idle: IdleTimer, stopping: _StopSignal, work: CallExecutor) -> None:
     async with anyio.create_task_group() as waiting:
 
         async def until_idle() -> None:
@@ -123,19 +151,19 @@ async def _until_over(idle: Idle, stopping: _Stopping, work: Work) -> None:
         waiting.start_soon(until_told)
 
 
-async def _hear_signals(stopping: _Stopping) -> None:
+async def _watch_signals(stopping: _StopSignal) -> None:
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         async for _ in signals:
             stopping.stop(False)
 
 
-async def _open_endpoint(work: Work, start: Start, reporting: Reporting) -> None:
+async def _run_endpoint(work: CallExecutor, start: GatewayStart, reporting: GatewayReports) -> None:
     """The OpenAI-compatible endpoint, beside what doors need: without it the gateway is still a gateway."""
     try:
         # Loads an HTTP server: no door should wait for that.
-        from cellwright.models.gateway.openai_endpoint import Account, open_endpoint
+        pass
 
-        account = Account(person=start.person, limits=lambda: standing_limits(start.home, start.team_rules))
+        account = EndpointAccount(person=start.person, limits=lambda: standing_limits(start.home, start.team_rules))
         async with open_endpoint(work, home=start.home, account=account) as address:
             reporting.endpoint = {"base_url": address.base_url}
             await anyio.sleep_forever()

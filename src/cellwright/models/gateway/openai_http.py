@@ -27,11 +27,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from cellwright.errors import CellwrightError, Defect, UserError
 from cellwright.models.calls import (
-    Answered,
     AnswerUnknown,
     BudgetReached,
-    Call,
     Cancelled,
+    ModelAnswer,
+    ModelCall,
     Outcome,
     Payer,
     Piece,
@@ -39,30 +39,29 @@ from cellwright.models.calls import (
     Started,
     Update,
 )
-from cellwright.models.gateway import openai_answer
-from cellwright.models.gateway.openai_account import Account
-from cellwright.models.gateway.openai_address import Address
-from cellwright.models.gateway.openai_answer import DONE, Chunks, Failure, Json, failure_of
+from cellwright.models.config.names import CallId
+from cellwright.models.gateway import openai_response
+from cellwright.models.gateway.call_executor import CallExecutor
+from cellwright.models.gateway.openai_access import EndpointAccount, EndpointAddress
 from cellwright.models.gateway.openai_request import Chat, read_chat, read_embedding
-from cellwright.models.gateway.work import Work
-from cellwright.models.names import CallId
+from cellwright.models.gateway.openai_response import DONE, Chunks, Json, OpenAIFailure, failure_of
 from cellwright.models.reports import AskModels, ModelsReport
 
 logger = logging.getLogger(__name__)
 
-LARGEST_BODY: Final = 32 * 1024 * 1024
+MAX_BODY_BYTES: Final = 32 * 1024 * 1024
 _KEY: Final = re.compile(r"[\x21-\x7e]{1,200}", flags=re.ASCII)
-_GOODBYE_SECONDS: Final = 2
+_SHUTDOWN_TIMEOUT_SECONDS: Final = 2
 
 
-class Pages:
+class OpenAIRoutes:
     """The endpoint's three pages."""
 
-    def __init__(self, work: Work, account: Account) -> None:
+    def __init__(self, work: CallExecutor, account: EndpointAccount) -> None:
         self._work = work
         self._account = account
 
-    def application(self, address: Address) -> ASGIApp:
+    def application(self, address: EndpointAddress) -> ASGIApp:
         """What answers at this address."""
         routes = [
             Route("/v1/chat/completions", self._chat, methods=["POST"]),
@@ -71,7 +70,7 @@ class Pages:
         ]
         # Starlette types handlers by the base exception.
         handlers: dict[Any, Any] = {HTTPException: _http_failure, CellwrightError: _failure, Exception: _defect}
-        return _Doorkeeper(Starlette(routes=routes, exception_handlers=handlers), address)
+        return _AccessMiddleware(Starlette(routes=routes, exception_handlers=handlers), address)
 
     async def _chat(self, request: HttpRequest) -> Response:
         body = await _body(request)
@@ -80,11 +79,11 @@ class Pages:
         call = await self._call(chat, key)
         return _Completion(self._work, chat, call, is_kept=key is not None)
 
-    async def _call(self, chat: Chat, key: str | None) -> Call:
+    async def _call(self, chat: Chat, key: str | None) -> ModelCall:
         if key is not None and _KEY.fullmatch(key) is None:
             raise UserError("Idempotency-Key: not 1 to 200 printable characters.", hint="Send a UUID, for example.")
         today = datetime.now(UTC).date().isoformat()
-        return Call(
+        return ModelCall(
             id=CallId(f"endpoint/{key or secrets.token_hex(16)}"),
             request=chat.request,
             choice=chat.choice,
@@ -97,14 +96,14 @@ class Pages:
         asked = read_embedding(await _body(request))
         vectors = await self._work.embed(asked.texts, asked.choice)
         name = str(asked.choice.models[0]) if asked.choice.models else asked.choice.tier
-        return _json(openai_answer.embeddings(vectors, model=name, encoding=asked.encoding))
+        return _json(openai_response.embeddings(vectors, model=name, encoding=asked.encoding))
 
     async def _models(self, request: HttpRequest) -> Response:
         del request
         report = await self._work.query(AskModels())
         if not isinstance(report, ModelsReport):
             raise Defect("Asked for the models, the gateway told something else.")
-        return _json(openai_answer.model_list(report.models))
+        return _json(openai_response.model_list(report.models))
 
 
 class _Completion(Response):
@@ -114,7 +113,7 @@ class _Completion(Response):
     Otherwise the call is taken back, so that nobody pays for what nobody can read.
     """
 
-    def __init__(self, work: Work, chat: Chat, call: Call, *, is_kept: bool) -> None:
+    def __init__(self, work: CallExecutor, chat: Chat, call: ModelCall, *, is_kept: bool) -> None:
         super().__init__()
         self._work = work
         self._chat = chat
@@ -147,8 +146,8 @@ class _Completion(Response):
                 match told:
                     case Started() | Piece() | Restarted():
                         continue
-                    case Answered():
-                        return _json(openai_answer.completion(told, identity=self._identity, created=self._created))
+                    case ModelAnswer():
+                        return _json(openai_response.completion(told, identity=self._identity, created=self._created))
                     case BudgetReached() | AnswerUnknown() | Cancelled():
                         return _told(failure_of(told))
                     case _:
@@ -169,7 +168,7 @@ class _Completion(Response):
         except CellwrightError as error:
             await self._stream_failure(failure_of(error), events, scope, receive, send)
 
-    async def _tell(self, waiting: Sequence[Update | Outcome], chunks: Chunks, events: _Events) -> Failure | None:
+    async def _tell(self, waiting: Sequence[Update | Outcome], chunks: Chunks, events: _Events) -> OpenAIFailure | None:
         """Send what came together; says why if the call ended without an answer."""
         ready: list[Json] = []
         for told in waiting:
@@ -178,7 +177,7 @@ class _Completion(Response):
                     ready += chunks.told(told)
                     if chunks.is_over:
                         break
-                case Answered():
+                case ModelAnswer():
                     self._is_told = True
                     ready += chunks.ended(told)
                 case BudgetReached() | AnswerUnknown() | Cancelled():
@@ -190,7 +189,7 @@ class _Completion(Response):
         return None
 
     async def _stream_failure(
-        self, failure: Failure, events: _Events, scope: Scope, receive: Receive, send: Send
+        self, failure: OpenAIFailure, events: _Events, scope: Scope, receive: Receive, send: Send
     ) -> None:
         """As long as nothing is sent, it can still be said with a status."""
         self._is_told = True
@@ -215,14 +214,14 @@ class _Events:
             self.has_begun = True
             headers = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"cache-control", b"no-store")]
             await self._send({"type": "http.response.start", "status": 200, "headers": headers})
-        data = b"".join(map(openai_answer.server_sent, chunks)) + (DONE if is_whole else b"")
+        data = b"".join(map(openai_response.server_sent, chunks)) + (DONE if is_whole else b"")
         await self._send({"type": "http.response.body", "body": data, "more_body": not is_over})
 
 
-class _Doorkeeper:
+class _AccessMiddleware:
     """Lets in who names this address and holds its token, and no page of a browser."""
 
-    def __init__(self, inside: ASGIApp, address: Address) -> None:
+    def __init__(self, inside: ASGIApp, address: EndpointAddress) -> None:
         self._inside = inside
         self._hosts = {f"127.0.0.1:{address.port}".encode(), f"localhost:{address.port}".encode()}
         self._credentials = f"Bearer {address.token}".encode()
@@ -234,7 +233,7 @@ class _Doorkeeper:
         except Exception as error:  # noqa: BLE001 (a door: what went wrong was told and logged by `_defect`)
             logger.debug("Endpoint: %s", type(error).__name__)
 
-    def _refusal(self, headers: list[tuple[bytes, bytes]]) -> Failure | None:
+    def _refusal(self, headers: list[tuple[bytes, bytes]]) -> OpenAIFailure | None:
         said: dict[bytes, list[bytes]] = {}
         for name, value in headers:
             said.setdefault(name.lower(), []).append(value)
@@ -260,7 +259,7 @@ async def serve(application: ASGIApp, listener: socket.socket) -> None:
         server_header=False,
         proxy_headers=False,
         limit_concurrency=1000,
-        timeout_graceful_shutdown=_GOODBYE_SECONDS,
+        timeout_graceful_shutdown=_SHUTDOWN_TIMEOUT_SECONDS,
     )
     server = _Server(settings)
     async with anyio.create_task_group() as tasks:
@@ -269,7 +268,7 @@ async def serve(application: ASGIApp, listener: socket.socket) -> None:
             await anyio.sleep_forever()
         finally:
             server.should_exit = True
-            with anyio.move_on_after(_GOODBYE_SECONDS, shield=True):
+            with anyio.move_on_after(_SHUTDOWN_TIMEOUT_SECONDS, shield=True):
                 await server.ended.wait()
 
 
@@ -303,8 +302,8 @@ async def _body(request: HttpRequest) -> bytes:
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
-        if len(body) > LARGEST_BODY:
-            raise HTTPException(413, f"The body is larger than {LARGEST_BODY // 1024**2} MB.")
+        if len(body) > MAX_BODY_BYTES:
+            raise HTTPException(413, f"The body is larger than {MAX_BODY_BYTES // 1024**2} MB.")
     return bytes(body)
 
 
@@ -312,13 +311,13 @@ def _json(value: Json, status: int = 200, headers: dict[str, str] | None = None)
     return Response(to_json(value), status_code=status, media_type="application/json", headers=headers)
 
 
-def _told(failure: Failure) -> Response:
+def _told(failure: OpenAIFailure) -> Response:
     # We have tried again already, and every other try is a new call.
     return _json(failure.body, failure.status, {"x-should-retry": "false", "cache-control": "no-store"})
 
 
-def _refused(status: int, message: str, code: str) -> Failure:
-    return Failure(status=status, message=message, type="invalid_request_error", code=code)
+def _refused(status: int, message: str, code: str) -> OpenAIFailure:
+    return OpenAIFailure(status=status, message=message, type="invalid_request_error", code=code)
 
 
 async def _failure(request: HttpRequest, error: CellwrightError) -> Response:

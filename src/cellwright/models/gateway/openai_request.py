@@ -30,23 +30,23 @@ from pydantic_core import from_json
 
 from cellwright.errors import UserError
 from cellwright.models.calls import Choice, OutputSchema, Request
-from cellwright.models.names import TIERS, ModelName
+from cellwright.models.config.names import TIERS, ModelName
 
 _NAME: Final = r"^[a-zA-Z0-9_-]{1,64}$"
-_Wire = TypeVar("_Wire", bound="_Words")
+_Wire = TypeVar("_Wire", bound="_WireModel")
 
 
-class _Words(BaseModel):
+class _WireModel(BaseModel):
     model_config = ConfigDict(extra="ignore", strict=True, frozen=True, allow_inf_nan=False)
 
 
-class _Text(_Words):
+class _Text(_WireModel):
     type: Literal["text"]
     text: str
 
 
-class _Image(_Words):
-    class Place(_Words):
+class _Image(_WireModel):
+    class Place(_WireModel):
         url: str
         detail: Literal["auto", "low", "high"] | None = None
 
@@ -54,8 +54,8 @@ class _Image(_Words):
     image_url: Place
 
 
-class _FunctionCall(_Words):
-    class Function(_Words):
+class _FunctionCall(_WireModel):
+    class Function(_WireModel):
         name: str = Field(pattern=_NAME)
         arguments: str = ""
 
@@ -64,23 +64,23 @@ class _FunctionCall(_Words):
     function: Function
 
 
-class _SystemMessage(_Words):
+class _SystemMessage(_WireModel):
     role: Literal["system", "developer"]
     content: str | list[_Text]
 
 
-class _UserMessage(_Words):
+class _UserMessage(_WireModel):
     role: Literal["user"]
     content: str | list[Annotated[_Text | _Image, Field(discriminator="type")]]
 
 
-class _AssistantMessage(_Words):
+class _AssistantMessage(_WireModel):
     role: Literal["assistant"]
     content: str | list[_Text] | None = None
     tool_calls: list[_FunctionCall] | None = None
 
 
-class _ToolMessage(_Words):
+class _ToolMessage(_WireModel):
     role: Literal["tool"]
     content: str | list[_Text]
     tool_call_id: str
@@ -89,8 +89,8 @@ class _ToolMessage(_Words):
 _Message = Annotated[_SystemMessage | _UserMessage | _AssistantMessage | _ToolMessage, Field(discriminator="role")]
 
 
-class _Tool(_Words):
-    class Function(_Words):
+class _Tool(_WireModel):
+    class Function(_WireModel):
         name: str = Field(pattern=_NAME)
         description: str | None = None
         parameters: dict[str, Any] | None = None
@@ -100,24 +100,24 @@ class _Tool(_Words):
     function: Function
 
 
-class _NamedTool(_Words):
-    class Function(_Words):
+class _NamedTool(_WireModel):
+    class Function(_WireModel):
         name: str = Field(pattern=_NAME)
 
     type: Literal["function"]
     function: Function
 
 
-class _PlainText(_Words):
+class _PlainText(_WireModel):
     type: Literal["text"]
 
 
-class _JsonObject(_Words):
+class _JsonObject(_WireModel):
     type: Literal["json_object"]
 
 
-class _JsonSchema(_Words):
-    class Shape(_Words):
+class _JsonSchema(_WireModel):
+    class Shape(_WireModel):
         name: str = Field(pattern=_NAME)
         description: str | None = None
         json_schema: dict[str, Any] = Field(alias="schema")
@@ -126,11 +126,11 @@ class _JsonSchema(_Words):
     json_schema: Shape
 
 
-class _StreamOptions(_Words):
+class _StreamOptions(_WireModel):
     include_usage: bool | None = None
 
 
-class _ChatBody(_Words):
+class _ChatBody(_WireModel):
     model: str = Field(min_length=1, max_length=300)
     messages: list[_Message] = Field(min_length=1)
     tools: list[_Tool] | None = None
@@ -156,7 +156,7 @@ class _ChatBody(_Words):
     modalities: list[Literal["text"]] | None = None
 
 
-class _EmbeddingBody(_Words):
+class _EmbeddingBody(_WireModel):
     model: str = Field(min_length=1, max_length=300)
     input: Annotated[str, Field(min_length=1)] | list[Annotated[str, Field(min_length=1)]]
     encoding_format: Literal["float", "base64"] | None = None

@@ -12,44 +12,46 @@ import anyio
 from anyio.abc import SocketAttribute, SocketListener, SocketStream, TaskGroup
 
 from cellwright.errors import CellwrightError, Defect, Unavailable, UserError
-from cellwright.framing import MAX_FRAME, MAX_GREETING, BadFrame, Unpacker, peer_uid
-from cellwright.models.clients import connecting_by
-from cellwright.models.gateway.flight import OUTCOMES, Subscription
-from cellwright.models.gateway.idle import Idle
-from cellwright.models.gateway.work import Work
-from cellwright.models.keys import KeyRing
-from cellwright.models.launching import VERSION
-from cellwright.models.protocol import (
-    Answer,
-    Ask,
+from cellwright.framing import MAX_FRAME, MAX_GREETING, BadFrame, FrameUnpacker, peer_uid
+from cellwright.models.client.gateway_process import VERSION
+from cellwright.models.client.protocol import (
+    Acknowledgement,
     Cancel,
-    Done,
+    Detach,
     Embed,
-    Failed,
     Hello,
     Keys,
-    Leave,
     Query,
+    QueryReply,
+    RequestFailure,
     Stop,
+    SubmitCall,
     ToGateway,
     Vectors,
     Welcome,
-    pack_answer,
-    pack_ended,
-    pack_told,
+    pack_end,
+    pack_reply,
+    pack_updates,
     read_request,
 )
+from cellwright.models.config.keys import KeyRing
+from cellwright.models.gateway.call_executor import CallExecutor
+from cellwright.models.gateway.in_flight import OUTCOMES, Subscription
+from cellwright.models.gateway.lifetime import IdleTimer
+from cellwright.models.providers.sdk_clients import connecting_by
 
 logger = logging.getLogger(__name__)
 
-_GREETING_SECONDS = 10
-_GONE = (anyio.BrokenResourceError, anyio.ClosedResourceError, anyio.EndOfStream)
+_GREETING_TIMEOUT_SECONDS = 10
+_DISCONNECTED = (anyio.BrokenResourceError, anyio.ClosedResourceError, anyio.EndOfStream)
 
 
 class Server:
     """Speaks with every door at once."""
 
-    def __init__(self, *, work: Work, keys: KeyRing, idle: Idle, stop: Callable[[bool], None], uid: int) -> None:
+    def __init__(
+        self, *, work: CallExecutor, keys: KeyRing, idle: IdleTimer, stop: Callable[[bool], None], uid: int
+    ) -> None:
         self._work = work
         self._keys = keys
         self._idle = idle
@@ -79,7 +81,7 @@ class Server:
 class _Conversation:
     """One connection."""
 
-    def __init__(self, stream: SocketStream, work: Work, keys: KeyRing, stop: Callable[[bool], None]) -> None:
+    def __init__(self, stream: SocketStream, work: CallExecutor, keys: KeyRing, stop: Callable[[bool], None]) -> None:
         self._stream = stream
         self._work = work
         self._keys = keys
@@ -93,24 +95,26 @@ class _Conversation:
             async with anyio.create_task_group() as tasks:
                 await self._listen(tasks)
                 tasks.cancel_scope.cancel()
-        except* _GONE:
+        except* _DISCONNECTED:
             pass
 
     async def _listen(self, tasks: TaskGroup) -> None:
         try:
             requests = self._requests()
-            with anyio.fail_after(_GREETING_SECONDS):
+            with anyio.fail_after(_GREETING_TIMEOUT_SECONDS):
                 await self._greet(await anext(requests))
             async for request in requests:
                 self._hear(request, tasks)
         except BadFrame as problem:
             logger.warning("a door said what makes no sense: %s", problem)
-            await self._send(pack_answer(Failed(number=0, error=UserError(f"The model gateway read {problem}."))))
-        except (TimeoutError, StopAsyncIteration, *_GONE):
+            await self._send(
+                pack_reply(RequestFailure(number=0, error=UserError(f"The model gateway read {problem}.")))
+            )
+        except (TimeoutError, StopAsyncIteration, *_DISCONNECTED):
             pass
 
     async def _requests(self) -> AsyncIterator[ToGateway]:
-        unpacker = Unpacker(MAX_GREETING)
+        unpacker = FrameUnpacker(MAX_GREETING)
         async for data in self._stream:
             for payload in unpacker.feed(data):
                 yield read_request(payload)
@@ -121,16 +125,16 @@ class _Conversation:
             raise BadFrame("no hello")
         if request.version != VERSION:
             raise BadFrame(f"version {request.version} of the protocol, but speaks {VERSION}")
-        await self._send(pack_answer(Welcome(pid=os.getpid())))
+        await self._send(pack_reply(Welcome(pid=os.getpid())))
 
     def _hear(self, request: ToGateway, tasks: TaskGroup) -> None:
         match request:
             case Hello():
                 raise BadFrame("a second hello")
-            case Leave(number=number):
+            case Detach(number=number):
                 if number in self._asked:
                     self._asked[number].cancel()
-            case Ask(number=number, call=call, connection=connection):
+            case SubmitCall(number=number, call=call, connection=connection):
                 with connecting_by(connection):
                     subscription = self._work.start(call)
                 tasks.start_soon(self._in_scope, number, lambda: self._pump(number, subscription, told=call.stream))
@@ -149,16 +153,16 @@ class _Conversation:
             try:
                 await answer()
             except CellwrightError as error:
-                await self._send(pack_answer(Failed(number=number, error=error)))
+                await self._send(pack_reply(RequestFailure(number=number, error=error)))
             except BadFrame as problem:
                 error = Unavailable(f"The answer cannot be handed over: {problem}.", hint="Ask for less at once.")
-                await self._send(pack_answer(Failed(number=number, error=error)))
-            except _GONE:
+                await self._send(pack_reply(RequestFailure(number=number, error=error)))
+            except _DISCONNECTED:
                 raise
             except Exception as error:
                 defect = Defect(f"The model gateway failed: {type(error).__name__}.")
                 logger.exception("defect %s", defect.report_id)
-                await self._send(pack_answer(Failed(number=number, error=defect)))
+                await self._send(pack_reply(RequestFailure(number=number, error=defect)))
             finally:
                 if self._asked.get(number) is scope:
                     del self._asked[number]
@@ -169,9 +173,9 @@ class _Conversation:
             await subscription.ended()
         while waiting := await subscription.waiting():
             updates = [item for item in waiting if not isinstance(item, OUTCOMES)]
-            frames = pack_told(number, updates) if updates and told else b""
+            frames = pack_updates(number, updates) if updates and told else b""
             if isinstance(last := waiting[-1], OUTCOMES):
-                frames += pack_ended(number, last)
+                frames += pack_end(number, last)
             if frames:
                 await self._send(frames)
 
@@ -179,21 +183,23 @@ class _Conversation:
         number = request.number
         match request:
             case Cancel(call=call):
-                answer: Done | Answer | Vectors = Done(number=number, happened=await self._work.cancel(call))
+                answer: Acknowledgement | QueryReply | Vectors = Acknowledgement(
+                    number=number, happened=await self._work.cancel(call)
+                )
             case Keys(keys=keys, forget=forget):
                 self._keys.forget(forget)
                 self._keys.take(keys)
-                answer = Done(number=number)
+                answer = Acknowledgement(number=number)
             case Query(question=question):
-                answer = Answer(number=number, report=await self._work.query(question))
+                answer = QueryReply(number=number, report=await self._work.query(question))
             case Embed(texts=texts, choice=choice):
                 answer = Vectors(number=number, vectors=await self._work.embed(texts, choice))
             case Stop(at_once=at_once):
-                answer = Done(number=number)
+                answer = Acknowledgement(number=number)
                 self._stop(at_once)
             case _:
                 assert_never(request)
-        await self._send(pack_answer(answer))
+        await self._send(pack_reply(answer))
 
     async def _send(self, frame: bytes) -> None:
         async with self._sending:

@@ -9,8 +9,7 @@ from itertools import compress
 from typing import Final
 
 from cellwright.errors import Defect
-from cellwright.policy.masking.forms import WINDOW
-from cellwright.policy.masking.known import KnownSecrets, Sighting
+from cellwright.policy.masking.known_secrets import WINDOW, KnownSecrets, Sighting
 from cellwright.policy.masking.patterns import find_by_look
 
 SHORTEST_SECRET: Final = WINDOW
@@ -26,7 +25,7 @@ class Secret:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class SecretFinding:
     """What was found, and where in the text given (characters)."""
 
     name: str
@@ -41,7 +40,7 @@ class Masked:
     """A text safe to show, and what was taken out of it."""
 
     text: str
-    found: tuple[Finding, ...] = ()
+    found: tuple[SecretFinding, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +71,7 @@ class Masker:
         found = self.find(text)
         return Masked(text=replaced(text, found), found=found) if found else Masked(text=text)
 
-    def find(self, text: str) -> tuple[Finding, ...]:
+    def find(self, text: str) -> tuple[SecretFinding, ...]:
         """What would be replaced, in order and without overlaps."""
         raw = text.encode("utf-8", "surrogatepass")
         sightings = [(sighting, True) for sighting in self.known.find(raw)]
@@ -83,7 +82,7 @@ class Masker:
         return tuple(findings) if text.isascii() else tuple(_in_characters(findings, raw))
 
 
-def replaced(text: str, findings: Iterable[Finding]) -> str:
+def replaced(text: str, findings: Iterable[SecretFinding]) -> str:
     """The text with each finding replaced by its name."""
     parts, at = list[str](), 0
     for finding in findings:
@@ -92,7 +91,7 @@ def replaced(text: str, findings: Iterable[Finding]) -> str:
     return "".join([*parts, text[at:]])
 
 
-def replacement(finding: Finding) -> str:
+def replacement(finding: SecretFinding) -> str:
     """What stands where a secret stood."""
     return f"[masked {finding.name}]"
 
@@ -113,16 +112,18 @@ def _without_telling_names(known: KnownSecrets) -> KnownSecrets:
     return replace(known, prints=prints)
 
 
-def _merged(sightings: list[tuple[Sighting, bool]]) -> list[Finding]:
+def _merged(sightings: list[tuple[Sighting, bool]]) -> list[SecretFinding]:
     """Findings without overlaps. Where a known value and a look overlap, the known value gives the name."""
-    findings = list[Finding]()
+    findings = list[SecretFinding]()
     for sighting, is_known in sorted(sightings, key=lambda pair: (pair[0].start, not pair[1])):
         last = findings[-1] if findings else None
         if last is None or sighting.start >= last.end:
-            findings.append(Finding(name=sighting.name, is_known=is_known, start=sighting.start, end=sighting.end))
+            findings.append(
+                SecretFinding(name=sighting.name, is_known=is_known, start=sighting.start, end=sighting.end)
+            )
             continue
         names_it = last if last.is_known or not is_known else sighting
-        findings[-1] = Finding(
+        findings[-1] = SecretFinding(
             name=names_it.name,
             is_known=last.is_known or is_known,
             start=last.start,
@@ -131,11 +132,11 @@ def _merged(sightings: list[tuple[Sighting, bool]]) -> list[Finding]:
     return findings
 
 
-def _in_characters(findings: list[Finding], raw: bytes) -> Iterator[Finding]:
+def _in_characters(findings: list[SecretFinding], raw: bytes) -> Iterator[SecretFinding]:
     """Byte positions as character positions; a character touched at all is taken whole."""
     starts = list(compress(range(len(raw)), raw.translate(_STARTS_CHARACTER)))
     for finding in findings:
-        yield Finding(
+        yield SecretFinding(
             name=finding.name,
             is_known=finding.is_known,
             start=bisect_right(starts, finding.start) - 1,

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from cellwright.policy.masking.known import Sighting
+from cellwright.policy.masking.known_secrets import Sighting
 
 REPLACED: Final = b"[masked"
 """What stands where a secret stood begins so; it is no secret itself."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from cellwright.policy.masking.forms import LONGEST_CHAIN, WINDOW
-from cellwright.policy.masking.masker import Finding, Masker, replacement
-from cellwright.policy.masking.views import views_of
+from cellwright.policy.masking.known_secrets import LONGEST_CHAIN, WINDOW, views_of
+from cellwright.policy.masking.masker import Masker, SecretFinding, replacement
 
 LONGEST_WAIT: Final = 4096
 """So many characters are held back at most while nothing is found in them."""
@@ -32,10 +31,10 @@ class MaskingStream:
         self._sent = 0
         self._is_inside = False
         """Whether the last cut went through a secret that was replaced already."""
-        self._found = list[Finding]()
+        self._found = list[SecretFinding]()
 
     @property
-    def found(self) -> tuple[Finding, ...]:
+    def found(self) -> tuple[SecretFinding, ...]:
         """What has been replaced so far, by its place in the whole text."""
         return tuple(self._found)
 
@@ -76,7 +75,7 @@ class MaskingStream:
         self._context = head + buffer[max(0, cut - _CONTEXT) : cut]
         return "".join(parts)
 
-    def _cut(self, buffer: str, findings: Sequence[Finding], begin: int) -> tuple[int, Finding | None]:
+    def _cut(self, buffer: str, findings: Sequence[SecretFinding], begin: int) -> tuple[int, SecretFinding | None]:
         """How far everything is decided, and the finding this goes through if one is too long to wait for its end."""
         decided = min(self._decided_by_prints(buffer), _last_word(buffer))
         cut = max(begin, decided, len(buffer) - LONGEST_WAIT)
@@ -98,8 +97,8 @@ class MaskingStream:
             return 0
         return len(raw[: starts[-_UNDECIDED_BYTES]].decode("utf-8", "ignore"))
 
-    def _in_stream(self, finding: Finding, begin: int) -> Finding:
-        return Finding(
+    def _in_stream(self, finding: SecretFinding, begin: int) -> SecretFinding:
+        return SecretFinding(
             name=finding.name,
             is_known=finding.is_known,
             start=self._sent + max(0, finding.start - begin),

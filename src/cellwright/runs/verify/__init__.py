@@ -5,44 +5,58 @@ Above:  the rest of runs, app, cli.   Below: kernel, sandbox, notebook, policy.
 Never:  model calls, the journal, a change to the notebook.
 """
 
-from cellwright.runs.verify.checks import CheckResult
-from cellwright.runs.verify.data_files import DataFile, Surroundings
-from cellwright.runs.verify.fresh import FreshPlace, OpenFresh, fresh_in, fresh_packages
-from cellwright.runs.verify.leaks import Machine
-from cellwright.runs.verify.proof import Proof, SignedProof, parse, to_json
-from cellwright.runs.verify.reasons import SOURCE_NOTES, NoEnvironment, Reason, hint_of, text_of
-from cellwright.runs.verify.shelf import Kept, Shelf
-from cellwright.runs.verify.signing import Signer, fingerprint
-from cellwright.runs.verify.standing import Change, Standing, standing
-from cellwright.runs.verify.verification import CellReport, NotVerified, Report, Verified, tools_here, verify
+from cellwright.runs.verify.data_files import DataFile, FileLocations
+from cellwright.runs.verify.fresh_environment import FreshEnvironment, OpenFresh, fresh_environments, fresh_packages
+from cellwright.runs.verify.judge import Machine
+from cellwright.runs.verify.notebook_run import CheckResult
+from cellwright.runs.verify.proof import (
+    Proof,
+    ProofStore,
+    SignedProof,
+    Signer,
+    StoredProof,
+    fingerprint,
+    parse,
+    to_json,
+)
+from cellwright.runs.verify.proof_status import ProofChange, ProofStatus, proof_status
+from cellwright.runs.verify.reasons import SOURCE_NOTES, NoEnvironment, UnverifiedReason, hint_of, text_of
+from cellwright.runs.verify.verification import (
+    CellVerification,
+    NotVerified,
+    VerificationReport,
+    Verified,
+    tools_here,
+    verify,
+)
 
 __all__ = [
     "SOURCE_NOTES",
-    "CellReport",
-    "Change",
+    "CellVerification",
     "CheckResult",
     "DataFile",
-    "FreshPlace",
-    "Kept",
+    "FileLocations",
+    "FreshEnvironment",
     "Machine",
     "NoEnvironment",
     "NotVerified",
     "OpenFresh",
     "Proof",
-    "Reason",
-    "Report",
-    "Shelf",
+    "ProofChange",
+    "ProofStatus",
+    "ProofStore",
     "SignedProof",
     "Signer",
-    "Standing",
-    "Surroundings",
+    "StoredProof",
+    "UnverifiedReason",
+    "VerificationReport",
     "Verified",
     "fingerprint",
-    "fresh_in",
+    "fresh_environments",
     "fresh_packages",
     "hint_of",
     "parse",
-    "standing",
+    "proof_status",
     "text_of",
     "to_json",
     "tools_here",

@@ -28,7 +28,7 @@ _WORDS: Final = 20_000
 _WORD: Final = re.compile(r"[^\s'\"`(),;=<>|]{1,500}")
 _SKIPPED: Final = frozenset({".git", ".hg", ".venv", "__pycache__", "__marimo__", "node_modules", ".cellwright"})
 
-Why = Literal["given", "named", "opened"]
+DataFileReason = Literal["given", "named", "opened"]
 """given: with `--data`. named: its name stands in the notebook. opened: Python opened it in the kernel."""
 
 
@@ -40,11 +40,11 @@ class DataFile:
     """Relative to the project, as the notebook sees it."""
     sha256: str
     bytes: int
-    why: Why
+    why: DataFileReason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class FileLocations:
     """Where a notebook's files are on this machine."""
 
     project: Path
@@ -61,10 +61,10 @@ class Surroundings:
         return self.project / path
 
 
-def known_files(document: Document, around: Surroundings, opened: Iterable[str] = ()) -> dict[str, Why]:
+def known_files(document: Document, around: FileLocations, opened: Iterable[str] = ()) -> dict[str, DataFileReason]:
     """Path → why, for every file whose content the notebook may depend on. Blocking; opens nothing."""
-    found: dict[str, Why] = {}
-    sources: list[tuple[Why, Iterable[str]]] = [
+    found: dict[str, DataFileReason] = {}
+    sources: list[tuple[DataFileReason, Iterable[str]]] = [
         ("given", _given(around)),
         ("named", _named(document, around)),
         ("opened", opened),
@@ -76,7 +76,7 @@ def known_files(document: Document, around: Surroundings, opened: Iterable[str] 
     return dict(sorted(found.items()))
 
 
-def hash_files(paths: Mapping[str, Why], around: Surroundings) -> tuple[DataFile, ...]:
+def hash_files(paths: Mapping[str, DataFileReason], around: FileLocations) -> tuple[DataFile, ...]:
     """What is in these files now; one that is gone or cannot be read is left out. Blocking."""
     found: list[DataFile] = []
     for path, why in paths.items():
@@ -111,7 +111,7 @@ def opened_inside(paths: Iterable[str]) -> Iterator[str]:
             yield plain.relative_to(INSIDE).as_posix()
 
 
-def _is_input(path: str, around: Surroundings) -> bool:
+def _is_input(path: str, around: FileLocations) -> bool:
     parts = PurePosixPath(path).parts
     host = around.on_host(path)
     return (
@@ -122,7 +122,7 @@ def _is_input(path: str, around: Surroundings) -> bool:
     )
 
 
-def _given(around: Surroundings) -> Iterator[str]:
+def _given(around: FileLocations) -> Iterator[str]:
     for mount in around.data:
         source = Path(mount.source)
         if source.is_dir():
@@ -131,7 +131,7 @@ def _given(around: Surroundings) -> Iterator[str]:
             yield mount.target
 
 
-def _named(document: Document, around: Surroundings) -> Iterator[str]:
+def _named(document: Document, around: FileLocations) -> Iterator[str]:
     folders = list(dict.fromkeys([around.notebook.parent, around.project]))
     for word in _words(document):
         for folder in folders:

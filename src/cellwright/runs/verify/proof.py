@@ -1,20 +1,124 @@
-"""The proof: what was verified, as hashes, in one canonical form. No code, no data, no output, no path of a machine."""
+"""The proof: what was verified, as hashes, in one canonical form; who signed it, and where it is stored.
+
+No code, no data, no output, no path of a machine. Signed with an Ed25519 key of the state directory, made when first
+needed; stored by what the notebook contains, and by where it last was.
+"""
 
 from __future__ import annotations
 
+import base64
+import binascii
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Final
+import os
+import secrets
+import stat
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Final, cast
 
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from pydantic import TypeAdapter
 
-from cellwright.errors import UserError
+from cellwright.errors import RefusedByPolicy, Unavailable, UserError
 from cellwright.ids import CellId
-from cellwright.kernel.environments import PackageSource
+from cellwright.kernel.environments.lookup import PackageSource
 from cellwright.notebook import Document
+from cellwright.notebook.atomic_write import write_atomically
 from cellwright.runs.verify.data_files import DataFile
+from cellwright.sandbox import DataMount
+
+KEY_FILE: Final = "proof-key"
+_PURPOSE: Final = b"cellwright proof\0"
+"""Signed together with the proof: a signature made for anything else is none."""
+_SEED_BYTES: Final = 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signer:
+    """Signs with the key of this state directory."""
+
+    _key: Ed25519PrivateKey = field(repr=False)
+
+    @property
+    def key(self) -> str:
+        """The public key, base64."""
+        return base64.b64encode(self._key.public_key().public_bytes_raw()).decode()
+
+    def sign(self, message: bytes) -> str:
+        """A signature, base64."""
+        return base64.b64encode(self._key.sign(_PURPOSE + message)).decode()
+
+    @classmethod
+    def at(cls, home: Path) -> Signer:
+        """The signer of this state directory; its key is made if there is none. Blocking."""
+        seed = _read(home / KEY_FILE) or _make(home / KEY_FILE)
+        return cls(_key=Ed25519PrivateKey.from_private_bytes(seed))
+
+    @classmethod
+    def known_at(cls, home: Path) -> Signer | None:
+        """The signer of this state directory, if it ever signed anything. Blocking."""
+        seed = _read(home / KEY_FILE)
+        return None if seed is None else cls(_key=Ed25519PrivateKey.from_private_bytes(seed))
+
+
+def is_signed(message: bytes, *, key: str, signature: str) -> bool:
+    """Whether the holder of this key signed exactly this."""
+    try:
+        public = Ed25519PublicKey.from_public_bytes(base64.b64decode(key, validate=True))
+        public.verify(base64.b64decode(signature, validate=True), _PURPOSE + message)
+    except (InvalidSignature, ValueError):
+        return False
+    return True
+
+
+def fingerprint(key: str) -> str:
+    """A key as people compare it."""
+    return hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise Unavailable(f"The key for proofs cannot be read: {error.strerror}.", hint=f"Look at {path}.") from error
+    with os.fdopen(descriptor, "rb") as stream:
+        if stat.S_IMODE(os.fstat(descriptor).st_mode) & 0o077:
+            raise RefusedByPolicy(
+                "Others can read the key for proofs, so a proof would prove nothing.",
+                hint=f"Delete {path} and verify again: a new key is made.",
+            )
+        content = stream.read(4096)
+    try:
+        seed = base64.b64decode(content.strip(), validate=True)
+    except binascii.Error:
+        seed = b""
+    if len(seed) != _SEED_BYTES:
+        raise Unavailable("The key for proofs is damaged.", hint=f"Delete {path} and verify again: a new key is made.")
+    return seed
+
+
+def _make(path: Path) -> bytes:
+    """A new key, whole or not at all. Of two processes that make one at once, one wins and both use it."""
+    seed = Ed25519PrivateKey.generate().private_bytes_raw()
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(base64.b64encode(seed) + b"\n")
+            stream.flush()
+            os.fsync(descriptor)
+        os.link(temporary, path)
+    except FileExistsError:
+        pass
+    finally:
+        temporary.unlink(missing_ok=True)
+    return _read(path) or seed
+
 
 FORMAT: Final = 1
 
@@ -154,3 +258,63 @@ def header_sha256(document: Document) -> str:
 def cell_name(name: str) -> str:
     """A name a person gave, or nothing."""
     return "" if name == "_" else name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredProof:
+    """A proof from the shelf, and what only this machine knows about it."""
+
+    signed: SignedProof
+    data: tuple[DataMount, ...] = ()
+    """Where the data was that was given from elsewhere."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProofStore:
+    """The proofs of one state directory. Blocking."""
+
+    home: Path
+
+    def put(self, signed: SignedProof, notebook: Path, data: Iterable[DataMount]) -> Path:
+        """Keep a proof. It appears whole or not at all; an earlier one of the same content is replaced."""
+        place = self._by_content(signed.proof.notebook_sha256)
+        for folder in (self._folder, place.parent, self._by_path(notebook).parent):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_atomically(place, to_json(signed))
+        mounts = {mount.target: mount.source for mount in data}
+        note = {"notebook_sha256": signed.proof.notebook_sha256, "data": mounts}
+        write_atomically(self._by_path(notebook), json.dumps(note, indent=1).encode() + b"\n")
+        return place
+
+    def find(self, notebook: Path, content: bytes) -> StoredProof | None:
+        """The proof of this very content, else the last one of the notebook at this path."""
+        note = self._note(notebook)
+        data = tuple(DataMount(source=source, target=target) for target, source in _mounts(note))
+        for digest in (sha256(content), note.get("notebook_sha256")):
+            place = self._by_content(digest) if isinstance(digest, str) and digest.isalnum() else None
+            if place is not None and place.is_file():
+                return StoredProof(signed=parse(place.read_bytes(), f"The stored proof {place.name!r}"), data=data)
+        return None
+
+    @property
+    def _folder(self) -> Path:
+        return self.home / "proofs"
+
+    def _by_content(self, digest: str) -> Path:
+        return self._folder / "by-content" / f"{digest}.json"
+
+    def _by_path(self, notebook: Path) -> Path:
+        return self._folder / "by-path" / f"{sha256(str(notebook))}.json"
+
+    def _note(self, notebook: Path) -> dict[str, Any]:
+        try:
+            note: Any = json.loads(self._by_path(notebook).read_bytes())
+        except (OSError, ValueError):
+            return {}
+        return cast("dict[str, Any]", note) if isinstance(note, dict) else {}
+
+
+def _mounts(note: dict[str, Any]) -> list[tuple[str, str]]:
+    mounts = note.get("data")
+    pairs = cast("dict[object, object]", mounts).items() if isinstance(mounts, dict) else ()
+    return [(target, source) for target, source in pairs if isinstance(target, str) and isinstance(source, str)]

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Final, Literal, assert_never
 
 from cellwright.ids import CellId
-from cellwright.kernel.environments import PackageSource
+from cellwright.kernel.environments.lookup import PackageSource
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class CellLocation:
     """A cell, as a person would find it."""
 
     cell: CellId
@@ -42,7 +42,7 @@ class NoEnvironment:
 class CellFailed:
     """A cell raised, or could not run."""
 
-    place: Place
+    place: CellLocation
     type: str
     message: str
     line: int | None
@@ -53,17 +53,17 @@ class CellFailed:
 class DidNotEnd:
     """A run took longer than it may."""
 
-    place: Place | None
+    place: CellLocation | None
     """The cell that ran when the time was over."""
     seconds: float
     run: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KernelEnded:
+class KernelStopped:
     """The process that ran the notebook ended under it."""
 
-    place: Place | None
+    place: CellLocation | None
     message: str
     run: int
     hint: str = "Use less memory, or raise the limit with --limit."
@@ -73,7 +73,7 @@ class KernelEnded:
 class OutputDiffers:
     """Two runs showed different things."""
 
-    place: Place
+    place: CellLocation
     what: Literal["output", "console", "status"]
     difference: str
 
@@ -82,7 +82,7 @@ class OutputDiffers:
 class CheckFailed:
     """An acceptance check of the notebook did not pass."""
 
-    place: Place
+    place: CellLocation
     name: str
     message: str
     needs_pytest: bool = False
@@ -92,7 +92,7 @@ class CheckFailed:
 class SecretFound:
     """Something that looks like a secret, or is one we know. It is not repeated here."""
 
-    place: Place | None
+    place: CellLocation | None
     """None: above the cells."""
     where: Literal["code", "output", "console"]
     looks_like: str
@@ -102,7 +102,7 @@ class SecretFound:
 class MachinePathFound:
     """A path that means something on this machine only."""
 
-    place: Place | None
+    place: CellLocation | None
     where: Literal["code", "output", "console"]
     path: str
 
@@ -114,12 +114,12 @@ class ChangedMeanwhile:
     what: str
 
 
-Reason = (
+UnverifiedReason = (
     LintError
     | NoEnvironment
     | CellFailed
     | DidNotEnd
-    | KernelEnded
+    | KernelStopped
     | OutputDiffers
     | CheckFailed
     | SecretFound
@@ -136,7 +136,7 @@ SOURCE_NOTES: Final[Mapping[PackageSource | None, str]] = {
 """What to know of an environment that did not come from an index."""
 
 
-def text_of(reason: Reason) -> str:
+def text_of(reason: UnverifiedReason) -> str:
     """What is wrong, beginning with where."""
     match reason:
         case LintError(code=code, message=message, line=line):
@@ -148,7 +148,7 @@ def text_of(reason: Reason) -> str:
             return f"{_at(place)}: {kind}{at}: {message}".rstrip(": ")
         case DidNotEnd(place=place, seconds=seconds):
             return f"{_at(place)}: did not end in {seconds:g} s"
-        case KernelEnded(place=place, message=message):
+        case KernelStopped(place=place, message=message):
             return f"{_at(place)}: {message}"
         case OutputDiffers(place=place, what=what, difference=difference):
             return f"{_at(place)}: its {what} differs between two runs\n{difference}".rstrip()
@@ -164,12 +164,12 @@ def text_of(reason: Reason) -> str:
             assert_never(reason)
 
 
-def hint_of(reason: Reason) -> str:
+def hint_of(reason: UnverifiedReason) -> str:
     """What to do about it."""
     match reason:
         case LintError():
             return "Mend what marimo's linter says; `marimo check` shows the place."
-        case NoEnvironment(hint=hint) | KernelEnded(hint=hint):
+        case NoEnvironment(hint=hint) | KernelStopped(hint=hint):
             return hint
         case CellFailed(type="ModuleNotFoundError"):
             return "Add the package to `dependencies` in the notebook's header: nothing else is there."
@@ -199,5 +199,5 @@ def hint_of(reason: Reason) -> str:
             assert_never(reason)
 
 
-def _at(place: Place | None) -> str:
+def _at(place: CellLocation | None) -> str:
     return place.label if place is not None else "the notebook"

@@ -15,51 +15,49 @@ import anyio.to_thread
 
 from cellwright.errors import Unavailable, UserError
 from cellwright.ids import CellId
-from cellwright.kernel.environments import PackageSource
-from cellwright.notebook import Document, Finding, NotebookFile, check, read
+from cellwright.kernel.environments.lookup import PackageSource
+from cellwright.notebook import Document, LintFinding, NotebookFile, check, read
 from cellwright.policy.masking import Masker
-from cellwright.runs.verify.checks import CheckResult
-from cellwright.runs.verify.data_files import DataFile, Surroundings, Why, hash_files, known_files
-from cellwright.runs.verify.fresh import FreshPlace, OpenFresh
-from cellwright.runs.verify.judging import Judge
-from cellwright.runs.verify.leaks import Machine
+from cellwright.runs.verify.comparison import NORMALISATIONS, comparable_output
+from cellwright.runs.verify.data_files import DataFile, DataFileReason, FileLocations, hash_files, known_files
+from cellwright.runs.verify.fresh_environment import FreshEnvironment, OpenFresh
+from cellwright.runs.verify.judge import Judge, Machine
+from cellwright.runs.verify.notebook_run import CheckResult, NotebookRun, OnProgress, run_once
 from cellwright.runs.verify.proof import (
     Proof,
     ProvenCell,
     ProvenCheck,
     ProvenEnvironment,
     SignedProof,
+    Signer,
     canonical,
     cell_name,
     header_sha256,
     options_sha256,
     sha256,
 )
-from cellwright.runs.verify.reasons import NoEnvironment, OutputDiffers, Place, Reason
-from cellwright.runs.verify.running import Progress, Run, run_once
-from cellwright.runs.verify.sameness import NORMALISATIONS, shown
-from cellwright.runs.verify.signing import Signer
+from cellwright.runs.verify.reasons import CellLocation, NoEnvironment, OutputDiffers, UnverifiedReason
 
 RUNS: Final = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CellReport:
+class CellVerification:
     """One cell in both runs."""
 
-    place: Place
+    place: CellLocation
     status: str
     is_same: bool | None
     """None when it was not compared: there was no second run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class VerificationReport:
     """Everything that was seen, whatever came of it."""
 
-    cells: tuple[CellReport, ...] = ()
+    cells: tuple[CellVerification, ...] = ()
     checks: tuple[CheckResult, ...] = ()
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[LintFinding, ...] = ()
     """All that marimo's linter said."""
     data: tuple[DataFile, ...] = ()
     packages: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -76,7 +74,7 @@ class Verified:
     """Nothing speaks against the notebook."""
 
     signed: SignedProof
-    report: Report
+    report: VerificationReport
 
     @property
     def proof(self) -> Proof:
@@ -88,8 +86,8 @@ class Verified:
 class NotVerified:
     """At least one thing does."""
 
-    reasons: tuple[Reason, ...]
-    report: Report
+    reasons: tuple[UnverifiedReason, ...]
+    report: VerificationReport
 
 
 async def verify(
@@ -101,7 +99,7 @@ async def verify(
     masker: Masker,
     seconds: float = 600,
     is_strict: bool = False,
-    on_progress: Progress | None = None,
+    on_progress: OnProgress | None = None,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> Verified | NotVerified:
     """Run a notebook twice in fresh kernels, compare, check, look for leaks; a proof if all is well.
@@ -116,14 +114,14 @@ async def verify(
     judge.lint(findings, is_strict=is_strict)
     judge.code()
     if any(finding.severity == "breaking" for finding in findings):
-        return NotVerified(reasons=tuple(judge.reasons), report=Report(findings=findings))
+        return NotVerified(reasons=tuple(judge.reasons), report=VerificationReport(findings=findings))
     async with AsyncExitStack() as stack:
         try:
             place = await stack.enter_async_context(open_fresh(file))
         except (UserError, Unavailable) as error:
             is_unavailable = isinstance(error, Unavailable)
             judge.reasons.append(NoEnvironment(message=error.message, hint=error.hint, is_unavailable=is_unavailable))
-            return NotVerified(reasons=tuple(judge.reasons), report=Report(findings=findings))
+            return NotVerified(reasons=tuple(judge.reasons), report=VerificationReport(findings=findings))
         before = await _hashed(file, place)
         runs = [await _run(place, file.document, 1, seconds, tell)]
         between = await _hashed(file, place, runs)
@@ -140,15 +138,19 @@ async def verify(
     return Verified(signed=signed, report=report)
 
 
-async def _run(place: FreshPlace, document: Document, number: int, seconds: float, tell: Progress) -> Run:
+async def _run(
+    place: FreshEnvironment, document: Document, number: int, seconds: float, tell: OnProgress
+) -> NotebookRun:
     try:
         return await run_once(place, document, number, seconds=seconds, tell=tell)
     except Unavailable as error:
-        return Run(number=number, outcomes=(), problem=error.message)
+        return NotebookRun(number=number, outcomes=(), problem=error.message)
 
 
-async def _hashed(file: NotebookFile, place: FreshPlace, runs: Sequence[Run] = ()) -> tuple[DataFile, ...]:
-    around = Surroundings(
+async def _hashed(
+    file: NotebookFile, place: FreshEnvironment, runs: Sequence[NotebookRun] = ()
+) -> tuple[DataFile, ...]:
+    around = FileLocations(
         project=place.project,
         notebook=file.path,
         data=place.data,
@@ -157,7 +159,7 @@ async def _hashed(file: NotebookFile, place: FreshPlace, runs: Sequence[Run] = (
 
     def hashed() -> tuple[DataFile, ...]:
         opened = [path for run in runs for path in run.opened]
-        found: dict[str, Why] = known_files(file.document, around, opened)
+        found: dict[str, DataFileReason] = known_files(file.document, around, opened)
         return hash_files(found, around)
 
     return await anyio.to_thread.run_sync(hashed)
@@ -175,12 +177,16 @@ def _say_nothing(text: str) -> None:
 
 
 def _report(
-    judge: Judge, runs: Sequence[Run], findings: tuple[Finding, ...], data: tuple[DataFile, ...], place: FreshPlace
-) -> Report:
+    judge: Judge,
+    runs: Sequence[NotebookRun],
+    findings: tuple[LintFinding, ...],
+    data: tuple[DataFile, ...],
+    place: FreshEnvironment,
+) -> VerificationReport:
     differing = {reason.place.cell for reason in judge.reasons if isinstance(reason, OutputDiffers)}
-    return Report(
+    return VerificationReport(
         cells=tuple(
-            CellReport(
+            CellVerification(
                 place=judge.place(outcome.id),
                 status=outcome.status,
                 is_same=outcome.id not in differing if len(runs) == RUNS else None,
@@ -198,7 +204,7 @@ def _report(
     )
 
 
-def _both(runs: Sequence[Run]) -> tuple[CheckResult, ...]:
+def _both(runs: Sequence[NotebookRun]) -> tuple[CheckResult, ...]:
     """Each check once, as the run saw it in which it went worse."""
     worst: dict[tuple[CellId, str], CheckResult] = {}
     for run in runs:
@@ -209,8 +215,14 @@ def _both(runs: Sequence[Run]) -> tuple[CheckResult, ...]:
     return tuple(worst.values())
 
 
-def _proof(file: NotebookFile, runs: Sequence[Run], report: Report, place: FreshPlace, made_at: datetime) -> Proof:
-    outcomes = {outcome.id: shown(outcome) for outcome in runs[0].outcomes}
+def _proof(
+    file: NotebookFile,
+    runs: Sequence[NotebookRun],
+    report: VerificationReport,
+    place: FreshEnvironment,
+    made_at: datetime,
+) -> Proof:
+    outcomes = {outcome.id: comparable_output(outcome) for outcome in runs[0].outcomes}
     cells = tuple(
         ProvenCell(
             id=cell.id,

@@ -5,7 +5,7 @@ looks at each address and connects to the very address it looked at. Pure decisi
 `heads`, `hello` and `verdicts`; the other modules act. Who approves is the caller's matter.
 """
 
+from cellwright.sandbox.egress.destinations import Allowed, AllowedHost, Denied, EgressCaps, EgressRecord, Verdict
 from cellwright.sandbox.egress.proxy import Egress
-from cellwright.sandbox.egress.verdicts import Allowed, AllowedHost, Denied, EgressCaps, Verdict, Visit
 
-__all__ = ["Allowed", "AllowedHost", "Denied", "Egress", "EgressCaps", "Verdict", "Visit"]
+__all__ = ["Allowed", "AllowedHost", "Denied", "Egress", "EgressCaps", "EgressRecord", "Verdict"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import socket
+import ssl
 from collections import deque
 from collections.abc import Awaitable, Callable, Generator, Iterable
 from contextlib import contextmanager
@@ -11,30 +12,45 @@ from pathlib import Path
 
 import anyio
 
-from cellwright.connection import Connection, Proxy
 from cellwright.errors import UserError
-from cellwright.sandbox import inlet
-from cellwright.sandbox.egress.addresses import why_not_public
-from cellwright.sandbox.egress.certificates import trusting
-from cellwright.sandbox.egress.exchange import exchange
-from cellwright.sandbox.egress.heads import BadHead, ConnectHead, RequestHead
-from cellwright.sandbox.egress.lines import Line, Spoilt
-from cellwright.sandbox.egress.messages import HttpSide
-from cellwright.sandbox.egress.passages import Ledger, Passage, Turned, refusal
-from cellwright.sandbox.egress.targets import Address, Target, address_in
-from cellwright.sandbox.egress.tunnel import tunnel
-from cellwright.sandbox.egress.upstream import connect_through, open_tunnel
-from cellwright.sandbox.egress.verdicts import (
+from cellwright.network import NetworkSettings, Proxy
+from cellwright.sandbox.egress.buffered_socket import BufferedSocket, HttpViolation
+from cellwright.sandbox.egress.destinations import (
+    Address,
     Allowed,
     AllowedHost,
     Decide,
     Denied,
     EgressCaps,
+    EgressRecord,
+    Target,
     Verdict,
-    Visit,
+    address_in,
     judge,
+    why_not_public,
 )
+from cellwright.sandbox.egress.forwarders import connect_through, exchange, open_tunnel, tunnel
+from cellwright.sandbox.egress.http_messages import BadHead, ConnectHead, HttpSide, RequestHead
+from cellwright.sandbox.egress.proxied_request import ProxiedRequest, RequestRejected, TrafficTotals, refusal
+from cellwright.sandbox.linux import proxy_listener
 from cellwright.sandbox.spec import CERTIFICATES, PROXY_PORT
+
+_MOST_BYTES = 2 << 20
+
+
+def trusted_certificates(certificates: Path) -> str:
+    """The certificates in a file together with those this machine trusts anyway; `UserError` if there are none."""
+    try:
+        own = certificates.read_text("ascii")
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=own)
+    except (OSError, ValueError) as error:
+        raise UserError(f"No certificates can be read from {str(certificates)!r}.", hint="Give a PEM file.") from error
+    usual = ssl.create_default_context().get_ca_certs(binary_form=True)
+    text = "\n".join([own, *(ssl.DER_cert_to_PEM_cert(certificate) for certificate in usual)])
+    if len(text) > _MOST_BYTES:
+        raise UserError(f"{str(certificates)!r} holds too many certificates.", hint="Give only those of your own.")
+    return text
+
 
 Resolve = Callable[[str], Awaitable[list[Address]]]
 
@@ -72,8 +88,8 @@ class Egress:
         resolve: Resolve = resolve_here,
         caps: EgressCaps | None = None,
         certificates: Path | None = None,
-        on_visit: Callable[[Visit], None] | None = None,
-        connection: Connection | None = None,
+        on_visit: Callable[[EgressRecord], None] | None = None,
+        connection: NetworkSettings | None = None,
     ) -> None:
         """`decide` is asked about hosts not on the list, `on_visit` told what came of each request.
 
@@ -86,13 +102,13 @@ class Egress:
         self._resolve = resolve
         self._caps = caps or EgressCaps()
         self._on_visit = on_visit
-        self._connection = connection or Connection()
-        self._ledger = Ledger(self._caps)
+        self._connection = connection or NetworkSettings()
+        self._ledger = TrafficTotals(self._caps)
         self._requests = 0
-        self._visits: deque[Visit] = deque(maxlen=_VISITS_REMEMBERED)
+        self._visits: deque[EgressRecord] = deque(maxlen=_VISITS_REMEMBERED)
         self._under_way: dict[str, set[anyio.CancelScope]] = {}
         self._slots = anyio.Semaphore(self._caps.connections)
-        self.certificates = "" if certificates is None else trusting(certificates)
+        self.certificates = "" if certificates is None else trusted_certificates(certificates)
         """What the cage finds at its certificate path; empty if it needs nothing special."""
 
     def allow(self, host: AllowedHost) -> None:
@@ -112,13 +128,13 @@ class Egress:
         return tuple(self._hosts.values())
 
     @property
-    def visits(self) -> tuple[Visit, ...]:
+    def visits(self) -> tuple[EgressRecord, ...]:
         """The latest visits, oldest first; a thousand are remembered."""
         return tuple(self._visits)
 
     def environment(self) -> dict[str, str]:
         """What tells programs in the cage where the way out is, and whom to trust."""
-        proxy = f"http://{inlet.ADDRESS}:{PROXY_PORT}"
+        proxy = f"http://{proxy_listener.ADDRESS}:{PROXY_PORT}"
         ways_out = dict.fromkeys(_WAY_OUT_NAMES, proxy)
         return ways_out | dict.fromkeys(_TRUST_NAMES, CERTIFICATES) if self.certificates else ways_out
 
@@ -139,7 +155,7 @@ class Egress:
 
     async def _attend(self, client: socket.socket) -> None:
         try:
-            with client, Line(client) as line, anyio.move_on_after(self._caps.total_seconds):
+            with client, BufferedSocket(client) as line, anyio.move_on_after(self._caps.total_seconds):
                 while await self._one_request(line):
                     pass
         except OSError:
@@ -151,7 +167,7 @@ class Egress:
         finally:
             self._slots.release()
 
-    async def _one_request(self, client: Line) -> bool:
+    async def _one_request(self, client: BufferedSocket) -> bool:
         """Attend to one request; whether there may be another on this connection."""
         side = HttpSide(client, "client", most=self._caps.header_bytes)
         request = await self._read_head(side)
@@ -162,12 +178,12 @@ class Egress:
         with self._passage(client, None if is_bad else request.target) as passage:
             try:
                 if is_bad:
-                    raise Turned(400, f"the request is malformed: {request.why}")
+                    raise RequestRejected(400, f"the request is malformed: {request.why}")
                 return await self._let_through(passage, request, side)
-            except Turned as error:
+            except RequestRejected as error:
                 turned = error
             except OSError as error:
-                turned = Turned(502, f"host {passage.host!r}: {error.strerror or error}")
+                turned = RequestRejected(502, f"host {passage.host!r}: {error.strerror or error}")
             passage.turned(turned)
         if not passage.has_answered:
             await _turn_away(client, turned)
@@ -186,32 +202,32 @@ class Egress:
                 return await client.request()
         except TimeoutError:
             return BadHead(why="its head did not arrive in time")
-        except Spoilt as error:
+        except HttpViolation as error:
             return BadHead(why=str(error))
 
     @contextmanager
-    def _passage(self, client: Line, target: Target | None) -> Generator[Passage]:
-        passage = Passage(target=target, ledger=self._ledger, client=client)
+    def _passage(self, client: BufferedSocket, target: Target | None) -> Generator[ProxiedRequest]:
+        passage = ProxiedRequest(target=target, ledger=self._ledger, client=client)
         try:
             yield passage
         except anyio.get_cancelled_exc_class():
-            passage.turned(Turned(403, "the connection was ended before it was over"))
+            passage.turned(RequestRejected(403, "the connection was ended before it was over"))
             raise
         finally:
             self._tell(passage.visit())
 
-    def _tell(self, visit: Visit) -> None:
+    def _tell(self, visit: EgressRecord) -> None:
         self._visits.append(visit)
         # One word that the cap is reached is enough: a notebook must not fill somebody's journal.
         if self._on_visit is not None and self._requests <= self._caps.requests + 1:
             self._on_visit(visit)
 
-    async def _let_through(self, passage: Passage, request: ConnectHead | RequestHead, client: HttpSide) -> bool:
+    async def _let_through(self, passage: ProxiedRequest, request: ConnectHead | RequestHead, client: HttpSide) -> bool:
         if self._requests > self._caps.requests:
-            raise Turned(403, "this notebook has made as many requests as it may")
+            raise RequestRejected(403, "this notebook has made as many requests as it may")
         verdict = judge(request.target, self._hosts.get(request.target.host), self._decide)
         if isinstance(verdict, Denied):
-            raise Turned(403, verdict.why)
+            raise RequestRejected(403, verdict.why)
         passage.verdict = "allowed"
         through = self._proxy_for(request)
         reaching = self._reach(passage, request, verdict, through)
@@ -220,7 +236,7 @@ class Egress:
                 return await exchange(passage, request, client, server, self._caps, through)
             await tunnel(passage, server, self._caps)
         if scope.cancelled_caught:
-            raise Turned(403, f"host {passage.host!r} is not approved for this notebook any more")
+            raise RequestRejected(403, f"host {passage.host!r} is not approved for this notebook any more")
         return False
 
     @contextmanager
@@ -240,11 +256,11 @@ class Egress:
         try:
             return self._connection.proxy_for(scheme, request.target.host, request.target.port)
         except UserError as error:
-            raise Turned(502, error.message) from error
+            raise RequestRejected(502, error.message) from error
 
     async def _reach(
-        self, passage: Passage, request: ConnectHead | RequestHead, verdict: Allowed, through: Proxy | None
-    ) -> Line:
+        self, passage: ProxiedRequest, request: ConnectHead | RequestHead, verdict: Allowed, through: Proxy | None
+    ) -> BufferedSocket:
         """A connection to an address that was looked at, resolved once and never again; or to the person's proxy."""
         target = request.target
         try:
@@ -254,23 +270,25 @@ class Egress:
                 addresses = await self._addresses(target, verdict)
                 return await _connect(passage, target, addresses, verdict)
         except TimeoutError:
-            raise Turned(502, f"host {target.host!r} did not answer in time") from None
+            raise RequestRejected(502, f"host {target.host!r} did not answer in time") from None
 
     async def _reach_through(
-        self, proxy: Proxy, passage: Passage, request: ConnectHead | RequestHead, verdict: Allowed
-    ) -> Line:
+        self, proxy: Proxy, passage: ProxiedRequest, request: ConnectHead | RequestHead, verdict: Allowed
+    ) -> BufferedSocket:
         """The proxy looks the name up by itself, so what we can see of it is judged before, as without a proxy."""
         target = request.target
         if not verdict.has_private_addresses:
             try:
                 await self._addresses(target, verdict)
-            except Turned as turned:
+            except RequestRejected as turned:
                 if turned.status != 502:
                     raise
                 why = (
                     "so nobody can see whether it leads into the private network; CELLWRIGHT_PRIVATE_HOSTS allows that"
                 )
-                raise Turned(403, f"host {target.host!r} cannot be looked up on this machine, {why}") from turned
+                raise RequestRejected(
+                    403, f"host {target.host!r} cannot be looked up on this machine, {why}"
+                ) from turned
         try:
             found = await self._resolve(proxy.host)
         except OSError:
@@ -290,30 +308,34 @@ class Egress:
         try:
             addresses = [given] if given is not None else await self._resolve(target.host)
         except OSError as error:
-            raise Turned(502, f"host {target.host!r} was not found: {error.strerror or error}") from error
+            raise RequestRejected(502, f"host {target.host!r} was not found: {error.strerror or error}") from error
         if not addresses:
-            raise Turned(502, f"host {target.host!r} was not found")
+            raise RequestRejected(502, f"host {target.host!r} was not found")
         for address in addresses:
             kind = why_not_public(address)
             if kind is not None and not verdict.has_private_addresses:
-                raise Turned(403, f"host {target.host!r} leads to {address}, {kind}, which was not approved")
+                raise RequestRejected(403, f"host {target.host!r} leads to {address}, {kind}, which was not approved")
         return addresses[:_MOST_ADDRESSES]
 
 
-async def _connect(passage: Passage, target: Target, addresses: list[Address], verdict: Allowed) -> Line:
+async def _connect(
+    passage: ProxiedRequest, target: Target, addresses: list[Address], verdict: Allowed
+) -> BufferedSocket:
     why = ""
     for address in addresses:
         try:
-            server = await Line.connect(address, target.port)
+            server = await BufferedSocket.connect(address, target.port)
         except OSError as error:
             why = error.strerror or str(error)
             continue
         if server.leads_to_itself and not verdict.has_private_addresses:
             with server:
-                raise Turned(403, f"host {target.host!r} leads to {address}, this machine, which was not approved")
+                raise RequestRejected(
+                    403, f"host {target.host!r} leads to {address}, this machine, which was not approved"
+                )
         passage.address = str(address)
         return server
-    raise Turned(502, f"host {target.host!r} cannot be reached at port {target.port}: {why}")
+    raise RequestRejected(502, f"host {target.host!r} cannot be reached at port {target.port}: {why}")
 
 
 def _accept(listener: socket.socket) -> socket.socket | None:
@@ -324,7 +346,7 @@ def _accept(listener: socket.socket) -> socket.socket | None:
         return None
 
 
-async def _turn_away(client: Line, turned: Turned) -> None:
+async def _turn_away(client: BufferedSocket, turned: RequestRejected) -> None:
     """Say why, and read on for a moment: a client that still sends would lose the answer otherwise."""
     with anyio.move_on_after(_LINGER_SECONDS):
         await client.send(refusal(turned.status, turned.why))

@@ -32,7 +32,7 @@ OVERRIDES: Final[dict[str, Any]] = {
 }
 
 
-class _OurStore(UserConfigStore):
+class _FixedConfig(UserConfigStore):
     """Where marimo looks for the person's own settings."""
 
     def read(self) -> PartialMarimoConfig:
@@ -44,7 +44,7 @@ class _OurStore(UserConfigStore):
 
 def config_manager() -> MarimoConfigManager:
     """marimo's settings for every notebook that is edited here."""
-    return MarimoConfigManager(_OurStore())
+    return MarimoConfigManager(_FixedConfig())
 
 
 def _ours_wherever(*, current_path: str | None) -> MarimoConfigManager:

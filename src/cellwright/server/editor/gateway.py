@@ -16,12 +16,12 @@ from starlette.types import ASGIApp
 
 from cellwright.errors import Unavailable
 from cellwright.kernel import OpenNotebook
-from cellwright.kernel.lifetimes import plain_errors
-from cellwright.server.editor import allowed
-from cellwright.server.editor.gate import Gate
-from cellwright.server.editor.passes import Passes
-from cellwright.server.serving import PromptHeads, QuietServer, run_server
-from cellwright.server.web.addresses import Addresses, WebWish
+from cellwright.kernel.task_groups import unwrap_single_error
+from cellwright.server.editor import allowed_routes
+from cellwright.server.editor.middleware import EditorMiddleware
+from cellwright.server.editor.passes import EditorPasses
+from cellwright.server.http.addresses import Addresses, WebOptions
+from cellwright.server.http.uvicorn_server import EmbeddedServer, HeaderTimeoutProtocol, run_server
 
 if TYPE_CHECKING:
     import socket
@@ -31,14 +31,16 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_GOODBYE_SECONDS: Final = 3
+_SHUTDOWN_TIMEOUT_SECONDS: Final = 3
 _PING_SECONDS: Final = 20.0
 
 
 class Editor:
     """marimo's editor, open for notebooks of ours. Made by `open_editor`."""
 
-    def __init__(self, addresses: Addresses, passes: Passes, sessions: Sessions, tasks: anyio.abc.TaskGroup) -> None:
+    def __init__(
+        self, addresses: Addresses, passes: EditorPasses, sessions: Sessions, tasks: anyio.abc.TaskGroup
+    ) -> None:
         self._addresses = addresses
         self._passes = passes
         self._sessions = sessions
@@ -57,7 +59,7 @@ class Editor:
         """
         mirror = self._mirrors.get(notebook) or await self._begin(notebook)
         query = urlencode({"code": self._passes.issue(mirror.key, person=person)})
-        return f"{self.origin}{allowed.OPEN}?{query}"
+        return f"{self.origin}{allowed_routes.OPEN}?{query}"
 
     def people(self, notebook: OpenNotebook) -> int:
         """How many pages show this notebook now."""
@@ -110,13 +112,13 @@ async def open_editor(
     `page_origins` may show it in a frame, nobody else. Raises `Unavailable` where this marimo cannot be served, and
     `UserError` for a port that is taken.
     """
-    from cellwright.server.web.listening import listen_at
+    from cellwright.server.daemon.web_server import listen_at
 
     sessions, marimo, ours = await anyio.to_thread.run_sync(_load)
     with await anyio.to_thread.run_sync(listen_at, host, port) as listener:
-        wish = WebWish(folder="", host=host, public_origin=public_origin, certificate=tls[0] if tls else "")
-        addresses, passes = Addresses.of(wish, listener.getsockname()[1]), Passes()
-        gate = Gate(
+        wish = WebOptions(folder="", host=host, public_origin=public_origin, certificate=tls[0] if tls else "")
+        addresses, passes = Addresses.of(wish, listener.getsockname()[1]), EditorPasses()
+        gate = EditorMiddleware(
             marimo=marimo,
             ours=ours,
             passes=passes,
@@ -124,7 +126,7 @@ async def open_editor(
             page_origins=page_origins,
             notebooks=sessions,
         )
-        with plain_errors():
+        with unwrap_single_error():
             async with anyio.create_task_group() as tasks, _serving(gate, listener, tls):
                 try:
                     yield Editor(addresses, passes, sessions, tasks)
@@ -135,12 +137,11 @@ async def open_editor(
 def _load() -> tuple[Sessions, ASGIApp, ASGIApp]:
     """marimo's server, made ours. Whatever fails in that is marimo's being another one than we know."""
     try:
-        from cellwright.server.editor.marimo_app import marimo_app
-        from cellwright.server.editor.own_routes import own_routes
+        from cellwright.server.editor.marimo_app import editor_routes, marimo_app
         from cellwright.server.editor.sessions import Sessions
 
         sessions = Sessions()
-        return sessions, marimo_app(sessions), own_routes(sessions)
+        return sessions, marimo_app(sessions), editor_routes(sessions)
     except Unavailable:
         raise
     except Exception as problem:
@@ -154,10 +155,10 @@ def _load() -> tuple[Sessions, ASGIApp, ASGIApp]:
 @asynccontextmanager
 async def _serving(app: ASGIApp, listener: socket.socket, tls: tuple[str, str] | None) -> AsyncGenerator[None]:
     certificate, key = tls or (None, None)
-    server = QuietServer(
+    server = EmbeddedServer(
         uvicorn.Config(
             app,
-            http=PromptHeads,
+            http=HeaderTimeoutProtocol,
             log_config=None,
             access_log=False,
             lifespan="off",
@@ -168,7 +169,7 @@ async def _serving(app: ASGIApp, listener: socket.socket, tls: tuple[str, str] |
             ws_max_size=1 << 16,
             # Squeezing outputs of megabytes would hold up everything else that this process does.
             ws_per_message_deflate=False,
-            timeout_graceful_shutdown=_GOODBYE_SECONDS,
+            timeout_graceful_shutdown=_SHUTDOWN_TIMEOUT_SECONDS,
             ssl_certfile=certificate,
             ssl_keyfile=key,
         )
@@ -179,6 +180,6 @@ async def _serving(app: ASGIApp, listener: socket.socket, tls: tuple[str, str] |
             yield
         finally:
             server.should_exit = True
-            with anyio.move_on_after(_GOODBYE_SECONDS + 2, shield=True):
+            with anyio.move_on_after(_SHUTDOWN_TIMEOUT_SECONDS + 2, shield=True):
                 await server.ended.wait()
             tasks.cancel_scope.cancel()

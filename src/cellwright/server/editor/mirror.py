@@ -42,21 +42,27 @@ from marimo._types.ids import CellId_t, ConsumerId
 
 from cellwright.errors import Unavailable
 from cellwright.ids import CellId
-from cellwright.kernel import CellFinished, CellOutcome, CellStarted, Event, KernelEnd, Observation, OpenNotebook
-from cellwright.kernel.lifetimes import plain_errors
-from cellwright.notebook import After, AtStart, EditRefused, Place
-from cellwright.server.editor.changes import PLACEHOLDER, creation, edits_of, to_show
-from cellwright.server.editor.notifications import admitted
-from cellwright.server.editor.orders import Orders
-from cellwright.server.editor.present import blank, notification_of
-from cellwright.server.editor.retained import Retained
-from cellwright.server.editor.screens import Screens
+from cellwright.kernel import (
+    CellFinishedEvent,
+    CellOutcome,
+    CellStartedEvent,
+    Event,
+    KernelEnd,
+    Observation,
+    OpenNotebook,
+)
+from cellwright.kernel.task_groups import unwrap_single_error
+from cellwright.notebook import After, AtStart, CellPosition, EditRefused
+from cellwright.server.editor.commands import EditorCommands
+from cellwright.server.editor.document_sync import PLACEHOLDER, creation, edits_of, to_show
+from cellwright.server.editor.notifications import RetainedOutput, admitted, blank, notification_of
+from cellwright.server.editor.page_texts import PageTexts
 
 if TYPE_CHECKING:
     from marimo._runtime import commands
     from marimo._session.consumer import SessionConsumer
 
-    from cellwright.kernel import EditorLane
+    from cellwright.kernel import EditorChannel
     from cellwright.server.editor.sessions import EditorSession, Sessions
 
 logger = logging.getLogger(__name__)
@@ -75,27 +81,27 @@ class NotebookMirror:
         self.notebook: Final = notebook
         self._sessions = sessions
         self._tasks = tasks
-        self._screens = Screens()
+        self._screens = PageTexts()
         self._stored: dict[CellId, tuple[str, str]] = {}
         """A cell's text as it was typed, and the text of ours that it became."""
         self._typing: dict[CellId, float] = {}
-        self._orders = Orders(self)
+        self._orders = EditorCommands(self)
         self._is_quiet = False
         self._is_told = False
         """Whether the kernel itself tells what happens; until then we do, from the notebook's events."""
         self._closed = anyio.Event()
         self.is_begun = False
         self._has_changed = anyio.Event()
-        self._lane: EditorLane | None = None
+        self._lane: EditorChannel | None = None
         self.session: EditorSession = sessions.begin(self)
-        self._retained = Retained(self.session.session_view)
+        self._retained = RetainedOutput(self.session.session_view)
         self.document_changed()
         self._show_present()
 
     async def run(self, *, task_status: anyio.abc.TaskStatus[None]) -> None:
         """Be the notebook's mirror until it is closed."""
         try:
-            with plain_errors():
+            with unwrap_single_error():
                 async with anyio.create_task_group() as tasks:
                     await tasks.start(self._be_told)
                     self.is_begun = True
@@ -134,7 +140,7 @@ class NotebookMirror:
 
     # ── from the kernel ──
 
-    async def _pass_on(self, lane: EditorLane) -> None:
+    async def _pass_on(self, lane: EditorChannel) -> None:
         async for body in lane.notifications:
             self._is_told = True
             self._pass(body)
@@ -156,9 +162,9 @@ class NotebookMirror:
                 self.tell(CompletedRunNotification(outcome="succeeded" if event.is_ok else "failed"))
             elif self._is_told:
                 continue
-            elif isinstance(event, CellStarted):
+            elif isinstance(event, CellStartedEvent):
                 self.tell(CellNotification(cell_id=CellId_t(event.cell), status="running", console=[]))
-            elif isinstance(event, CellFinished):
+            elif isinstance(event, CellFinishedEvent):
                 self._show(event.outcome)
 
     def kernel_changed(self, end: KernelEnd | None) -> None:
@@ -360,7 +366,7 @@ class NotebookMirror:
         if refused is not None:
             self._say_why_not(refused)
 
-    def _place_of(self, cell: CellId) -> Place | None:
+    def _place_of(self, cell: CellId) -> CellPosition | None:
         shown = [CellId(id) for id in self.session.document.cell_ids]
         if cell not in shown:
             return None

@@ -1,15 +1,22 @@
-"""What a kernel may say to an editor. It is caged and may be hostile: what is not on the list is not passed on.
+"""marimo's notifications: which a kernel may send, those made from kept outcomes, and how much is kept for late joiners.
 
-A notification is decoded into marimo's own types and encoded again, so that what was checked is what is sent.
+A kernel is caged and may be hostile: a notification is decoded into marimo's own types and encoded again, so that what
+was checked is what is sent.
 """
 
 from __future__ import annotations
 
+import html
 import logging
+from collections import defaultdict
 from collections.abc import Callable
-from typing import Final
+from typing import Final, assert_never, cast
 
 import msgspec
+from marimo._ast.cell import RuntimeStateType
+from marimo._messaging.cell_output import CellOutput
+from marimo._messaging.errors import Error, MarimoExceptionRaisedError, MarimoInterruptionError, MarimoSyntaxError
+from marimo._messaging.mimetypes import KnownMimeType
 from marimo._messaging.notification import (
     AlertNotification,
     CellNotification,
@@ -33,7 +40,11 @@ from marimo._messaging.notification import (
     VariablesNotification,
     VariableValuesNotification,
 )
+from marimo._session.state.session_view import SessionView
 from marimo._types.ids import CellId_t
+
+from cellwright.kernel import CellOutcome
+from cellwright.kernel.observation import CellStatus
 
 logger = logging.getLogger(__name__)
 
@@ -79,3 +90,122 @@ def admitted(body: bytes, is_cell: Callable[[CellId_t], bool]) -> NotificationMe
     if isinstance(notification, CellNotification | ExecutionNotification) and not is_cell(notification.cell_id):
         return None
     return notification
+
+
+_CUT: Final = "\n… too large to be shown whole; run the cell to see it."
+
+
+def notification_of(outcome: CellOutcome) -> CellNotification:
+    """How this cell looks, whole: output, console and status."""
+    console = [CellOutput.stdout(outcome.console)] if outcome.console else []
+    return CellNotification(
+        cell_id=CellId_t(outcome.id),
+        output=_output(outcome),
+        console=console,
+        status=_status(outcome.status),
+        stale_inputs=outcome.status == "stale",
+    )
+
+
+def blank(cell: str) -> CellNotification:
+    """A cell that has not run."""
+    return CellNotification(
+        cell_id=CellId_t(cell), output=CellOutput.empty(), console=[], status="idle", stale_inputs=False
+    )
+
+
+def _status(status: CellStatus) -> RuntimeStateType:
+    match status:
+        case "ok" | "failed" | "interrupted" | "cancelled" | "stopped" | "stale" | "lost":
+            return "idle"
+        case "running":
+            return "running"
+        case "disabled":
+            return "disabled-transitively"
+        case _:
+            assert_never(status)
+
+
+def _output(outcome: CellOutcome) -> CellOutput:
+    if outcome.error is not None:
+        return CellOutput.errors([_error(outcome)])
+    output = outcome.output
+    if output is None:
+        return CellOutput.empty()
+    if not output.data and output.text:
+        text = f"<pre class='text-xs'>{html.escape(output.text + _CUT)}</pre>"
+        return _shown("text/html", text)
+    return _shown(cast("KnownMimeType", output.mimetype), output.data)
+
+
+def _shown(mimetype: KnownMimeType, data: str) -> CellOutput:
+    shown = CellOutput.empty()
+    shown.mimetype, shown.data = mimetype, data
+    return shown
+
+
+def _error(outcome: CellOutcome) -> Error:
+    assert outcome.error is not None
+    if outcome.status == "interrupted":
+        return MarimoInterruptionError()
+    if outcome.error.type == "syntax":
+        return MarimoSyntaxError(msg=outcome.error.message, lineno=outcome.error.line)
+    return MarimoExceptionRaisedError(
+        msg=outcome.error.message, exception_type=outcome.error.type, raising_cell=None, traceback=None
+    )
+
+
+_CONSOLE_BYTES: Final = 4 << 20
+_GATHERED_BYTES: Final = 128 << 20
+_GATHERED: Final = (
+    DatasetsNotification,
+    DataSourceConnectionsNotification,
+    ModelLifecycleNotification,
+    SQLSchemaListPreviewNotification,
+    SQLTableListPreviewNotification,
+    SQLTablePreviewNotification,
+    VariableValuesNotification,
+)
+"""Of these marimo's view gathers one after the other and never lets go."""
+
+
+class RetainedOutput:
+    """Watches over one session's view."""
+
+    def __init__(self, view: SessionView) -> None:
+        self._view = view
+        self._gathered = 0
+        self._consoles: defaultdict[str, int] = defaultdict(int)
+
+    def before(self, notification: NotificationMessage, size: int) -> bool:
+        """Make room for this. False: it is not to be told, this cell has printed more than anybody reads."""
+        if isinstance(notification, _GATHERED):
+            self._gathered += size
+            if self._gathered > _GATHERED_BYTES:
+                self.forget()
+                self._gathered = size
+        if not isinstance(notification, CellNotification):
+            return True
+        if notification.status == "running":
+            self._consoles[notification.cell_id] = 0
+        if notification.console and notification.output is None:
+            self._consoles[notification.cell_id] += size
+            return self._consoles[notification.cell_id] <= _CONSOLE_BYTES
+        return True
+
+    def after(self, notification: NotificationMessage) -> None:
+        """Of what a `mo.ui` element was told, its value is kept, and not every message there ever was."""
+        if isinstance(notification, UIElementMessageNotification):
+            self._view.ui_element_messages.pop(notification.ui_element, None)
+            if notification.message.get("type") == "marimo-ui-value-update" and len(self._view.ui_values) < 10_000:
+                self._view.ui_values[notification.ui_element] = notification.message.get("value")
+
+    def forget(self) -> None:
+        """Let go of everything but the cells."""
+        view = self._view
+        view.ui_values.clear()
+        view.ui_element_messages.clear()
+        view.model_states.clear()
+        view.variable_values.clear()
+        view.datasets = DatasetsNotification(tables=[])
+        view.data_connectors = DataSourceConnectionsNotification(connections=[])

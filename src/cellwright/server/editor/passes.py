@@ -11,12 +11,12 @@ from typing import Final
 
 _CODE_SECONDS: Final = 120
 _PASS_SECONDS: Final = 12 * 3600
-_MOST: Final = 1_000
+_MAX_PASSES: Final = 1_000
 _MOST_PAGES: Final = 200
 
 
 @dataclass(slots=True, kw_only=True)
-class Pass:
+class EditorPass:
     """One browser that was let in."""
 
     person: str
@@ -34,13 +34,13 @@ class _Code:
     until: float
 
 
-class Passes:
+class EditorPasses:
     """Codes and passes, in memory only: they end with the process."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._codes: dict[bytes, _Code] = {}
-        self._passes: dict[bytes, Pass] = {}
+        self._passes: dict[bytes, EditorPass] = {}
 
     def issue(self, notebook: str, *, person: str) -> str:
         """A code that lets one browser into this notebook, once and within two minutes."""
@@ -59,12 +59,15 @@ class Passes:
             return None
         held = self.find(cookie)
         if held is None or cookie is None or held.person != found.person:
-            cookie, held = secrets.token_urlsafe(32), Pass(person=found.person, until=self._clock() + _PASS_SECONDS)
+            cookie, held = (
+                secrets.token_urlsafe(32),
+                EditorPass(person=found.person, until=self._clock() + _PASS_SECONDS),
+            )
             self._passes[_digest(cookie)] = held
         held.notebooks.add(found.notebook)
         return cookie, found.notebook
 
-    def find(self, cookie: str | None) -> Pass | None:
+    def find(self, cookie: str | None) -> EditorPass | None:
         """Whose pass this is, if it is one; being used, it lasts on."""
         held = self._passes.get(_digest(cookie)) if cookie else None
         now = self._clock()
@@ -73,7 +76,7 @@ class Passes:
         held.until = now + _PASS_SECONDS
         return held
 
-    def may_speak_as(self, held: Pass, page: str) -> bool:
+    def may_speak_as(self, held: EditorPass, page: str) -> bool:
         """Whether this browser may use this session id; the first to use one keeps it."""
         if page in held.pages:
             return True
@@ -99,10 +102,10 @@ class Passes:
         now = self._clock()
         codes = [(key, code) for key, code in self._codes.items() if code.until >= now]
         passes = sorted(((key, held) for key, held in self._passes.items() if held.until >= now), key=_until)
-        self._codes, self._passes = dict(codes[-_MOST:]), dict(passes[-_MOST:])
+        self._codes, self._passes = dict(codes[-_MAX_PASSES:]), dict(passes[-_MAX_PASSES:])
 
 
-def _until(entry: tuple[bytes, Pass]) -> float:
+def _until(entry: tuple[bytes, EditorPass]) -> float:
     return entry[1].until
 
 

@@ -49,7 +49,7 @@ _MOST_WAITING: Final = 5_000
 _MOST_WAITING_BYTES: Final = 96 << 20
 
 
-class Shown(Protocol):
+class ShownNotebook(Protocol):
     """A notebook that is shown in an editor, as its session must know it."""
 
     key: str
@@ -75,7 +75,7 @@ class Shown(Protocol):
 class EditorSession(SessionImpl):
     """One notebook's session. It lasts as long as the notebook is open; pages come and go."""
 
-    def __init__(self, shown: Shown, config: MarimoConfigManager) -> None:
+    def __init__(self, shown: ShownNotebook, config: MarimoConfigManager) -> None:
         self.shown: Final = shown
         self._waiting_bytes: dict[ConsumerId, int] = {}
         self.is_next_page_new = True
@@ -83,11 +83,11 @@ class EditorSession(SessionImpl):
             initialization_id=shown.key,
             session_consumer=None,
             session_view=SessionView(),
-            kernel_manager=_OurKernel(shown),
+            kernel_manager=_KernelProxy(shown),
             app_file_manager=NotebookText(shown.notebook),
             config_manager=config,
             ttl_seconds=None,
-            extensions=[_Ears(shown), ReplayExtension(), SessionViewExtension()],
+            extensions=[_CommandListener(shown), ReplayExtension(), SessionViewExtension()],
         )
 
     def connect_consumer(self, session_consumer: SessionConsumer, *, main: bool) -> None:
@@ -114,13 +114,13 @@ class EditorSession(SessionImpl):
                 self.disconnect_consumer(consumer)
 
 
-class _OurKernel:
+class _KernelProxy:
     """What marimo takes for the manager of its kernel."""
 
-    def __init__(self, shown: Shown) -> None:
+    def __init__(self, shown: ShownNotebook) -> None:
         self.mode = SessionMode.EDIT
         self._shown = shown
-        self.kernel_task: ProcessLike | Thread | None = _Lasting()
+        self.kernel_task: ProcessLike | Thread | None = _EndlessProcess()
 
     async def start_kernel(self) -> None:
         """It was started by us."""
@@ -152,7 +152,7 @@ class _OurKernel:
         raise Defect("A kernel behind the editor has no connection of marimo's.", hint="Report this.")
 
 
-class _Lasting:
+class _EndlessProcess:
     """A process that lives for as long as anybody asks."""
 
     @property
@@ -169,10 +169,10 @@ class _Lasting:
         return
 
 
-class _Ears(EventAwareExtension):
+class _CommandListener(EventAwareExtension):
     """Takes the commands that marimo would put into its kernel's queues."""
 
-    def __init__(self, shown: Shown) -> None:
+    def __init__(self, shown: ShownNotebook) -> None:
         super().__init__()
         self._shown = shown
 
@@ -257,7 +257,7 @@ class Sessions(SessionManager):
         """What every page is given as configuration."""
         return self._config_manager
 
-    def begin(self, shown: Shown) -> EditorSession:
+    def begin(self, shown: ShownNotebook) -> EditorSession:
         """Show a notebook. Nobody is connected yet; the first page to come resumes the session."""
         session = EditorSession(shown, self._config_manager)
         self._repository.add_sync(SessionId(shown.key), session)

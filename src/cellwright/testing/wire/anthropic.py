@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from cellwright.testing.answers import Stop, Tokens
-from cellwright.testing.wire.reply import Asked, Event, Json, Refusal, Refused, Reply, last_of_user, sse
+from cellwright.testing.wire.reply import Event, Json, Refusal, Reply, WireRefusal, WireRequest, last_of_user, sse
 
 _STOPS: Final[dict[Stop, str]] = {"end": "end_turn", "length": "max_tokens", "refused": "refusal"}
 
@@ -25,7 +25,7 @@ _REFUSALS: Final[dict[Refusal, tuple[int, str, str]]] = {
 class Anthropic:
     """`POST /v1/messages`."""
 
-    def asked(self, path: str, body: Json) -> Asked:
+    def asked(self, path: str, body: Json) -> WireRequest:
         """What a request asks for."""
         tools = tuple(tool["name"] for tool in body.get("tools") or () if "name" in tool)
         match body.get("tool_choice"):
@@ -40,7 +40,7 @@ class Anthropic:
                 pass
             case _:
                 schema = None
-        return Asked(
+        return WireRequest(
             model=str(body.get("model")),
             is_stream=bool(body.get("stream")),
             prompt=last_of_user(body.get("messages")),
@@ -63,7 +63,7 @@ class Anthropic:
             )
         return _message(reply, content) | {"stop_reason": _stop(reply), "usage": _usage(reply.usage)}
 
-    def events(self, reply: Reply, asked: Asked) -> Iterator[Event]:
+    def events(self, reply: Reply, asked: WireRequest) -> Iterator[Event]:
         """A streamed answer."""
         opening = _message(reply, []) | {"usage": _usage(reply.usage) | {"output_tokens": 1 if reply.usage else 0}}
         yield _event("message_start", message=opening)
@@ -77,10 +77,12 @@ class Anthropic:
         )
         yield _event("message_stop")
 
-    def refusal(self, refusal: Refusal, model: str, message: str | None, retry_after_seconds: float | None) -> Refused:
+    def refusal(
+        self, refusal: Refusal, model: str, message: str | None, retry_after_seconds: float | None
+    ) -> WireRefusal:
         """An error status and its body."""
         status, usual, type_ = _REFUSALS[refusal]
-        return Refused(status=status, body=_error(message or usual.format(model=model), type_))
+        return WireRefusal(status=status, body=_error(message or usual.format(model=model), type_))
 
     def error_event(self, message: str) -> bytes:
         """What is sent when things go wrong in the middle of a stream."""

@@ -7,7 +7,17 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from cellwright.testing.answers import Stop, Tokens
-from cellwright.testing.wire.reply import Asked, Event, Json, Refusal, Refused, Reply, ToolCall, last_of_user, sse
+from cellwright.testing.wire.reply import (
+    Event,
+    Json,
+    Refusal,
+    Reply,
+    ReplyToolCall,
+    WireRefusal,
+    WireRequest,
+    last_of_user,
+    sse,
+)
 
 _STOPS: Final[dict[Stop, str]] = {"end": "STOP", "length": "MAX_TOKENS", "refused": "SAFETY"}
 
@@ -29,7 +39,7 @@ _REFUSALS: Final[dict[Refusal, tuple[int, str, str]]] = {
 class Google:
     """`POST /v1beta/models/MODEL:generateContent` and `:streamGenerateContent`."""
 
-    def asked(self, path: str, body: Json) -> Asked:
+    def asked(self, path: str, body: Json) -> WireRequest:
         """What a request asks for."""
         model, _, verb = path.rpartition("/")[2].partition(":")
         declared = [function for tool in body.get("tools") or () for function in tool.get("functionDeclarations") or ()]
@@ -38,7 +48,7 @@ class Google:
         forced = (
             next(iter(choosing.get("allowedFunctionNames") or tools), None) if choosing.get("mode") == "ANY" else None
         )
-        return Asked(
+        return WireRequest(
             model=model,
             is_stream=verb == "streamGenerateContent",
             prompt=last_of_user(body.get("contents"), content="parts"),
@@ -52,7 +62,7 @@ class Google:
         parts = [*_thought(reply), *([{"text": reply.text}] if reply.pieces else []), *map(_call, reply.calls)]
         return _response(reply, parts, finish=_STOPS[reply.stop])
 
-    def events(self, reply: Reply, asked: Asked) -> Iterator[Event]:
+    def events(self, reply: Reply, asked: WireRequest) -> Iterator[Event]:
         """A streamed answer: responses that each hold a part of it."""
         if reply.thinking:
             yield Event(sse(_response(reply, _thought(reply))))
@@ -62,7 +72,9 @@ class Google:
             yield Event(sse(_response(reply, [_call(call)])), True)
         yield Event(sse(_response(reply, [{"text": ""}], finish=_STOPS[reply.stop])))
 
-    def refusal(self, refusal: Refusal, model: str, message: str | None, retry_after_seconds: float | None) -> Refused:
+    def refusal(
+        self, refusal: Refusal, model: str, message: str | None, retry_after_seconds: float | None
+    ) -> WireRefusal:
         """An error status and its body; a wrong key is a bad request here, told by its reason."""
         status, usual, name = _REFUSALS[refusal]
         details: list[Json] = []
@@ -72,7 +84,7 @@ class Google:
         if retry_after_seconds is not None:
             delay = {"retryDelay": f"{retry_after_seconds:g}s"}
             details.append({"@type": "type.googleapis.com/google.rpc.RetryInfo"} | delay)
-        return Refused(status=status, body=_error(status, message or usual.format(model=model), name, details))
+        return WireRefusal(status=status, body=_error(status, message or usual.format(model=model), name, details))
 
     def error_event(self, message: str) -> bytes:
         """What is sent when things go wrong in the middle of a stream."""
@@ -101,7 +113,7 @@ def _thought(reply: Reply) -> list[Json]:
     return [{"text": reply.thinking, "thought": True}] if reply.thinking else []
 
 
-def _call(call: ToolCall) -> Json:
+def _call(call: ReplyToolCall) -> Json:
     # Google parses arguments itself: what is no JSON never reaches a client.
     try:
         arguments = json.loads(call.arguments)

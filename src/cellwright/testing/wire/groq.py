@@ -16,7 +16,7 @@ from cellwright.testing.wire.openai_chat import (
     finish_of,
     whole_choice,
 )
-from cellwright.testing.wire.reply import Asked, Event, Json, Refusal, Refused, Reply, sse
+from cellwright.testing.wire.reply import Event, Json, Refusal, Reply, WireRefusal, WireRequest, sse
 
 _REFUSALS: Final[dict[Refusal, tuple[int, str, str, str | None]]] = {
     "bad-request": (400, "'messages' : value must be an array", "invalid_request_error", None),
@@ -37,7 +37,7 @@ _REFUSALS: Final[dict[Refusal, tuple[int, str, str, str | None]]] = {
 class Groq:
     """`POST /openai/v1/chat/completions`."""
 
-    def asked(self, path: str, body: Json) -> Asked:
+    def asked(self, path: str, body: Json) -> WireRequest:
         """What a request asks for; Groq tells usage unasked."""
         return asked_in_chat(body, has_usage=True)
 
@@ -47,7 +47,7 @@ class Groq:
         used = {} if reply.usage is None else {"usage": _usage(reply.usage)}
         return body | used | {"x_groq": {"id": f"req_{reply.id}"}}
 
-    def events(self, reply: Reply, asked: Asked) -> Iterator[Event]:
+    def events(self, reply: Reply, asked: WireRequest) -> Iterator[Event]:
         """A streamed answer; the first and the last chunk carry `x_groq`."""
         for number, (delta, is_piece) in enumerate(deltas(reply)):
             opening = {"x_groq": {"id": f"req_{reply.id}"}} if number == 0 else {}
@@ -56,10 +56,12 @@ class Groq:
         yield Event(sse(chunk(reply, [choice_of({}, finish=finish_of(reply))]) | {"x_groq": told}))
         yield DONE
 
-    def refusal(self, refusal: Refusal, model: str, message: str | None, retry_after_seconds: float | None) -> Refused:
+    def refusal(
+        self, refusal: Refusal, model: str, message: str | None, retry_after_seconds: float | None
+    ) -> WireRefusal:
         """An error status and its body."""
         status, usual, type_, code = _REFUSALS[refusal]
-        return Refused(status=status, body=_error(message or usual.format(model=model), type_, code))
+        return WireRefusal(status=status, body=_error(message or usual.format(model=model), type_, code))
 
     def error_event(self, message: str) -> bytes:
         """What is sent when things go wrong in the middle of a stream."""

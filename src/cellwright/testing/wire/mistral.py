@@ -7,7 +7,7 @@ from typing import Final
 
 from cellwright.testing.answers import Stop, Tokens
 from cellwright.testing.wire.openai_chat import DONE, asked_in_chat
-from cellwright.testing.wire.reply import Asked, Event, Json, Refusal, Refused, Reply, sse
+from cellwright.testing.wire.reply import Event, Json, Refusal, Reply, WireRefusal, WireRequest, sse
 
 _STOPS: Final[dict[Stop, str]] = {"end": "stop", "length": "length", "refused": "error"}
 
@@ -30,7 +30,7 @@ _REFUSALS: Final[dict[Refusal, tuple[int, str, str, str | None]]] = {
 class Mistral:
     """`POST /v1/chat/completions`."""
 
-    def asked(self, path: str, body: Json) -> Asked:
+    def asked(self, path: str, body: Json) -> WireRequest:
         """What a request asks for; Mistral tells usage unasked."""
         return asked_in_chat(body, has_usage=True)
 
@@ -41,7 +41,7 @@ class Mistral:
         used = {} if reply.usage is None else {"usage": _usage(reply.usage)}
         return _outside(reply, "chat.completion") | {"choices": [choice]} | used
 
-    def events(self, reply: Reply, asked: Asked) -> Iterator[Event]:
+    def events(self, reply: Reply, asked: WireRequest) -> Iterator[Event]:
         """A streamed answer; usage comes with the end."""
         yield _chunk(reply, {"role": "assistant", "content": ""})
         if reply.thinking:
@@ -53,10 +53,12 @@ class Mistral:
         yield _chunk(reply, {"content": ""}, finish=_finish(reply), usage=reply.usage)
         yield DONE
 
-    def refusal(self, refusal: Refusal, model: str, message: str | None, retry_after_seconds: float | None) -> Refused:
+    def refusal(
+        self, refusal: Refusal, model: str, message: str | None, retry_after_seconds: float | None
+    ) -> WireRefusal:
         """An error status and its body."""
         status, usual, type_, code = _REFUSALS[refusal]
-        return Refused(status=status, body=_error(message or usual.format(model=model), type_, code))
+        return WireRefusal(status=status, body=_error(message or usual.format(model=model), type_, code))
 
     def error_event(self, message: str) -> bytes:
         """What is sent when things go wrong in the middle of a stream."""

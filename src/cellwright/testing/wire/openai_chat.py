@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from cellwright.testing.answers import Stop, Tokens
-from cellwright.testing.wire.reply import Asked, Event, Json, Refusal, Refused, Reply, last_of_user, sse
+from cellwright.testing.wire.reply import Event, Json, Refusal, Reply, WireRefusal, WireRequest, last_of_user, sse
 
 _STOPS: Final[dict[Stop, str]] = {"end": "stop", "length": "length", "refused": "content_filter"}
 
@@ -16,7 +16,7 @@ DONE: Final = Event(b"data: [DONE]\n\n")
 class OpenAIChat:
     """`POST /chat/completions`."""
 
-    def asked(self, path: str, body: Json) -> Asked:
+    def asked(self, path: str, body: Json) -> WireRequest:
         """What a request asks for."""
         return asked_in_chat(body, has_usage=bool((body.get("stream_options") or {}).get("include_usage")))
 
@@ -25,7 +25,7 @@ class OpenAIChat:
         body = completion(reply, object="chat.completion", choices=[whole_choice(reply)])
         return body | ({} if reply.usage is None else {"usage": usage_of(reply.usage)})
 
-    def events(self, reply: Reply, asked: Asked) -> Iterator[Event]:
+    def events(self, reply: Reply, asked: WireRequest) -> Iterator[Event]:
         """A streamed answer."""
         for delta, is_piece in deltas(reply):
             yield Event(sse(chunk(reply, [choice_of(delta)])), is_piece)
@@ -34,17 +34,19 @@ class OpenAIChat:
             yield Event(sse(chunk(reply, []) | {"usage": usage_of(reply.usage)}))
         yield DONE
 
-    def refusal(self, refusal: Refusal, model: str, message: str | None, retry_after_seconds: float | None) -> Refused:
+    def refusal(
+        self, refusal: Refusal, model: str, message: str | None, retry_after_seconds: float | None
+    ) -> WireRefusal:
         """An error status and its body."""
         status, usual, type_, code = refusals(model)[refusal]
-        return Refused(status=status, body=error_body(message or usual, type=type_, code=code))
+        return WireRefusal(status=status, body=error_body(message or usual, type=type_, code=code))
 
     def error_event(self, message: str) -> bytes:
         """What is sent when things go wrong in the middle of a stream."""
         return sse(error_body(message, type="server_error", code=None))
 
 
-def asked_in_chat(body: Json, *, has_usage: bool) -> Asked:
+def asked_in_chat(body: Json, *, has_usage: bool) -> WireRequest:
     """What a request in the shape of chat completions asks for."""
     tools = tuple(tool["function"]["name"] for tool in body.get("tools") or () if "function" in tool)
     match body.get("tool_choice"):
@@ -61,7 +63,7 @@ def asked_in_chat(body: Json, *, has_usage: bool) -> Asked:
             schema = {}
         case _:
             schema = None
-    return Asked(
+    return WireRequest(
         model=str(body.get("model")),
         is_stream=bool(body.get("stream")),
         prompt=last_of_user(body.get("messages")),

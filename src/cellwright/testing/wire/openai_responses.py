@@ -7,7 +7,17 @@ from typing import Final, Literal
 
 from cellwright.testing.answers import Stop, Tokens
 from cellwright.testing.wire.openai_chat import OpenAIChat
-from cellwright.testing.wire.reply import Asked, Event, Json, Refusal, Refused, Reply, ToolCall, last_of_user, sse
+from cellwright.testing.wire.reply import (
+    Event,
+    Json,
+    Refusal,
+    Reply,
+    ReplyToolCall,
+    WireRefusal,
+    WireRequest,
+    last_of_user,
+    sse,
+)
 
 Status = Literal["queued", "in_progress", "completed", "incomplete", "cancelled", "failed"]
 
@@ -17,7 +27,7 @@ _INCOMPLETE: Final[dict[Stop, str]] = {"length": "max_output_tokens", "refused":
 class OpenAIResponses:
     """`POST /responses`."""
 
-    def asked(self, path: str, body: Json) -> Asked:
+    def asked(self, path: str, body: Json) -> WireRequest:
         """What a request asks for."""
         tools = tuple(tool["name"] for tool in body.get("tools") or () if tool.get("type") == "function")
         match body.get("tool_choice"):
@@ -35,7 +45,7 @@ class OpenAIResponses:
             case _:
                 schema = None
         asked = body.get("input")
-        return Asked(
+        return WireRequest(
             model=str(body.get("model")),
             is_stream=bool(body.get("stream")),
             prompt=asked if isinstance(asked, str) else last_of_user(asked),
@@ -49,12 +59,14 @@ class OpenAIResponses:
         """The body of an answer that is not streamed."""
         return response(reply, status="completed" if reply.stop == "end" else "incomplete")
 
-    def events(self, reply: Reply, asked: Asked) -> Iterator[Event]:
+    def events(self, reply: Reply, asked: WireRequest) -> Iterator[Event]:
         """A streamed answer; its events are numbered."""
         for number, (fields, is_piece) in enumerate(_events(reply, is_background=asked.is_background)):
             yield Event(sse(fields | {"sequence_number": number}, name=fields["type"]), is_piece)
 
-    def refusal(self, refusal: Refusal, model: str, message: str | None, retry_after_seconds: float | None) -> Refused:
+    def refusal(
+        self, refusal: Refusal, model: str, message: str | None, retry_after_seconds: float | None
+    ) -> WireRefusal:
         """An error status and its body: as in chat completions."""
         return OpenAIChat().refusal(refusal, model, message, retry_after_seconds)
 
@@ -138,7 +150,7 @@ def _text_events(reply: Reply, index: int) -> Iterator[tuple[Json, bool]]:
     yield {"type": "response.output_item.done", "output_index": index, "item": item}, False
 
 
-def _call_events(call: ToolCall, index: int) -> Iterator[tuple[Json, bool]]:
+def _call_events(call: ReplyToolCall, index: int) -> Iterator[tuple[Json, bool]]:
     item = _call(call)
     place = {"item_id": item["id"], "output_index": index}
     begun = item | {"arguments": "", "status": "in_progress"}
@@ -166,7 +178,7 @@ def _message(reply: Reply) -> Json:
     return {"id": f"msg_{reply.id}", "type": "message", "role": "assistant", "status": status, "content": [content]}
 
 
-def _call(call: ToolCall) -> Json:
+def _call(call: ReplyToolCall) -> Json:
     return {
         "id": f"fc_{call.id}",
         "type": "function_call",

@@ -14,7 +14,7 @@ Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class WireRequest:
     """What a request's body says, whatever the format."""
 
     model: str
@@ -32,7 +32,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToolCall:
+class ReplyToolCall:
     """A call of a tool, its arguments cut into the pieces a stream sends."""
 
     id: str
@@ -54,7 +54,7 @@ class Reply:
     model: str
     created: int
     pieces: tuple[str, ...]
-    calls: tuple[ToolCall, ...] = ()
+    calls: tuple[ReplyToolCall, ...] = ()
     thinking: str = ""
     stop: Stop = "end"
     usage: Tokens | None
@@ -84,7 +84,7 @@ Refusal = Literal[
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refused:
+class WireRefusal:
     """An error as one provider writes it."""
 
     status: int
@@ -94,7 +94,7 @@ class Refused:
 class Wire(Protocol):
     """How one provider writes its answers."""
 
-    def asked(self, path: str, body: Json) -> Asked:
+    def asked(self, path: str, body: Json) -> WireRequest:
         """What a request asks for."""
         ...
 
@@ -102,11 +102,13 @@ class Wire(Protocol):
         """The body of an answer that is not streamed."""
         ...
 
-    def events(self, reply: Reply, asked: Asked) -> Iterable[Event]:
+    def events(self, reply: Reply, asked: WireRequest) -> Iterable[Event]:
         """A streamed answer."""
         ...
 
-    def refusal(self, refusal: Refusal, model: str, message: str | None, retry_after_seconds: float | None) -> Refused:
+    def refusal(
+        self, refusal: Refusal, model: str, message: str | None, retry_after_seconds: float | None
+    ) -> WireRefusal:
         """An error status and its body."""
         ...
 
@@ -115,7 +117,7 @@ class Wire(Protocol):
         ...
 
 
-def reply_to(spoken: Spoken, *, asked: Asked, id: str, created: int) -> Reply:
+def reply_to(spoken: Spoken, *, asked: WireRequest, id: str, created: int) -> Reply:
     """The answer as it will be written to one request."""
     text, calls, thinking, stop, pieces = "", (), "", "end", None
     match spoken:
@@ -144,10 +146,10 @@ def reply_to(spoken: Spoken, *, asked: Asked, id: str, created: int) -> Reply:
     )
 
 
-def tool_call(call: CallTool, *, id: str, number: int) -> ToolCall:
+def tool_call(call: CallTool, *, id: str, number: int) -> ReplyToolCall:
     """One call with its arguments as JSON text in pieces."""
     arguments = call.arguments if isinstance(call.arguments, str) else json.dumps(dict(call.arguments))
-    return ToolCall(
+    return ReplyToolCall(
         # Mistral takes only ids of nine letters and digits back.
         id=call.id or f"{id[-7:]}{number:02d}",
         name=call.name,

@@ -1,0 +1,117 @@
+"""A studio: everything agents of one run work with. Opened anew in each process, never kept."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from cellwright.agents.prompt.context_providers import ContextProvider
+from cellwright.agents.prompt.conversation import AgentTurn
+from cellwright.agents.readings import readings_tool
+from cellwright.agents.repair.choices import FailureContext
+from cellwright.agents.repair.strategy import advise
+from cellwright.agents.role import Role, built_in_roles
+from cellwright.agents.skills import Skill
+from cellwright.agents.styles import PROGRAM, READINGS
+from cellwright.models.calls import ModelCall, Outcome
+from cellwright.models.config.names import CallId
+from cellwright.models.reports import ModelsReport
+from cellwright.policy import Action, Actor, Masker
+from cellwright.tools.alternatives_tool import decided_by_checks
+from cellwright.tools.approval.guard import Guard
+from cellwright.tools.callers import GuardedCaller, standard
+from cellwright.tools.notebook_tools import TRY
+from cellwright.tools.text_store import TextStore
+from cellwright.tools.tool import Tool, Toolset
+
+
+class ModelAccess(Protocol):
+    """Where models are asked."""
+
+    async def ask(self, call: ModelCall) -> Outcome:
+        """How the call ends."""
+        ...
+
+    async def cancel(self, call: CallId) -> bool:
+        """Let a call in flight end now; False if there is none."""
+        ...
+
+    async def listed(self) -> ModelsReport:
+        """Which models there are."""
+        ...
+
+
+Advise = Callable[[Sequence[AgentTurn]], str]
+"""From what was done to what should be considered next; empty: nothing. Pure: a replay must say the same."""
+InspectFailure = Callable[[Sequence[str]], Awaitable[FailureContext]]
+"""The notebook around a failure; it gets the keys of the calls with which the agent changed it."""
+PutIntoEffect = Callable[[Action], Awaitable[None]]
+"""Makes leave for the notebook's code count in this process: a host it may reach. Doing it again changes nothing."""
+MakeProgram = Callable[[GuardedCaller], Tool]
+"""The tool that runs programs over a caller's tools."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentContext:
+    """What agents of one run work with."""
+
+    models: ModelAccess
+    tools: Sequence[Tool]
+    """All there are; a role names those it has."""
+    guard: Guard
+    masker: Masker
+    kept: TextStore
+    """Where contexts, documents and overlong answers are kept."""
+    person: str
+    """For whom they work."""
+    roles: Mapping[str, Role] = field(default_factory=built_in_roles)
+    skills: Sequence[Skill] = ()
+    sights: Sequence[ContextProvider] = ()
+    limits_text: str = ""
+    """What the notebook's code may use, in words."""
+    advise: Advise = advise
+    survey: InspectFailure | None = None
+    """Where failures are mended; without it only with words."""
+    put_into_effect: PutIntoEffect | None = None
+    program: MakeProgram | None = None
+
+    def toolset(self, role: Role) -> Toolset:
+        """The tools this role has. Who may change cells and run them may try code without leaving a cell."""
+        all_tools = Toolset(self.tools)
+        if "*" in role.tools:
+            return all_tools
+        named = {*role.tools, *([TRY] if "apply" in role.tools else [])}
+        return all_tools.only([name for name in all_tools.names if name in named])
+
+    def caller(self, role: Role, agent: str, *, is_attended: bool = True) -> GuardedCaller:
+        """Who makes this agent's calls: judged, recorded, masked, bounded.
+
+        A role that has them gets the tools that are made of others: comparing readings, and programs. Where nobody is
+        there, what would be asked is refused.
+        """
+        studio = self if is_attended else replace(self, guard=self.guard.without_asking())
+        return studio._caller(role, agent, is_attended=is_attended)
+
+    def _caller(self, role: Role, agent: str, *, is_attended: bool) -> GuardedCaller:
+        toolset = self.toolset(role) if is_attended else decided_by_checks(self.toolset(role))
+        caller = self._over(toolset, role, agent)
+        if READINGS not in caller.toolset and _has_readings(role, caller.toolset):
+            readings = readings_tool(caller, attended=is_attended)
+            caller = self._over(Toolset([*caller.toolset, readings]), role, agent)
+        if self.program is None or PROGRAM in caller.toolset:
+            return caller
+        return self._over(Toolset([*caller.toolset, self.program(caller)]), role, agent)
+
+    def _over(self, toolset: Toolset, role: Role, agent: str) -> GuardedCaller:
+        who = self.actor(role, agent)
+        return standard(toolset, guard=self.guard, masker=self.masker, who=who, kept=self.kept)
+
+    def actor(self, role: Role, agent: str) -> Actor:
+        """Who acts, for the audit trail."""
+        return Actor(person=self.person, agent=agent, role=role.name)
+
+
+def _has_readings(role: Role, toolset: Toolset) -> bool:
+    """Readings are tried in cells, and asked about."""
+    return bool({"*", READINGS} & set(role.tools)) and TRY in toolset and "ask_person" in toolset

@@ -1,0 +1,338 @@
+"""Mending in the loop: what failed in a turn is decided on in one step, and what is certain is done without a model.
+
+The notebook is looked at inside the step; what follows from it (leave, calls, a question) are steps of their own, so a
+replay does the same.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, Final, assert_never
+
+from pydantic import Field
+
+from cellwright.agents.agent_context import InspectFailure, PutIntoEffect
+from cellwright.agents.reading_answers import ListAnswer, evaluate_answer
+from cellwright.agents.readings import in_scratch_cell
+from cellwright.agents.repair.choices import (
+    AbandonRepair,
+    AskPerson,
+    ChangeStrategy,
+    DeterministicRepair,
+    FailureContext,
+    FocusedAdvice,
+    Material,
+    RepairChoice,
+)
+from cellwright.agents.repair.failures import ObservedFailure, ObservedPass, attempts
+from cellwright.agents.repair.strategy import decide_repairs, focused_advice
+from cellwright.errors import Defect
+from cellwright.journal import Flow, Json, Question
+from cellwright.notebook import Edit, EditCell, graph
+from cellwright.policy import parse_action, serialization
+from cellwright.tools.approval.guard import ActionRefused
+from cellwright.tools.callers import GuardedCaller
+from cellwright.tools.notebook_tools import ASKED, TRY
+from cellwright.tools.tool import Done, Refusal, ToolCall, ToolResult
+
+APPLY: Final = "apply"
+_TABLES: Final = 6
+_MATERIAL: Final = 12
+
+_StoredAttempt = Annotated[ObservedFailure | ObservedPass, Field(union_mode="left_to_right")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _PlannedCall:
+    name: str
+    arguments: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _RepairStep:
+    """What is done without a model."""
+
+    about: int
+    """Which of the turn's calls."""
+    reason: str
+    calls: tuple[_PlannedCall, ...]
+    wants: tuple[Any, ...]
+    """Actions, as JSON."""
+    otherwise: str
+    """What to say if it may not be done."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _RepairQuestion:
+    about: int
+    question: str
+    options: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _RepairDecision:
+    """What a step keeps."""
+
+    attempts: tuple[_StoredAttempt, ...] = ()
+    certain: tuple[_RepairStep, ...] = ()
+    asks: tuple[_RepairQuestion, ...] = ()
+    open: tuple[int, ...] = ()
+    """Calls whose failures are a model's work."""
+    spoken: tuple[int, ...] = ()
+    """Calls about which `words` says what there is to say."""
+    words: tuple[str, ...] = ()
+    material: tuple[Material, ...] = ()
+    gives_up: str = ""
+    tables: tuple[str, ...] = ()
+    """Whose exact columns would help."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepairCall:
+    """A call that was made for the agent."""
+
+    call: ToolCall
+    result: ToolResult
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepairOutcome:
+    """What was done about a turn's failures."""
+
+    made: tuple[RepairCall, ...] = ()
+    settled: frozenset[str] = frozenset()
+    """Calls of the turn whose failures need no advice any more."""
+    feedback: str = ""
+    words: tuple[str, ...] = ()
+    """Ours; what there is to say besides advice."""
+    material: tuple[Material, ...] = ()
+    """Data a model needs to mend the rest; to be fenced."""
+    gives_up: str = ""
+    stops: str = ""
+    """A person wants it to stop here."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Fixer:
+    """Mends what fails in one agent's turns. All it remembers follows from recorded steps."""
+
+    flow: Flow
+    caller: GuardedCaller
+    survey: InspectFailure | None
+    put_into_effect: PutIntoEffect | None
+    is_attended: bool
+    _history: list[ObservedFailure | ObservedPass] = field(default_factory=list[ObservedFailure | ObservedPass])
+    _keys: list[str] = field(default_factory=list[str])
+
+    async def mend(self, step: int, calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> RepairOutcome:
+        """Do what is certain, ask where only a person can say; the rest is for the model."""
+        self._keys += [f"{self.flow.id}/{call.id}" for call in calls]
+        now = [attempt for result in results for attempt in attempts(result)]
+        if not any(isinstance(attempt, ObservedFailure) for attempt in now) and not self._may_flicker(now):
+            self._history += now
+            return RepairOutcome()
+        numbers = itertools.count(1)
+        decided = await self._decide(f"mend {step}", results, {})
+        if decided.tables and TRY in self.caller.toolset:
+            columns = await self._columns(decided.tables, step, numbers)
+            decided = await self._decide(f"mend {step} with columns", results, columns)
+        self._history += decided.attempts
+        return await self._carry_out(decided, step, numbers, [call.id for call in calls])
+
+    def _may_flicker(self, now: Sequence[ObservedFailure | ObservedPass]) -> bool:
+        failed = {attempt.cell for attempt in self._history if isinstance(attempt, ObservedFailure)}
+        return any(attempt.cell in failed for attempt in now)
+
+    # ── deciding ──
+
+    async def _decide(
+        self, name: str, results: Sequence[ToolResult], columns: Mapping[str, tuple[str, ...]]
+    ) -> _RepairDecision:
+        async def look_and_decide() -> _RepairDecision:
+            scene = FailureContext() if self.survey is None else await self.survey(self._keys)
+            scene = replace(scene, columns=dict(columns), is_attended=self.is_attended)
+            return self._decided(results, scene)
+
+        return await self.flow.step(name, look_and_decide, returns=_RepairDecision)
+
+    def _decided(self, results: Sequence[ToolResult], scene: FailureContext) -> _RepairDecision:
+        known = () if self.survey is None else (scene.document,)
+        found: dict[tuple[Any, ...], ObservedFailure | ObservedPass] = {}
+        decided = _RepairDecision()
+        for about, result in enumerate(results):
+            now = attempts(result, document=known[0] if known else None)
+            failed = [attempt for attempt in now if isinstance(attempt, ObservedFailure)]
+            for each in decide_repairs(result, self._history, scene):
+                # What failed before and passes now is no failure of this call: there is only something to say.
+                is_now = any(failure.essence == each.failure.essence for failure in failed)
+                recovery = each.recovery if is_now else focused_advice(each.failure, scene)
+                decided = self._with(decided, about, each.failure, recovery, scene, is_now=is_now)
+            # The same several times in one turn is one attempt.
+            found |= {_once(attempt): attempt for attempt in now}
+        return replace(decided, attempts=tuple(found.values()))
+
+    def _with(
+        self,
+        decided: _RepairDecision,
+        about: int,
+        failure: ObservedFailure,
+        recovery: RepairChoice,
+        scene: FailureContext,
+        *,
+        is_now: bool,
+    ) -> _RepairDecision:
+        if isinstance(recovery, DeterministicRepair) and not self._can(recovery):
+            recovery, is_now = focused_advice(failure, scene), False
+        match recovery:
+            case DeterministicRepair():
+                planned = _RepairStep(
+                    about=about,
+                    reason=recovery.reason,
+                    calls=_calls(recovery),
+                    wants=tuple(serialization(action) for action in recovery.wants),
+                    otherwise=focused_advice(failure, scene).words,
+                )
+                is_known = any(planned.calls == other.calls for other in decided.certain)
+                return decided if is_known else replace(decided, certain=(*decided.certain, planned))
+            case FocusedAdvice(words=words, material=material) if is_now:
+                return replace(
+                    decided,
+                    open=(*decided.open, about),
+                    material=(*decided.material, *material)[:_MATERIAL],
+                    tables=_tables(failure, scene) or decided.tables,
+                )
+            case FocusedAdvice(words=words):
+                return replace(decided, words=(*decided.words, words), spoken=(*decided.spoken, about))
+            case ChangeStrategy():
+                return replace(decided, open=(*decided.open, about))
+            case AskPerson(question=question, options=options):
+                asks = _RepairQuestion(about=about, question=question, options=options)
+                return replace(decided, asks=(*decided.asks, asks))
+            case AbandonRepair(why=why):
+                return replace(decided, gives_up=decided.gives_up or why)
+            case _:
+                assert_never(recovery)
+
+    def _can(self, recovery: DeterministicRepair) -> bool:
+        """Whether the agent has the tools for it, and leave would change something."""
+        has_tools = all(call.name in self.caller.toolset for call in _calls(recovery))
+        return has_tools and (not recovery.wants or self.put_into_effect is not None)
+
+    async def _columns(
+        self, tables: Sequence[str], step: int, numbers: itertools.count[int]
+    ) -> dict[str, tuple[str, ...]]:
+        """The exact column names, asked of the kernel through the agent's own calls."""
+
+        async def call(name: str, arguments: Mapping[str, Json]) -> ToolResult:
+            return await self._call(ToolCall(id=f"s{step}m{next(numbers)}", name=name, arguments=dict(arguments)))
+
+        columns: dict[str, tuple[str, ...]] = {}
+        for table in tables[:_TABLES]:
+            code = f"[str(_column) for _column in {table}.columns]"
+            answer = await evaluate_answer(code, in_scratch_cell(call))
+            if isinstance(answer, ListAnswer) and answer.is_whole:
+                columns[table] = answer.texts()
+        return columns
+
+    # ── doing ──
+
+    async def _carry_out(
+        self, decided: _RepairDecision, step: int, numbers: itertools.count[int], ids: Sequence[str]
+    ) -> RepairOutcome:
+        if decided.gives_up:
+            return RepairOutcome(gives_up=decided.gives_up)
+        made: list[RepairCall] = []
+        words = list(decided.words)
+        for certain in decided.certain:
+            done = await self._do(certain, step, numbers)
+            made += done
+            words += [] if done else [f"It may not be done. {certain.otherwise}"]
+        self._history += [attempt for each in made for attempt in attempts(each.result)]
+        told = [f"Done for you, because it was certain: {', '.join(each.call.id for each in made)}."] if made else []
+        stops = ""
+        for asks in decided.asks:
+            answer = await self._ask(asks)
+            stops = stops or ("The person said so after a failure." if answer == asks.options[-1] else "")
+            told.append(f"The person was asked what to do about this failure, and answered: {answer}")
+        settled = {each.about for each in (*decided.certain, *decided.asks)} | set(decided.spoken)
+        return RepairOutcome(
+            made=tuple(made),
+            settled=frozenset(ids[about] for about in settled - set(decided.open)),
+            feedback=" ".join(told),
+            words=tuple(words),
+            material=decided.material,
+            stops=stops,
+        )
+
+    async def _do(self, certain: _RepairStep, step: int, numbers: itertools.count[int]) -> list[RepairCall]:
+        """The calls in order, until one does not work; none without leave."""
+        if not await self._has_leave(certain):
+            return []
+        made: list[RepairCall] = []
+        for wanted in certain.calls:
+            call = ToolCall(id=f"s{step}m{next(numbers)}", name=wanted.name, arguments=wanted.arguments)
+            result = await self._call(call)
+            made.append(RepairCall(call=call, result=result, reason=certain.reason))
+            if isinstance(result, Refusal) or not _worked(result):
+                break
+        return made
+
+    async def _has_leave(self, certain: _RepairStep) -> bool:
+        for wanted in certain.wants:
+            action = parse_action(wanted)
+            permit = await self.caller.guard.permit(self.flow, action, self.caller.who)
+            if isinstance(permit, ActionRefused):
+                return False
+            if self.put_into_effect is not None:
+                # Not in a step: what it changes is this process, so a replay must do it again.
+                await self.put_into_effect(action)
+            await self.caller.guard.record_result(self.flow, permit, "done")
+        return True
+
+    async def _call(self, call: ToolCall) -> ToolResult:
+        self._keys.append(f"{self.flow.id}/{call.id}")
+        return await self.caller.call(self.flow, call)
+
+    async def _ask(self, asks: _RepairQuestion) -> str:
+        said: Any = await self.flow.ask(Question(topic=ASKED, text=asks.question, choices=asks.options))
+        return str(said.get("choice", said) if isinstance(said, dict) else said)
+
+
+def _once(attempt: ObservedFailure | ObservedPass) -> tuple[Any, ...]:
+    return (attempt.cell, *attempt.essence) if isinstance(attempt, ObservedFailure) else (attempt.cell,)
+
+
+def _calls(recovery: DeterministicRepair) -> tuple[_PlannedCall, ...]:
+    edits = [_edit(edit) for edit in recovery.edits]
+    first = (_PlannedCall(name=APPLY, arguments={"edits": edits}),) if edits else ()
+    return (*first, *(_PlannedCall(name=call.name, arguments=dict(call.arguments)) for call in recovery.calls))
+
+
+def _edit(edit: Edit) -> dict[str, Any]:
+    if not isinstance(edit, EditCell):
+        raise Defect(f"A certain mend only changes code, not {type(edit).__name__}.")
+    return {"op": "edit", "cell": edit.cell, "base_version": edit.base_version, "code": edit.code}
+
+
+def _tables(failure: ObservedFailure, scene: FailureContext) -> tuple[str, ...]:
+    """Tables that the agent's own failed cell reads and whose exact columns are not known yet."""
+    if failure.kind != "missing-column" or failure.cell is None or scene.columns:
+        return ()
+    if failure.cell not in scene.own_cells:
+        return ()
+    node = graph(scene.document).nodes.get(failure.cell)
+    read = node.refs if node is not None else frozenset[str]()
+    return tuple(sorted(each.name for each in scene.previews if each.kind == "dataframe" and each.name in read))
+
+
+def _worked(result: ToolResult) -> bool:
+    match result:
+        case Done(value={"ok": False}):
+            return False
+        case Done():
+            return True
+        case _:
+            return False

@@ -1,0 +1,314 @@
+"""A model call: a prompt as the messages of one request, sent as one journal step, with the same id whenever the step is done again.
+
+The gateway answers a known id from its record, so a step that was cut off anywhere is never paid twice. How a call can
+end is a value here; what follows from it is the loop's to decide.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from types import MappingProxyType
+from typing import Any, Final, Literal, assert_never
+
+import anyio
+from pydantic import TypeAdapter
+from pydantic_ai.messages import (
+    BinaryContent,
+    ModelMessage,
+    ModelMessagesTypeAdapter,
+    ModelRequest,
+    ModelRequestPart,
+    ModelResponse,
+    ModelResponsePart,
+    SystemPromptPart,
+    TextPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+from pydantic_ai.tools import ToolDefinition
+
+from cellwright.agents.agent_context import ModelAccess
+from cellwright.agents.assignment import Assignment
+from cellwright.agents.prompt.prompt import Prompt, PromptSpan
+from cellwright.agents.role import Role
+from cellwright.agents.styles import Style
+from cellwright.errors import CellwrightError, RefusedByPolicy, Unavailable, UserError
+from cellwright.journal import Flow, Json
+from cellwright.kernel.task_groups import unwrap_single_error
+from cellwright.models.calls import (
+    AnswerUnknown,
+    BudgetReached,
+    Cancelled,
+    Choice,
+    ModelAnswer,
+    ModelCall,
+    Outcome,
+    Payer,
+    Request,
+    call_id,
+)
+from cellwright.models.config.names import ModelName
+from cellwright.policy import BudgetLedger, Limit, Money, Reached, Unpriced, UseId
+
+NO_PICTURES: Final[Mapping[str, bytes]] = MappingProxyType({})
+
+
+def messages_of(prompt: Prompt, pictures: Mapping[str, bytes] = NO_PICTURES) -> list[ModelMessage]:
+    """The request's messages: every span but those of the tools, which travel beside them.
+
+    `pictures` has the spans' pictures by name; one that is not there is left out.
+    """
+    # One system part: providers join several with characters that no span would account for.
+    system = "".join(prompt.text_of(span) for span in prompt.spans if span.place == "system")
+    messages: list[ModelMessage] = [ModelRequest(parts=[SystemPromptPart(system)])] if system else []
+    for span in prompt.spans:
+        last = messages[-1] if messages else None
+        text = prompt.text_of(span)
+        match span.place:
+            case "system" | "tools":
+                continue
+            case "said" | "call":
+                said = _response_part(span, text)
+                if isinstance(last, ModelResponse):
+                    last.parts = [*last.parts, said]
+                else:
+                    messages.append(ModelResponse(parts=[said]))
+            case "user" | "result":
+                told = _request_part(span, text, pictures.get(span.picture))
+                if isinstance(last, ModelRequest):
+                    last.parts = [*last.parts, told]
+                else:
+                    messages.append(ModelRequest(parts=[told]))
+    return messages
+
+
+def _response_part(span: PromptSpan, text: str) -> ModelResponsePart:
+    if span.place == "said":
+        return TextPart(text)
+    return ToolCallPart(tool_name=span.tool, args=_arguments(text), tool_call_id=span.call)
+
+
+def _request_part(span: PromptSpan, text: str, picture: bytes | None) -> ModelRequestPart:
+    if span.place == "result":
+        return ToolReturnPart(tool_name=span.tool, content=text, tool_call_id=span.call)
+    if picture is None:
+        return UserPromptPart(text)
+    return UserPromptPart([text, BinaryContent(data=picture, media_type="image/png")])
+
+
+def _arguments(text: str) -> str | dict[str, Any]:
+    """As an object where it is one: some providers refuse a call whose arguments are broken JSON."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        value = None
+    return value if isinstance(value, dict) else json.dumps({"broken": text[:500]})
+
+
+_MICRO: Final = Decimal(1_000_000)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerReceived:
+    """The model answered."""
+
+    kind: Literal["answer"] = "answer"
+    response: Any
+    """As JSON; `read_response` makes a message of it."""
+    model: str
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int
+    microdollars: int | None
+    """None where nobody knows the price in dollars."""
+    context: str = ""
+    """Under which name what it read is kept."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OverBudget:
+    """Nothing was sent: a limit stands against it."""
+
+    kind: Literal["over-budget"] = "over-budget"
+    limit: Limit
+    party: str
+    question: str
+    call: str
+    used: Decimal | None
+
+    def stop(self, limits: tuple[Limit, ...]) -> Reached | Unpriced:
+        """As policy's own value, to be put to a person."""
+        ledger = BudgetLedger(limits=limits)
+        if self.used is not None:
+            return Reached(ledger=ledger, limit=self.limit, party=self.party, used=self.used)
+        why = "nobody knows what this model costs"
+        return Unpriced(ledger=ledger, limit=self.limit, party=self.party, why=why, use=UseId(self.call))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerLost:
+    """It was sent, and nobody knows what came of it."""
+
+    kind: Literal["lost"] = "lost"
+    model: str
+    sent_at: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallCancelled:
+    """Somebody cancelled the call."""
+
+    kind: Literal["taken-back"] = "taken-back"
+    why: str = ""
+    """Who wanted the agent to stop; empty: somebody cancelled this call alone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoModel:
+    """No model answered."""
+
+    kind: Literal["no-model"] = "no-model"
+    message: str
+
+
+ModelOutcome = AnswerReceived | OverBudget | AnswerLost | CallCancelled | NoModel
+_MODEL_OUTCOME: Final[TypeAdapter[ModelOutcome]] = TypeAdapter(ModelOutcome)
+
+StorePrompt = Callable[[], Awaitable[str]]
+"""Keeps what the model is about to read, and gives its name."""
+WaitForStop = Callable[[], Awaitable[str]]
+"""Waits until somebody wants the agent to stop, and says who."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelCaller:
+    """Who thinks, on whose account, with which models."""
+
+    models: ModelAccess
+    assignment: Assignment
+    role: Role
+    style: Style
+    person: str
+    tools: Sequence[ToolDefinition]
+
+    def call(
+        self,
+        flow: Flow,
+        step: int,
+        prompt: Prompt,
+        limits: tuple[Limit, ...],
+        *,
+        pictures: Mapping[str, bytes] = NO_PICTURES,
+        again: bool,
+    ) -> ModelCall:
+        """The call of this step; its id follows from the run, the step and the request alone."""
+        settings: dict[str, Any] = {"parallel_tool_calls": False} if self.style == "one-call" and self.tools else {}
+        if self.role.temperature is not None:
+            settings["temperature"] = self.role.temperature
+        request = Request(messages=messages_of(prompt, pictures), tools=tuple(self.tools), settings=settings)
+        named = tuple(ModelName.parse(name) for name in self.assignment.models)
+        return ModelCall(
+            id=call_id(run=flow.id, step=f"think-{step}", request=request),
+            request=request,
+            choice=Choice(models=named, tier=self.role.tier, private=self.assignment.is_private),
+            payer=Payer(
+                run=flow.run,
+                step=f"{flow.id}#{step}",
+                role=self.role.name,
+                person=self.person,
+                team=self.assignment.team,
+            ),
+            limits=limits,
+            if_unknown="again" if again else "tell",
+        )
+
+    async def think(
+        self, flow: Flow, name: str, call: ModelCall, keep: StorePrompt, until_stopped: WaitForStop
+    ) -> ModelOutcome:
+        """Ask, once: the step of this name keeps how it ended. Whoever stops the agent stops the call."""
+
+        async def work() -> Json:
+            context = await keep()
+            return _MODEL_OUTCOME.dump_python(await self._ask(call, context, until_stopped), mode="json")
+
+        return _MODEL_OUTCOME.validate_python(await flow.step(name, work))
+
+    async def _ask(self, call: ModelCall, context: str, until_stopped: WaitForStop) -> ModelOutcome:
+        thought: ModelOutcome = CallCancelled()
+        stopped = ""
+
+        async def heed() -> None:
+            nonlocal stopped
+            stopped = await until_stopped()
+            await self.models.cancel(call.id)
+
+        try:
+            with unwrap_single_error():
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(heed)
+                    thought = _model_outcome(call, await self.models.ask(call), context)
+                    tasks.cancel_scope.cancel()
+        except (Unavailable, UserError, RefusedByPolicy) as problem:
+            return NoModel(message=_problem_text(problem))
+        return replace(thought, why=stopped) if isinstance(thought, CallCancelled) else thought
+
+
+def read_response(answer: AnswerReceived) -> ModelResponse:
+    """The answer as a message."""
+    [message] = ModelMessagesTypeAdapter.validate_python([answer.response])
+    assert isinstance(message, ModelResponse)
+    return message
+
+
+def limits_after(limits: tuple[Limit, ...], ledger: BudgetLedger, run: str, stopped: OverBudget) -> tuple[Limit, ...]:
+    """The limits to go on with once a person has said how.
+
+    Where they let it go on although a price is unknown, the gateway cannot set it against that limit: it goes.
+    """
+    if run in ledger.uncounted:
+        return tuple(limit for limit in ledger.limits if limit.measure != "money")
+    if UseId(stopped.call) in ledger.prices:
+        return tuple(limit for limit in ledger.limits if limit != stopped.limit)
+    return ledger.limits or limits
+
+
+def _model_outcome(call: ModelCall, outcome: Outcome, context: str) -> ModelOutcome:
+    match outcome:
+        case ModelAnswer():
+            [message] = ModelMessagesTypeAdapter.dump_python([outcome.response], mode="json")
+            return AnswerReceived(
+                response=message,
+                model=outcome.model,
+                input_tokens=outcome.usage.input_tokens,
+                output_tokens=outcome.usage.output_tokens,
+                cached_tokens=outcome.usage.cache_read_tokens,
+                microdollars=_microdollars(outcome),
+                context=context,
+            )
+        case BudgetReached():
+            return OverBudget(
+                limit=outcome.limit,
+                party=outcome.party,
+                question=outcome.question,
+                call=call.id,
+                used=outcome.used,
+            )
+        case AnswerUnknown():
+            return AnswerLost(model=outcome.model, sent_at=outcome.sent_at)
+        case Cancelled():
+            return CallCancelled()
+        case _:
+            assert_never(outcome)
+
+
+def _microdollars(outcome: ModelAnswer) -> int | None:
+    price = outcome.price
+    return int(price.amount * _MICRO) if isinstance(price, Money) and price.currency == "USD" else None
+
+
+def _problem_text(problem: CellwrightError) -> str:
+    return f"{problem.message} {problem.hint}".rstrip()

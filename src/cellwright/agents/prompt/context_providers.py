@@ -1,0 +1,187 @@
+"""What an agent sees without asking: the notebook, files it may want, and the limits its code runs under.
+
+Looked at once in every step, inside a journal step: what was seen is kept, so a replayed step reads the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Final, Protocol
+
+import anyio.to_thread
+
+from cellwright.agents.prompt.prompt import PromptPart, Rank, Weight
+from cellwright.analyst.profile import Profile, one_line
+from cellwright.analyst.profile_text import profile_text
+from cellwright.ids import CellId
+from cellwright.notebook import clip, estimate_tokens
+from cellwright.sandbox import FilesMode, Limits
+from cellwright.tools.notebook.editor import NotebookEditor
+
+_NOTEBOOK_LEAST_TOKENS: Final = 300
+_PREVIEW_LINES: Final = 6
+_PREVIEW_CHARACTERS: Final = 600
+_READ_BYTES: Final = 8_192
+_MANY_FILES: Final = 12
+_MOST_NAMES: Final = 200
+DATA_TOKENS: Final = 2_500
+"""What an agent reads about its data, in every step."""
+GetProfile = Callable[[], Awaitable[Profile | None]]
+"""The profile of an agent's data as it is now; None where there is none to be had."""
+_TABLES: Final = frozenset({".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".txt", ".md", ".yaml", ".yml", ".toml"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextView:
+    """One look around."""
+
+    parts: tuple[PromptPart, ...] = ()
+    """Everything here is data: it is fenced before a model reads it."""
+    news: str = ""
+    """What others did meanwhile."""
+
+
+class ContextProvider(Protocol):
+    """Something an agent sees in every step."""
+
+    async def look(self, tokens: int) -> ContextView:
+        """What there is to see now, within so many tokens."""
+        ...
+
+
+class NotebookContext:
+    """The notebook as it is now: cells, graph, outcomes; the selected cell and its neighbours first."""
+
+    def __init__(self, desk: NotebookEditor, *, selected: Collection[CellId] = ()) -> None:
+        self._desk = desk
+        self.selected: frozenset[CellId] = frozenset(selected)
+        """The cell a person stands in, if any."""
+
+    async def look(self, tokens: int) -> ContextView:
+        """The notebook in words, and what people changed in it."""
+        await self._desk.sync()
+        news = self._desk.take_news()
+        summary = self._desk.notebook.summary(budget_tokens=tokens, focus=sorted(self.selected))
+        if self.selected:
+            summary = f"Selected by the person: {', '.join(sorted(self.selected))}\n{summary}"
+        part = PromptPart(name="notebook", text=summary, weight=Weight.STRONG, least_tokens=_NOTEBOOK_LEAST_TOKENS)
+        return ContextView(parts=(part,), news=news)
+
+
+class FileContext:
+    """Files of the project, each with its size and its first lines: not bare names."""
+
+    def __init__(self, project: Path, files: Sequence[str]) -> None:
+        self._project = project
+        self._files = tuple(files)
+
+    async def look(self, tokens: int) -> ContextView:
+        """A preview of each file."""
+        return await anyio.to_thread.run_sync(self._look, tokens)
+
+    def _look(self, tokens: int) -> ContextView:
+        shown = self._files[:_MANY_FILES]
+        texts = [preview_file(self._project, name) for name in shown]
+        if len(self._files) > len(shown):
+            texts.append(f"and {len(self._files) - len(shown)} more files: {', '.join(self._files[len(shown) :][:50])}")
+        text = clip("\n\n".join(texts), tokens)
+        return ContextView(parts=(PromptPart(name="files", text=text, rank=Rank.ASSIGNMENT, least_tokens=100),))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedData:
+    """A file or folder, under the name the notebook's code has for it."""
+
+    source: Path
+    shown: str
+
+
+class DataContext:
+    """Data, each file with what a profile says of it: no turn is spent on looking. Without a profile, first lines."""
+
+    def __init__(self, data: Sequence[NamedData], profiled: GetProfile, *, others: Sequence[str] = ()) -> None:
+        self._data = tuple(data)
+        self._profiled = profiled
+        self._others = tuple(others)
+        """Files for which there was no room, by name."""
+
+    async def look(self, tokens: int) -> ContextView:
+        """The profile, and the beginning of each file that is not in it.
+
+        Always with the same number of tokens: it stands before the history, so what stays the same costs less than
+        what is shorter.
+        """
+        profile = await self._profiled()
+        known = _paths(profile)
+        bare = [each for each in self._data if not _is_known(each.shown, known)]
+        previews = await anyio.to_thread.run_sync(lambda: [preview_data(each) for each in bare[:_MANY_FILES]])
+        rest = [*(each.shown for each in bare[_MANY_FILES:]), *self._others]
+        if rest:
+            previews.append(f"and {len(rest)} more files: {', '.join(map(one_line, rest[:50]))}")
+        told = clip("\n\n".join(previews), DATA_TOKENS // 2 if profile else DATA_TOKENS)
+        texts = [profile_text(profile, tokens=DATA_TOKENS - estimate_tokens(told) - 1)] if profile else []
+        text = "\n\n".join([*texts, told] if told else texts)
+        return ContextView(parts=(PromptPart(name="data", text=text, rank=Rank.ASSIGNMENT, least_tokens=100),))
+
+
+def _paths(profile: Profile | None) -> frozenset[str]:
+    """What the profile speaks of."""
+    tables = profile.tables if profile is not None else ()
+    return frozenset(path for table in tables for path in (table.reading.path, *table.files))
+
+
+def _is_known(shown: str, known: frozenset[str]) -> bool:
+    return shown in known or any(path.startswith(f"{shown}/") for path in known)
+
+
+def preview_data(data: NamedData) -> str:
+    """A file's name, size and first lines; of a folder what is in it. Blocking."""
+    source = data.source
+    if not source.is_dir():
+        return f"{one_line(data.shown)}{preview_file(source.parent, source.name).removeprefix(source.name)}"
+    inside = sorted(path.name for path in islice(source.iterdir(), _MOST_NAMES) if not path.name.startswith("."))
+    return f"{one_line(data.shown)}/: a folder with {', '.join(map(one_line, inside)) or 'nothing'}"
+
+
+def preview_file(project: Path, name: str) -> str:
+    """A file's name, size and first lines; of one outside the project or hidden only that it is not shown. Blocking."""
+    root = project.resolve()
+    path = (root / name).resolve()
+    inside = path.relative_to(root) if path.is_relative_to(root) else None
+    if inside is None or any(step.startswith(".") for step in inside.parts):
+        return f"{name}: not shown"
+    if not path.is_file():
+        return f"{name}: is not there"
+    size = path.stat().st_size
+    head = f"{name} ({size:,} bytes)"
+    if path.suffix.lower() not in _TABLES:
+        return head
+    with path.open("rb") as file:
+        text = file.read(_READ_BYTES).decode("utf-8", "replace")
+    lines = text.splitlines()[:_PREVIEW_LINES]
+    return f"{head}, begins:\n{chr(10).join(lines)[:_PREVIEW_CHARACTERS]}"
+
+
+def limits_text(limits: Limits, *, hosts: Sequence[str] = (), files: FilesMode = "keep") -> str:
+    """What the notebook's code may use, said before it fails."""
+    network = f"only to {', '.join(hosts)}" if hosts else "none: downloads, APIs and `pip install` fail"
+    kept = {
+        "keep": "changed files reach the project when the notebook closes",
+        "drop": "changed files are forgotten when the notebook closes",
+        "direct": "changed files reach the project at once",
+    }[files]
+    lines = [
+        "The notebook's code runs in a sandbox:",
+        f"- network: {network}",
+        f"- memory {limits.memory_mb:,} MB, new files {limits.disk_mb:,} MB, {limits.processes} processes and threads",
+        f"- files: the project and nothing else; {kept}",
+        "- no browser, no display, no input(): nobody is there to type",
+    ]
+    if limits.cpu_seconds is not None:
+        lines.append(f"- CPU time {limits.cpu_seconds:g} s in all")
+    if limits.wall_seconds is not None:
+        lines.append(f"- time {limits.wall_seconds:g} s in all")
+    return "\n".join(lines)

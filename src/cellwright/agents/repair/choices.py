@@ -1,0 +1,101 @@
+"""What can be done about a failure, as values; and what was known of the notebook when it was decided."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from cellwright.agents.repair.failures import ObservedFailure
+from cellwright.ids import CellId
+from cellwright.journal import Json
+from cellwright.kernel import VariablePreview
+from cellwright.notebook import Document, Edit
+from cellwright.policy import Action
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailureContext:
+    """What is known of the notebook around a failure. Looked at inside a journal step, so a replay decides alike."""
+
+    document: Document = field(default_factory=Document.new)
+    """As it was when the failure came."""
+    own_cells: frozenset[CellId] = frozenset()
+    """Cells the agent itself wrote. No other cell is ever mended without a model or a person."""
+    previews: tuple[VariablePreview, ...] = ()
+    columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    """Of each table its exact column names; a preview's are shortened and trimmed."""
+    files: tuple[str, ...] = ()
+    """Paths of the project's files as the notebook's code would write them."""
+    is_attended: bool = True
+    """Somebody can be asked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WantedCall:
+    """A tool to be called; its id is the loop's care."""
+
+    name: str
+    arguments: Mapping[str, Json]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeterministicRepair:
+    """It is certain what to do. Goes through the guard like everything else; done once, then a model is asked."""
+
+    reason: str
+    """What is done and why, for history and audit trail."""
+    edits: tuple[Edit, ...] = ()
+    calls: tuple[WantedCall, ...] = ()
+    """Called in order."""
+    wants: tuple[Action, ...] = ()
+    """Leave that is asked for first, such as a host; without it nothing of this is done."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Material:
+    """Something from the notebook, the error or the project: data, to be fenced."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FocusedAdvice:
+    """A model mends it, with only what that needs."""
+
+    words: str
+    """Ours: nothing in it was read from data."""
+    material: tuple[Material, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeStrategy:
+    """The same does not work: another way to the same goal."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskPerson:
+    """Only a person can say."""
+
+    question: str
+    options: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AbandonRepair:
+    """Nothing is left to try."""
+
+    why: str
+
+
+RepairChoice = DeterministicRepair | FocusedAdvice | ChangeStrategy | AskPerson | AbandonRepair
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailureRepair:
+    """A failure and what is to be done about it."""
+
+    failure: ObservedFailure
+    recovery: RepairChoice

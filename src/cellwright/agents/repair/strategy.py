@@ -1,0 +1,353 @@
+"""What to do about a failure: a deterministic repair where there is one, else a model with what it needs and nothing else; then more.
+
+Failures that come back identical are met with more each time, and never the same way for ever:
+a repair or advice → advice → another way → the person → giving up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from difflib import get_close_matches
+from itertools import takewhile
+from typing import Final, assert_never
+
+from cellwright.agents.prompt.conversation import AgentTurn
+from cellwright.agents.prompt.prompt import PromptPart, Weight, fence
+from cellwright.agents.reading_answers import Evaluate, ListAnswer, evaluate_answer
+from cellwright.agents.repair.choices import (
+    AbandonRepair,
+    AskPerson,
+    ChangeStrategy,
+    DeterministicRepair,
+    FailureContext,
+    FailureRepair,
+    FocusedAdvice,
+    Material,
+    RepairChoice,
+)
+from cellwright.agents.repair.deterministic import deterministic_repair, near_columns, near_files
+from cellwright.agents.repair.failure_rules import FailureKind
+from cellwright.agents.repair.failures import (
+    AttemptSource,
+    CellAttempt,
+    ObservedFailure,
+    ObservedPass,
+    attempts,
+    attempts_in_text,
+    find_flickering,
+)
+from cellwright.notebook import clip, graph
+
+_CODE_TOKENS: Final = 700
+_ERROR_TOKENS: Final = 400
+_PREVIEW_TOKENS: Final = 150
+_PREVIEWS: Final = 4
+_NAMES: Final = 12
+_KEEP_THE_GOAL: Final = "Do not make the goal smaller to get past it."
+
+
+def focused_advice(failure: ObservedFailure, scene: FailureContext) -> FocusedAdvice:
+    """What to tell a model about this failure."""
+    return FocusedAdvice(words=f"{_advice_words(failure)} {_KEEP_THE_GOAL}", material=tuple(_material(failure, scene)))
+
+
+def focused_advice_parts(focused: FocusedAdvice, nonce: str) -> list[PromptPart]:
+    """The same for a prompt, all of the material fenced."""
+    parts = [PromptPart(name="mending", text=f"{focused.words}\n", weight=Weight.STRONG)]
+    return parts + [
+        PromptPart(
+            name=f"mending: {material.name}",
+            text=fence(material.text, nonce=nonce, source=material.name) + "\n",
+            weight=Weight.STRONG,
+        )
+        for material in focused.material
+    ]
+
+
+def _advice_words(failure: ObservedFailure) -> str:
+    if failure.kind == "resource":
+        return _resource(failure.subject)
+    if failure.error_type == "unavailable":
+        return "It was not there at that moment. Try once more; if it stays so, do without it, or say that you cannot."
+    return _words(failure.kind)
+
+
+def _words(kind: FailureKind) -> str:
+    match kind:
+        case "syntax":
+            return "The code cannot be read. Mend exactly the place that the error names, in the same cell."
+        case "name-conflict":
+            return (
+                "A global name must be defined by exactly one cell. Names that only this cell needs begin with `_`; a "
+                "value that is changed step by step gets a new name per step, or the steps go into one cell; cells "
+                "that need each other are joined or cut apart. A name that no cell defines is misspelt or missing."
+            )
+        case "missing-package":
+            return "This module is not there. Use what is installed, or ask for the package that holds it."
+        case "missing-file":
+            return "There is no file at this path. Take one that exists; if none fits, ask. Never make up its content."
+        case "missing-column":
+            return "There is no column, key or table of this name. Take one that exists; look at the data if unsure."
+        case "type-shape":
+            return (
+                "A value is not what the code takes it for: its type, its shape or what it can do. Look at the value, "
+                "find where it became so, and mend that place rather than convert at the end."
+            )
+        case "resource":
+            return _resource("")
+        case "time-out":
+            return (
+                "It took longer than it was given. Give it more `seconds` if it is simply long, or do the same faster: "
+                "vectorise, read only the columns needed, join before you loop. Edit this cell instead of adding a "
+                "second one. If only less data would do, say so and ask first."
+            )
+        case "network-refused":
+            return (
+                "The notebook cannot reach this host. Use what is in the project; if it must come from there, ask the "
+                "person, naming the host. Do not try other ways out."
+            )
+        case "flaky":
+            return (
+                "The same code fails at one time and passes at another. Make it certain: a fixed seed, an order that "
+                "is stated, a retry with a limit around what is outside."
+            )
+        case "failed-check":
+            return (
+                "A check does not hold. Find out which is wrong, the result or the check, from the data. Never weaken, "
+                "catch or delete a check to get past it."
+            )
+        case "kernel-lost":
+            return (
+                "The kernel ended while this cell ran; another one starts with the next call and runs what had run. "
+                "Do what the cell does in another way, in smaller steps: run again unchanged it will end again."
+            )
+        case "edit-refused":
+            return (
+                "Nothing was changed: what you wanted to change is not as you read it. Look at it as it is now, base "
+                "the change on that, and keep what somebody else did."
+            )
+        case "refused":
+            return "It was not allowed. Do not try to get there in another way."
+        case "unknown":
+            return "Read the error and the values it met before you change anything; mend the cause."
+        case _:
+            assert_never(kind)
+
+
+def _resource(what: str) -> str:
+    match what:
+        case "disk" | "files":
+            return "The code may not write there, or not so much. Keep it in memory, or write less, into the project."
+        case "processes":
+            return "Too many threads, processes or open files. Use fewer at once and close what is done."
+        case "recursion":
+            return "It calls itself too often. Use a loop, or find why it does not end."
+        case _:
+            return (
+                "It needs more memory than there is. First do the same in less: only the columns needed, smaller "
+                "types, chunks, an aggregation while reading. A sample is a smaller goal: say so, and ask before you "
+                "use one."
+            )
+
+
+# ── material ──
+
+
+def _material(failure: ObservedFailure, scene: FailureContext) -> Iterator[Material]:
+    cell = scene.document.find(failure.cell) if failure.cell is not None else None
+    if cell is not None:
+        yield Material(name=f"cell {cell.id} version {cell.version}", text=clip(cell.code, _CODE_TOKENS))
+    line = f" in line {failure.line}" if failure.line is not None else ""
+    yield Material(name="error", text=f"{failure.error_type}{line}: {clip(failure.message, _ERROR_TOKENS)}")
+    match failure.kind:
+        case "missing-file":
+            yield from _listed("files of the project, nearest first", _nearest_files(failure, scene))
+        case "missing-column" | "type-shape":
+            yield from _listed("names there are, nearest first", _nearest_columns(failure, scene))
+            yield from _previews(failure, scene)
+        case "name-conflict":
+            yield from _listed("cells that define it", _defining(failure, scene))
+        case "failed-check" | "unknown" | "resource" | "time-out":
+            yield from _previews(failure, scene)
+        case "edit-refused" if failure.evidence:
+            yield Material(name="the cell now", text=clip(failure.evidence[0], _CODE_TOKENS))
+        case _:
+            pass
+
+
+def _listed(name: str, found: Sequence[str]) -> Iterator[Material]:
+    if found:
+        yield Material(name=name, text="\n".join(found))
+
+
+def _nearest_files(failure: ObservedFailure, scene: FailureContext) -> list[str]:
+    same = near_files(failure.subject, scene.files)
+    return _nearest(failure.subject, [*same, *scene.files])
+
+
+def _nearest_columns(failure: ObservedFailure, scene: FailureContext) -> list[str]:
+    known = [column for columns in scene.columns.values() for column in columns] or list(failure.evidence)
+    near = [column for subject in failure.subjects for column in near_columns(subject, known)]
+    return [repr(column) for column in _nearest(failure.subject, [*near, *known])]
+
+
+def _nearest(wanted: str, known: Sequence[str]) -> list[str]:
+    close = get_close_matches(wanted, known[:5_000], n=_NAMES, cutoff=0.6) if wanted else []
+    return list(dict.fromkeys([*close, *known]))[:_NAMES]
+
+
+def _defining(failure: ObservedFailure, scene: FailureContext) -> list[str]:
+    nodes = graph(scene.document).nodes
+    return [
+        f"{name}: {', '.join(cell for cell, node in nodes.items() if name in node.defs) or 'no cell'}"
+        for name in failure.subjects[:_NAMES]
+    ]
+
+
+def _previews(failure: ObservedFailure, scene: FailureContext) -> Iterator[Material]:
+    """The variables the cell reads, and only those."""
+    node = graph(scene.document).nodes.get(failure.cell) if failure.cell is not None else None
+    wanted = node.refs if node is not None else frozenset[str]()
+    read = [preview for preview in scene.previews if preview.name in wanted and preview.kind not in _DULL]
+    for preview in read[:_PREVIEWS]:
+        yield Material(name=f"variable {preview.name}: {preview.type}", text=clip(preview.text, _PREVIEW_TOKENS))
+
+
+_DULL: Final = frozenset({"module", "function"})
+
+
+MOST_IDENTICAL: Final = 4
+"""The fifth identical failure is the last."""
+_CELL_STRATEGY: Final = 6
+_CELL_ASK: Final = 9
+_CELL_GIVE_UP: Final = 12
+"""One cell that fails in ever new ways also comes to an end."""
+_TRY_ON: Final = "try on as you think best"
+_STOP: Final = "stop here"
+_SHOWN_TOKENS: Final = 120
+_FRAMES_LOOKED_AT: Final = 6
+
+
+def decide_repairs(
+    observed: AttemptSource, history: Sequence[CellAttempt], scene: FailureContext
+) -> tuple[FailureRepair, ...]:
+    """What to do about everything that failed in one call, and about what failed before and passed unchanged."""
+    now = attempts(observed, document=scene.document)
+    failed = [attempt for attempt in now if isinstance(attempt, ObservedFailure)]
+    found = [*failed, *find_flickering(history, now)]
+    return tuple(FailureRepair(failure=failure, recovery=choose_repair(failure, history, scene)) for failure in found)
+
+
+def choose_repair(
+    failure: ObservedFailure, history: Sequence[CellAttempt], scene: FailureContext | None = None
+) -> RepairChoice:
+    """What to do about one failure, after all that was tried before; `history` is without this failure."""
+    scene = scene if scene is not None else FailureContext()
+    match _rung(failure, history):
+        case 0:
+            return deterministic_repair(failure, scene) or focused_advice(failure, scene)
+        case 1:
+            again = focused_advice(failure, scene)
+            return replace(again, words=f"The same failure again: what was tried did not change it. {again.words}")
+        case 2:
+            return ChangeStrategy(why=_another_way(failure))
+        case 3 if scene.is_attended:
+            return AskPerson(question=_question(failure), options=(_TRY_ON, _STOP))
+        case _:
+            return AbandonRepair(why=f"It failed again and again, in spite of other ways: {_shown(failure)}")
+
+
+def _rung(failure: ObservedFailure, history: Sequence[CellAttempt]) -> int:
+    """How far up the ladder: by how often exactly this came before, and how often its cell failed in a row."""
+    identical = sum(
+        1 for attempt in history if isinstance(attempt, ObservedFailure) and attempt.essence == failure.essence
+    )
+    if failure.kind == "refused":
+        # A no is a no: not advice how to try again, but another way at once.
+        identical += 2
+    in_a_row = _in_a_row(failure, history)
+    steps = ((_CELL_GIVE_UP, 4), (_CELL_ASK, 3), (_CELL_STRATEGY, 2))
+    by_cell = next((rung for least, rung in steps if in_a_row >= least), 0)
+    return max(min(identical, MOST_IDENTICAL), by_cell)
+
+
+def _in_a_row(failure: ObservedFailure, history: Sequence[CellAttempt]) -> int:
+    of_cell = [attempt for attempt in history if attempt.cell == failure.cell]
+    return sum(1 for _ in takewhile(lambda attempt: not isinstance(attempt, ObservedPass), reversed(of_cell)))
+
+
+def _another_way(failure: ObservedFailure) -> str:
+    if failure.kind == "refused":
+        return "It was not allowed, and will not be by asking again. Reach the goal without it, or say that you cannot."
+    return (
+        "This has failed the same way three times: mending it further will not help. Undo what you tried for it, and "
+        "reach the same goal in another way: other functions, another order of steps, other data that says the same. "
+        "The goal stays what it is; if it cannot be reached, say so."
+    )
+
+
+def _question(failure: ObservedFailure) -> str:
+    where = f" in cell {failure.cell}" if failure.cell is not None else ""
+    return f"I cannot get past this failure{where} ({failure.kind}): {_shown(failure)} What should I do?"
+
+
+def _shown(failure: ObservedFailure) -> str:
+    kind = f"{failure.error_type}: " if failure.error_type else ""
+    return clip(" ".join(f"{kind}{failure.message}".split()), _SHOWN_TOKENS)
+
+
+# ── advice from history ──
+
+
+def advise(turns: Sequence[AgentTurn]) -> str:
+    """What an agent should consider after its last turn, from what it was told; fits `Studio.advise`. Pure.
+
+    In our words alone: the errors themselves stand, fenced, in the history.
+    """
+    if not turns:
+        return ""
+    history = tuple(attempt for turn in turns[:-1] for attempt in _of_turn(turn))
+    now = _of_turn(turns[-1])
+    found = (choose_repair(failure, history) for failure in now if isinstance(failure, ObservedFailure))
+    return "\n".join(dict.fromkeys(filter(None, (_advice(each) for each in found))))
+
+
+def _of_turn(turn: AgentTurn) -> tuple[CellAttempt, ...]:
+    return tuple(attempt for did in turn.did for attempt in attempts_in_text(did.text))
+
+
+def _advice(recovery: RepairChoice) -> str:
+    match recovery:
+        case DeterministicRepair(calls=calls, wants=wants):
+            first = f"call `{calls[0].name}`" if calls else "mend it"
+            return f"Next: ask for leave to reach that host, then {first}." if wants else f"Next: {first}."
+        case FocusedAdvice(words=words):
+            return words
+        case ChangeStrategy(why=why):
+            return why
+        case AskPerson():
+            return "Ask the person now (`ask_person`): say what fails, what you tried and what the choices are."
+        case AbandonRepair():
+            return "Finish now with what you have, and say plainly what could not be done and why."
+        case _:
+            assert_never(recovery)
+
+
+# ── looking closer ──
+
+
+async def with_columns(
+    failures: Iterable[ObservedFailure], scene: FailureContext, evaluate: Evaluate
+) -> FailureContext:
+    """The scene with the exact column names of the tables that a failed cell reads, asked of the kernel."""
+    nodes = graph(scene.document).nodes
+    cells = {failure.cell for failure in failures if failure.kind == "missing-column" and failure.cell is not None}
+    read = {name for cell in cells if cell in nodes for name in nodes[cell].refs}
+    tables = [preview.name for preview in scene.previews if preview.kind == "dataframe" and preview.name in read]
+    columns = dict(scene.columns)
+    for name in sorted(tables)[:_FRAMES_LOOKED_AT]:
+        answer = await evaluate_answer(f"[str(_column) for _column in {name}.columns]", evaluate)
+        if isinstance(answer, ListAnswer) and answer.is_whole:
+            columns[name] = answer.texts()
+    return replace(scene, columns=columns)

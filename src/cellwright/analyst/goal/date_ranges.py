@@ -1,0 +1,251 @@
+"""Spans of time that a goal names, as dates. Pure: "now" is the last date in the data."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Final
+
+from cellwright.analyst.goal.request import DateRange
+
+_MONTH_WORDS: Final = (
+    *("january jan januar", "february feb februar", "march mar märz maerz", "april apr", "may mai", "june jun juni"),
+    *("july jul juli", "august aug", "september sep sept", "october oct oktober okt", "november nov"),
+    "december dec dezember dez",
+)
+_MONTHS: Final = {name: number for number, names in enumerate(_MONTH_WORDS, start=1) for name in names.split()}
+_WORDY: Final = frozenset({"may", "march", "mar", "jan", "dec", "sep", "mai", "august"})
+"""Months that are also words: they count with a capital letter, a year, or a word of time before them."""
+_ORDINALS: Final = {"first": 1, "1st": 1, "second": 2, "2nd": 2, "third": 3, "3rd": 3, "fourth": 4, "4th": 4}
+_UNITS: Final = {
+    **{"day": "day", "days": "day", "week": "week", "weeks": "week", "month": "month", "months": "month"},
+    **{"quarter": "quarter", "quarters": "quarter", "year": "year", "years": "year"},
+    **{"tag": "day", "tage": "day", "woche": "week", "wochen": "week", "monat": "month", "monate": "month"},
+    **{"quartal": "quarter", "quartale": "quarter", "jahr": "year", "jahre": "year"},
+}
+_NUMBERS: Final = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "ten": 10, "twelve": 12}
+
+_YEAR: Final = r"(?:19|20)\d{2}"
+_JOINT: Final = r"\s*(?:of|in|/|-|,)?\s*"
+_MOMENT: Final = re.compile(
+    r"(?P<iso>\b\d{4}-\d{2}-\d{2}\b)"
+    rf"|(?P<isomonth>\b{_YEAR}-(?:0[1-9]|1[0-2])\b(?!-))"
+    rf"|\bq(?P<quarter>[1-4])\b(?:{_JOINT}(?P<quarteryear>{_YEAR})\b)?"
+    rf"|\b(?P<ordinal>{'|'.join(_ORDINALS)}) quarter\b(?:{_JOINT}(?P<ordinalyear>{_YEAR})\b)?"
+    rf"|\b(?P<quartal>[1-4])\. ?quartal\b(?:{_JOINT}(?P<quartalyear>{_YEAR})\b)?"
+    rf"|\b(?P<month>{'|'.join(sorted(_MONTHS, key=len, reverse=True))})\b\.?(?:{_JOINT}(?P<monthyear>{_YEAR})\b)?"
+    rf"|(?P<year>(?<![\w.,-]){_YEAR}(?![\w]|[.,]\d))",
+    re.IGNORECASE,
+)
+_RELATIVE: Final = re.compile(
+    r"\b(?P<which>last|past|previous|this|current|letzte[nrsm]?|vorige[nrsm]?|diese[nrsm]?)\s+"
+    r"(?:(?P<count>\d{1,3}|two|three|four|five|six|ten|twelve)\s+)?"
+    rf"(?P<unit>{'|'.join(sorted(_UNITS, key=len, reverse=True))})\b",
+    re.IGNORECASE,
+)
+_BEFORE_IT: Final = re.compile(
+    r"\b(?:the )?(?P<unit>week|month|quarter|year) before(?: (?:that|it))?\b(?!\s+(?:\d|q[1-4]))", re.IGNORECASE
+)
+_OPENERS: Final = {
+    **{"since": "since", "seit": "since", "starting": "since", "after": "after", "nach": "after"},
+    **{"before": "before", "vor": "before", "until": "until", "till": "until", "through": "until", "bis": "until"},
+}
+_TIME_WORDS: Final = (
+    r"(?:in|since|of|from|during|between|until|before|after|through|to|and|seit|im|vor|nach|bis|von)\s+$"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeCoverage:
+    """What time the data covers."""
+
+    first: date
+    last: date
+    step: str = ""
+    """`month`: dates stand for whole months."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Moment:
+    start: int
+    end: int
+    words: str
+    unit: str
+    number: int
+    """Of the month or quarter; the year itself for years."""
+    year: int | None
+    day: date | None = None
+
+
+def read_date_ranges(words: str, covered: TimeCoverage) -> tuple[DateRange, ...]:
+    """The spans named in a goal, in its order, each within what a calendar can hold."""
+    moments = list(_with_years(list(_moments(words, covered)), covered))
+    found = [*_from_moments(words, moments, covered), *_relative(words, covered)]
+    found.sort(key=lambda entry: entry[0])
+    spans = [_span(text, first, last) for _, text, first, last in found if first <= last]
+    return tuple(dict.fromkeys(spans))[:6]
+
+
+def _span(text: str, first: date, last: date) -> DateRange:
+    return DateRange(words=" ".join(text.split())[:80], first=first.isoformat(), last=last.isoformat())
+
+
+def _moments(words: str, covered: TimeCoverage) -> Iterator[_Moment]:
+    for match in _MOMENT.finditer(words):
+        text, at, to = match.group(0), match.start(), match.end()
+        if iso := match["iso"] or match["isomonth"]:
+            day = _day(iso if match["iso"] else f"{iso}-01")
+            if day:
+                yield _Moment(at, to, text, "day" if match["iso"] else "month", day.month, day.year, day)
+        elif number := match["quarter"] or match["ordinal"] or match["quartal"]:
+            year = match["quarteryear"] or match["ordinalyear"] or match["quartalyear"]
+            yield _Moment(
+                at, to, text, "quarter", _ORDINALS.get(number.lower()) or int(number), int(year) if year else None
+            )
+        elif month := match["month"]:
+            is_plain = month.casefold() not in _WORDY or (month[0].isupper() and at > 0) or match["monthyear"]
+            if is_plain or re.search(_TIME_WORDS, words[:at], re.IGNORECASE):
+                year = int(match["monthyear"]) if match["monthyear"] else None
+                yield _Moment(at, to, text, "month", _MONTHS[month.casefold()], year)
+        elif covered.first.year - 1 <= int(match["year"]) <= covered.last.year + 1:
+            yield _Moment(at, to, text, "year", int(match["year"]), int(match["year"]))
+
+
+def _day(text: str) -> date | None:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def _with_years(moments: list[_Moment], covered: TimeCoverage) -> Iterator[_Moment]:
+    """Moments without a year take that of one that has it, the next first, else the latest in the data."""
+    for place, moment in enumerate(moments):
+        if moment.year is not None:
+            yield moment
+            continue
+        later = next((other for other in moments[place + 1 :] if other.year and other.unit != "year"), None)
+        earlier = next((other for other in reversed(moments[:place]) if other.year and other.unit != "year"), None)
+        if later and later.year:
+            is_before = _months_in(moment)[0] <= later.number * (3 if later.unit == "quarter" else 1)
+            year = later.year if is_before else later.year - 1
+        elif earlier and earlier.year:
+            year = earlier.year
+        else:
+            year = covered.last.year
+            if date(year, _months_in(moment)[0], 1) > covered.last:
+                year -= 1
+        yield _Moment(moment.start, moment.end, moment.words, moment.unit, moment.number, year)
+
+
+def _months_in(moment: _Moment) -> tuple[int, int]:
+    match moment.unit:
+        case "quarter":
+            return moment.number * 3 - 2, moment.number * 3
+        case "month":
+            return moment.number, moment.number
+        case _:
+            return 1, 12
+
+
+def _bounds(moment: _Moment) -> tuple[date, date]:
+    if moment.unit == "day" and moment.day:
+        return moment.day, moment.day
+    first, last = _months_in(moment)
+    year = min(max(moment.year or 2000, 1), 9998)
+    return date(year, first, 1), _month_after(year, last) - timedelta(days=1)
+
+
+def _month_after(year: int, month: int) -> date:
+    return date(year + month // 12, month % 12 + 1, 1)
+
+
+def _from_moments(words: str, moments: list[_Moment], covered: TimeCoverage) -> Iterator[tuple[int, str, date, date]]:
+    place = 0
+    while place < len(moments):
+        moment = moments[place]
+        first, last = _bounds(moment)
+        opener = re.search(r"(\w+)(?:\s+(?:the|in|from|end of|start of))?\s+$", words[: moment.start])
+        kind = _OPENERS.get(opener[1].casefold(), "") if opener else ""
+        following = moments[place + 1] if place + 1 < len(moments) else None
+        if following and _is_range(words, moment, following):
+            yield moment.start, words[moment.start : following.end], first, _bounds(following)[1]
+            place += 2
+            continue
+        text = f"{opener[1]} {moment.words}" if opener and kind else moment.words
+        match kind:
+            case "since":
+                yield moment.start, text, first, max(covered.last, first)
+            case "after":
+                yield moment.start, text, last + timedelta(days=1), covered.last
+            case "before":
+                yield moment.start, text, covered.first, first - timedelta(days=1)
+            case "until":
+                yield moment.start, text, covered.first, last
+            case _:
+                yield moment.start, text, first, last
+        place += 1
+
+
+def _is_range(words: str, moment: _Moment, following: _Moment) -> bool:
+    """Whether two moments are the ends of one span: `between March and June`, `from May to July`, `2021-2023`."""
+    joint = words[moment.end : following.start].strip().casefold()
+    opener = words[: moment.start].rstrip().casefold()
+    if joint in {"to", "until", "till", "through", "bis", "-", "–", "…"}:
+        # "fell from Q2 to Q3" compares two quarters; "from March to June" is one span.
+        is_compared = re.search(
+            r"(?:fell|fall|dropp?|rose|rise|chang|grew|grow|declin|increas|decreas)\w*", words, re.I
+        )
+        return not (is_compared and moment.unit in {"quarter", "year"})
+    return joint in {"and", "und"} and opener.endswith(("between", "zwischen")) and moment.unit in {"month", "day"}
+
+
+def _relative(words: str, covered: TimeCoverage) -> Iterator[tuple[int, str, date, date]]:
+    for match in _RELATIVE.finditer(words):
+        unit, which = _UNITS[match["unit"].casefold()], match["which"].casefold()
+        count = _NUMBERS.get((match["count"] or "1").casefold()) or int(match["count"] or 1)
+        if count > 1 or which == "past":
+            first = _back(covered.last, unit, count) + timedelta(days=1)
+            yield match.start(), match.group(0), first, covered.last
+            continue
+        first, last = _period(covered.last, unit)
+        if which in {"last", "previous"} or which.startswith(("letzt", "vorig")):
+            first, last = _last_whole(covered, unit)
+        yield match.start(), match.group(0), first, last
+    if (match := _BEFORE_IT.search(words)) and _RELATIVE.search(words[: match.start()]):
+        first, _ = _last_whole(covered, match["unit"].casefold())
+        yield match.start(), match.group(0), *_period(first - timedelta(days=1), match["unit"].casefold())
+
+
+def _last_whole(covered: TimeCoverage, unit: str) -> tuple[date, date]:
+    """The last period that the data has whole; dates of monthly data stand for their months."""
+    first, last = _period(covered.last, unit)
+    order = ("day", "week", "month", "quarter", "year")
+    stands_for = _period(covered.last, covered.step)[1] if covered.step in order else covered.last
+    return (first, last) if stands_for >= last else _period(first - timedelta(days=1), unit)
+
+
+def _period(day: date, unit: str) -> tuple[date, date]:
+    match unit:
+        case "week":
+            monday = day - timedelta(days=day.weekday())
+            return monday, monday + timedelta(days=6)
+        case "month":
+            return day.replace(day=1), _month_after(min(day.year, 9998), day.month) - timedelta(days=1)
+        case "quarter":
+            start = (day.month - 1) // 3 * 3 + 1
+            return date(day.year, start, 1), _month_after(min(day.year, 9998), start + 2) - timedelta(days=1)
+        case "year":
+            return date(day.year, 1, 1), date(day.year, 12, 31)
+        case _:
+            return day, day
+
+
+def _back(day: date, unit: str, count: int) -> date:
+    if unit in {"day", "week"}:
+        return day - timedelta(days=count * (7 if unit == "week" else 1))
+    months = day.year * 12 + day.month - 1 - count * {"month": 1, "quarter": 3, "year": 12}[unit]
+    start = date(max(months // 12, 1), months % 12 + 1, 1)
+    return min(start + timedelta(days=day.day - 1), _period(start, "month")[1])

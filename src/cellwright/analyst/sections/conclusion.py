@@ -1,0 +1,254 @@
+"""The last section: title and answer on top, made live from the claims; caveats, and questions to ask next. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from cellwright.analyst.drafts import CellDraft, Section, TestRow
+from cellwright.analyst.goal.request import AnalysisRequest
+from cellwright.analyst.names import NotebookNames
+from cellwright.analyst.profile import Profile, TableProfile
+from cellwright.analyst.sections.answer import answer_cells
+from cellwright.analyst.sections.columns import ColumnDescription, Columns
+from cellwright.analyst.sections.findings import ReportedFinding, reported_findings
+from cellwright.analyst.sections.text import (
+    check_cell,
+    code_of,
+    counted,
+    is_sampled,
+    listed,
+    percent,
+    plain,
+    shown,
+    words_cell,
+)
+
+MAX_QUESTIONS: Final = 5
+_NOTICED_NULLS: Final = 0.05
+
+
+def follow_up_questions(
+    profile: Profile, columns: Columns, wanted: AnalysisRequest, tests: Sequence[TestRow]
+) -> tuple[str, ...]:
+    """Five, or fewer where the data gives no more; plain text."""
+    candidates = (
+        *_after_findings(columns, tests),
+        *_about_time(columns, wanted),
+        *_about_gaps(columns),
+        *_untested(columns, tests),
+        *_about_joins(profile),
+        *_always(profile),
+    )
+    return tuple(dict.fromkeys(candidates))[:MAX_QUESTIONS]
+
+
+def _after_findings(columns: Columns, tests: Sequence[TestRow]) -> Iterator[str]:
+    """One question per kind of finding, the strongest of each."""
+    told = set[str]()
+    for row in tests:
+        if not row.is_finding or row.kind in told:
+            continue
+        told.add(row.kind)
+        y, x = columns.label(row.table, row.y), columns.label(row.table, row.x)
+        match row.kind:
+            case "difference":
+                other = columns.another(row.table, "group", {row.y, row.x})
+                beside = f" among rows of the same {other.label}" if other else " once other columns are held equal"
+                yield f"Does {y} still differ by {x}{beside}?"
+            case "association":
+                yield f"Which came first, {y} or {x}, and who decided about either?"
+            case "correlation":
+                other = columns.another(row.table, "group", {row.y, row.x})
+                within = f" within each {other.label}" if other else ""
+                yield f"Do {y} and {x} go together{within}, or is there a common cause?"
+            case "trend" | "change":
+                yield f"What happened besides while {y} changed: prices, scope, the way it is counted?"
+            case "break":
+                yield f"What happened when the level of {y} changed: another system, another definition?"
+            case "season":
+                yield f"Is the season of {y} the same in every year?"
+
+
+def _about_time(columns: Columns, wanted: AnalysisRequest) -> Iterator[str]:
+    for table in columns.tables:
+        measure, time = columns.first(table, "measure"), columns.first(table, "time")
+        if measure is None or time is None or time.record.times is None or wanted.purpose == "change":
+            continue
+        first, last = time.record.times.first[:4], time.record.times.last[:4]
+        if first != last and first.isdigit() and last.isdigit():
+            yield f"Why did {measure.label} change between {int(last) - 1} and {last}?"
+        else:
+            yield f"How does {measure.label} develop over {time.label}?"
+        return
+
+
+def _about_gaps(columns: Columns) -> Iterator[str]:
+    """Of the column that lacks most."""
+    lacking = [(_missing(one), one) for table in columns.own_tables for one in columns.of(table)]
+    lacking = [(part, one) for part, one in lacking if _NOTICED_NULLS <= part < 1]
+    if lacking:
+        part, one = max(lacking, key=lambda pair: pair[0])
+        yield f"Why is {one.label} missing in {part:.0%} of the rows, and who could fill it in?"
+
+
+def _missing(one: ColumnDescription) -> float:
+    rows = one.record.count + one.record.nulls
+    return one.record.nulls / rows if rows else 0.0
+
+
+def _untested(columns: Columns, tests: Sequence[TestRow]) -> Iterator[str]:
+    """A measure and a group that no finding holds: they may matter to the person all the same."""
+    found = {(row.table, row.y, row.x) for row in tests if row.is_finding}
+    for table in columns.tables:
+        measures, groups = columns.every(table, "measure"), columns.every(table, "group")
+        open_pairs = [(m, g) for m in measures[:4] for g in groups[:4] if (table, m.name, g.name) not in found]
+        if open_pairs:
+            measure, group = open_pairs[0]
+            yield f"Compare {measure.label} by {group.label}."
+        if len(measures) > 2:
+            yield f"What goes with {measures[-1].label}?"
+
+
+def _about_joins(profile: Profile) -> Iterator[str]:
+    for join in profile.joins[:1]:
+        if join.left_coverage < 1:
+            part = 1 - join.left_coverage
+            yield f"Why do {part:.1%} of the values of {join.left_column} in {join.left} not occur in {join.right}?"
+
+
+def _always(profile: Profile) -> Iterator[str]:
+    for table in profile.tables[:2]:
+        yield f"How was {table.name} collected, and what is not in it?"
+    yield "How far can this data be trusted?"
+    yield "Which decision should this help with, and what would change it?"
+
+
+_FEW_ROWS: Final = 50
+_MANY_NULLS: Final = 0.1
+_MAX_CAVEATS: Final = 9
+
+
+def conclusion_section(
+    *, profile: Profile, names: NotebookNames, wanted: AnalysisRequest, tests: Sequence[TestRow]
+) -> Section:
+    """What a reader sees first, and what stands at the end."""
+    columns = Columns(profile, names)
+    told = reported_findings(columns, names, wanted, tests)
+    caveats = tuple(_caveats(profile, names, wanted, told))[:_MAX_CAVEATS]
+    asked = follow_up_questions(profile, columns, wanted, tests)
+    cells = [
+        words_cell(names.free("what_to_keep_in_mind"), _list("What to keep in mind", caveats)),
+        words_cell(names.free("what_to_ask_next"), _list("What to ask next", asked)),
+        *answer_cells(profile, names, wanted, columns, told),
+        *_checks(names, told),
+    ]
+    checks = (
+        ("test_every_claim_has_its_test", "Every claim in the notebook rests on a test in the table."),
+        ("test_the_answer_says_something", "The answer is there in words."),
+    )
+    return Section(id="tell", title="Tell the answer", cells=tuple(cells), checks=checks, caveats=caveats)
+
+
+def _list(title: str, sentences: Sequence[str]) -> str:
+    return f"## {title}\n\n" + "\n".join(f"- {shown(each, 400)}" for each in sentences)
+
+
+# ── caveats ──
+
+
+def _caveats(
+    profile: Profile, names: NotebookNames, wanted: AnalysisRequest, told: Sequence[ReportedFinding]
+) -> Iterator[str]:
+    """Plain sentences, the weightiest first."""
+    if not wanted.is_understood:
+        yield _not_understood(profile)
+    tables = [table for table in profile.tables if names.is_read(table.name)]
+    for table in tables:
+        yield from _about_table(table)
+    if any(each.row.is_finding for each in told):
+        yield "The data was observed, not made in an experiment: what goes together need not cause each other."
+    yield from _about_assumptions(told)
+    yield from _missing_values(tables)
+    yield (
+        "Only pairs of columns, and measures over time, were tested. Relations of three columns or more, and of free "
+        "text, were not looked at."
+    )
+    unread = [plain(table.name) for table in profile.tables if not names.is_read(table.name)]
+    if unread:
+        yield f"Not read, because there are too many tables: {listed(unread)}."
+    if profile.skipped:
+        yield f"Left out: {listed([f'{plain(each.path)} ({plain(each.why, 90)})' for each in profile.skipped], 3)}."
+
+
+def _not_understood(profile: Profile) -> str:
+    columns = [plain(column.name) for table in profile.tables for column in table.columns]
+    named = f" Name columns to ask for more, such as {listed(columns[:4])}." if columns else ""
+    return f"Nothing in the goal was recognised as part of this data, so this is an overview.{named}"
+
+
+def _about_table(table: TableProfile) -> Iterator[str]:
+    name = plain(table.name)
+    if is_sampled(table):
+        part = f"{counted(table.looked_at, 'row')}, {percent(table.looked_at, table.rows)} of it"
+        yield f"Of {name}, a sample was used: {part}. Rare things may be missed."
+    if table.rows < _FEW_ROWS:
+        yield f"{name} has {counted(table.rows, 'row')} only: weak relations cannot be seen in it."
+
+
+def _missing_values(tables: Sequence[TableProfile]) -> Iterator[str]:
+    for table in tables:
+        lacking = [
+            f"{plain(column.name)} ({percent(column.nulls, column.nulls + column.count)})"
+            for column in table.columns
+            if column.count and column.nulls / (column.nulls + column.count) >= _MANY_NULLS
+        ]
+        if lacking:
+            yield (
+                f"Missing in {plain(table.name)}: {listed(lacking)}. Tests use the rows that are there; if what is "
+                "missing is not missing by chance, they are off."
+            )
+
+
+def _about_assumptions(told: Sequence[ReportedFinding]) -> Iterator[str]:
+    """Of the findings told, what their tests noticed."""
+    noticed = [each for each in told if each.row.is_finding and _is_worth_saying(each.row.checked)]
+    for each in noticed[:2]:
+        yield f"{each.topic[:1].upper()}{each.topic[1:]}: the test noticed {plain(each.row.checked, 160)}."
+
+
+def _is_worth_saying(checked: str) -> bool:
+    return any(word in checked for word in ("unequal", "not a straight", "many ties", "since "))
+
+
+# ── checks ──
+
+
+def _checks(names: NotebookNames, told: Sequence[ReportedFinding]) -> Iterator[CellDraft]:
+    tests = names.fixed("tests")
+    answer = names.fixed("answer_text")
+    keys = "".join(
+        f"        {code_of([each.row.kind, each.row.table, each.row.y, each.row.x])},\n" for each in told
+    )  # fmt: skip
+    yield check_cell(
+        names.free("check_that_claims_have_tests"),
+        f"""
+def test_every_claim_has_its_test():
+    \"\"\"Each claim rests on one row of the table of tests; where there is none, nothing is claimed.\"\"\"
+    told = [
+{keys}    ]
+    made = {tests}[["kind", "table", "y", "x"]].to_numpy().tolist()
+    assert all(made.count(key) <= 1 for key in told)
+    found = [{", ".join(each.variable for each in told)}]
+    assert all(row is None or [row["kind"], row["table"], row["y"], row["x"]] in made for row in found)
+""",
+    )
+    yield check_cell(
+        names.free("check_that_there_is_an_answer"),
+        f"""
+def test_the_answer_says_something():
+    \"\"\"The answer is text, and not an empty one.\"\"\"
+    assert isinstance({answer}, str)
+    assert len({answer}.split()) >= 5
+""",
+    )

@@ -1,0 +1,216 @@
+"""The section of findings: what was asked for first, then the strongest, each with its chart and its live claim. Pure.
+
+A claim is a sentence made in the notebook from a row of `tests`: there is no way to write one without its test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, assert_never
+
+from cellwright.analyst.drafts import CellDraft, Section, TestRow
+from cellwright.analyst.goal.request import AnalysisRequest
+from cellwright.analyst.methods.source import source_cells
+from cellwright.analyst.names import Namer, NotebookNames
+from cellwright.analyst.profile import Profile
+from cellwright.analyst.sections.attribution import (
+    ATTRIBUTION_FUNCTIONS,
+    DateBounds,
+    against_words,
+    can_be_explained,
+    explanation_cells,
+    spans_of,
+)
+from cellwright.analyst.sections.charts import ChartSubject, chart_functions, finding_chart
+from cellwright.analyst.sections.columns import Columns
+from cellwright.analyst.sections.selection import select_tests
+from cellwright.analyst.sections.text import code_of, live_words_cell, shown, words_cell
+from cellwright.notebook.source_text import literal
+
+_MAX_PART_LENGTH: Final = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportedFinding:
+    """A test that the notebook tells of, and what it is called there."""
+
+    row: TestRow
+    is_asked: bool
+    variable: str
+    """Holds the row of `tests`, or None when there is none any more. Its cell has the same name."""
+    topic: str
+    """`revenue (EUR) by region`. Plain text."""
+    y_label: str
+    x_label: str
+    is_explained: bool = False
+    """A change that is taken apart by what it comes from."""
+
+    @property
+    def claim(self) -> str:
+        """The variable with the sentence."""
+        return f"{self.variable}_claim"
+
+
+def reported_findings(
+    columns: Columns, names: NotebookNames, wanted: AnalysisRequest, tests: Sequence[TestRow]
+) -> tuple[ReportedFinding, ...]:
+    """What the notebook tells of, in order. The same for the same tests, so that later sections can refer to it."""
+    namer = Namer(names)
+    chosen = select_tests(tests, columns.asked(wanted), wanted)
+    explained = next((each for each in chosen if can_be_explained(each.row, columns, wanted)), None)
+    return tuple(
+        ReportedFinding(
+            row=each.row,
+            is_asked=each.is_asked,
+            variable=namer(f"{_name(each.row)}_finding"),
+            topic=_topic(each.row, columns, wanted),
+            y_label=columns.label(each.row.table, each.row.y),
+            x_label=columns.label(each.row.table, each.row.x),
+            is_explained=each is explained,
+        )
+        for each in chosen
+    )
+
+
+def findings_section(
+    *, profile: Profile, names: NotebookNames, wanted: AnalysisRequest, tests: Sequence[TestRow]
+) -> Section:
+    """At most eight findings, or the plain statement that there are none."""
+    columns = Columns(profile, names)
+    told = reported_findings(columns, names, wanted, tests)
+    cells = [live_words_cell(names.free("about_the_findings"), _opening(told, names.fixed("tests")))]
+    pictures = [_pictured(each, spans_of(wanted, columns)) for each in told]
+    for each, picture in zip(told, pictures, strict=True):
+        cells += _finding_cells(each, picture, names)
+        if each.is_explained:
+            cells += explanation_cells(each.row, columns, wanted, each.variable)
+    functions = [name for picture in pictures for name in chart_functions(picture)]
+    functions += ["with_labels", "could_be_seen"] if told else []
+    functions += ATTRIBUTION_FUNCTIONS if any(each.is_explained for each in told) else ()
+    cells += source_cells(functions)
+    return Section(id="findings", title="Tell the findings", cells=tuple(cells), checks=(), caveats=_caveats(told))
+
+
+def _finding_cells(told: ReportedFinding, picture: ChartSubject, names: NotebookNames) -> Iterator[CellDraft]:
+    row = told.row
+    yield words_cell(f"{told.variable}_words", f"### {shown(_capital(told.topic), 120)}\n\n{_about(told)}")
+    labels = {row.y: told.y_label, row.x: told.x_label}
+    labels = {name: label for name, label in labels.items() if name != label}
+    key = ", ".join(map(literal, (row.table, row.y, row.x, row.kind)))
+    yield CellDraft(
+        name=told.variable,
+        code=f"{told.variable} = with_labels(\n    claim({names.fixed('tests')}, {key}),\n    {code_of(labels)},\n)\n"
+        f"{told.claim} = say({told.variable})\n"
+        f'mo.md(f"{{{told.claim}}} {{escaped(could_be_seen({told.variable}))}}")',
+    )
+    yield CellDraft(name=f"{told.variable}_chart", code=finding_chart(picture))
+
+
+def _pictured(told: ReportedFinding, spans: tuple[DateBounds, DateBounds] | None) -> ChartSubject:
+    row = told.row
+    return ChartSubject(
+        kind=row.kind,
+        table=row.table,
+        y=row.y,
+        x=row.x,
+        y_title=told.y_label,
+        x_title=told.x_label,
+        row=told.variable,
+        otherwise=_capital(told.topic),
+        n=row.n,
+        unit=row.test.rpartition(" ")[2],
+        spans=spans,
+        how="sum" if row.says.startswith("the sum of ") else "mean",
+    )
+
+
+# ── words ──
+
+
+def _opening(told: Sequence[ReportedFinding], tests: str) -> str:
+    counts = (
+        f'Of {{len({tests}):,}} tests, **{{int({tests}["is_finding"].sum()):,}}** are findings: certain enough with '
+        "all tests taken together, and strong enough to matter."
+    )
+    if not told:
+        return (
+            f"## Findings\n\n{counts} Nothing is claimed here: no relation in this data could be told from chance. "
+            "That is no proof that there is none; it may be too weak for so few rows, or of a kind that was not tested."
+        )
+    return (
+        f"## Findings\n\n{counts} Here are those that were asked for and the strongest of the others. Each sentence "
+        "is made from its row in the table of tests: switch a repair, and it changes, or says that it no longer "
+        "holds."
+    )
+
+
+def _about(told: ReportedFinding) -> str:
+    y, x = shown(told.y_label), shown(told.x_label)
+    match told.row.kind:
+        case "difference":
+            return (
+                f"Whether {y} differs between the groups of {x}. Light bars hold the middle half of the values, dots "
+                "are medians, dark lines say between what the true median is likely (95 %)."
+            )
+        case "association":
+            return f"Whether {y} and {x} go together. Each bar is one value of {x}, divided by {y}."
+        case "correlation":
+            return (
+                f"Whether {y} and {x} rise and fall together. Points are rows (a sample where there are many), the "
+                "line follows the medians; where there are very many rows, brighter fields hold more of them."
+            )
+        case "trend":
+            return f"Whether {y} rises or falls over time. Neighbours in time are alike, and the test allows for it."
+        case "season":
+            return (
+                f"Whether {y} follows the calendar. Light bars hold the middle half of the values, the line the means."
+            )
+        case "break":
+            return f"Whether the level of {y} changed at some moment and stayed so."
+        case "change":
+            return f"Whether {y} differs between the two spans of time that were asked for."
+        case _:
+            assert_never(told.row.kind)
+
+
+def _topic(row: TestRow, columns: Columns, wanted: AnalysisRequest) -> str:
+    y, x = columns.label(row.table, row.y), columns.label(row.table, row.x)
+    match row.kind:
+        case "difference":
+            return f"{y} by {x}"
+        case "association" | "correlation":
+            return f"{y} and {x}"
+        case "trend":
+            return f"{y} over time"
+        case "season":
+            return f"{y} through the calendar"
+        case "break":
+            return f"a change of level in {y}"
+        case "change":
+            return f"{y}, {against_words(wanted, columns)}"
+        case _:
+            assert_never(row.kind)
+
+
+def _name(row: TestRow) -> str:
+    y, x = row.y[:_MAX_PART_LENGTH], row.x[:_MAX_PART_LENGTH]
+    match row.kind:
+        case "difference":
+            return f"{y} by {x}"
+        case "association" | "correlation":
+            return f"{y} and {x}"
+        case "trend" | "season" | "break" | "change":
+            return f"{y} {row.kind}"
+        case _:
+            assert_never(row.kind)
+
+
+def _capital(words: str) -> str:
+    return words[:1].upper() + words[1:]
+
+
+def _caveats(told: Sequence[ReportedFinding]) -> tuple[str, ...]:
+    if any(each.row.is_finding for each in told):
+        return ("The data was observed, not made in an experiment: what goes together need not cause each other.",)
+    return ("No relation in this data could be told from chance; that is no proof that there is none.",)

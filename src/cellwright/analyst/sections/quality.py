@@ -1,0 +1,280 @@
+"""The second section: what is wrong with the data, how far to trust it, repairs that a reader switches, joins. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from cellwright.analyst.drafts import CellDraft, Section
+from cellwright.analyst.goal.request import AnalysisRequest
+from cellwright.analyst.methods.source import conversion_cells
+from cellwright.analyst.names import JoinedNames, NotebookNames, TableNames
+from cellwright.analyst.profile import ColumnProfile, Oddity, Profile, TableProfile
+from cellwright.analyst.sections.repair_cells import counts_of, functions_of, repair_cells
+from cellwright.analyst.sections.repairs import repair_of, repairs_for
+from cellwright.analyst.sections.text import (
+    check_cell,
+    code_of,
+    counted,
+    is_sampled,
+    listed,
+    live_words_cell,
+    percent,
+    plain,
+    rows_of,
+    shown,
+    words_cell,
+    wrapped,
+)
+from cellwright.notebook.source_text import literal
+
+
+def join_cells(joint: JoinedNames, names: NotebookNames) -> Iterator[CellDraft]:
+    """The joined table, and below it how many rows found a partner."""
+    yield CellDraft(name=joint.variable, code="\n".join(_code(joint)))
+    yield live_words_cell(names.free(f"about_{joint.variable}"), _about(joint))
+
+
+def _code(joint: JoinedNames) -> Iterator[str]:
+    left, right, by = joint.left.table, joint.right.table, _key_name(joint)
+    names = {each.column.name: each.name for each in joint.columns if each.table == joint.join.right}
+    renamed = {column: name for column, name in names.items() if column != name}
+    if joint.join.needs:
+        levelled = {"spaces": "spaces around them", "case": "upper and lower case", "zeros": "leading zeros"}
+        yield f"# The keys are compared without {listed([levelled[need] for need in joint.join.needs])}."
+    yield f"_left = {left}.assign({by}={_key(left, joint.left_key, joint)})"
+    right_key = literal(joint.right_key.name)
+    yield f"_right = {right}.assign({by}={_key(right, joint.right_key, joint)}).drop(columns={right_key})"
+    if renamed:
+        yield f"_right = _right.rename(columns={wrapped(renamed)})"
+    yield "# One row per key on the right, so that no row on the left is counted twice."
+    yield f'_right = _right.dropna(subset="{by}").drop_duplicates("{by}")'
+    yield f'{joint.variable} = _left.merge(_right, how="left", on="{by}", validate="many_to_one")'
+    yield f'{joint.variable} = {joint.variable}.drop(columns="{by}")'
+    yield f'{joint.found} = _left["{by}"].isin(_right["{by}"]).mean()'
+
+
+def _key_name(joint: JoinedNames) -> str:
+    """A name that neither table has for what the keys are compared by."""
+    taken = {name for each in joint.columns for name in (each.name, each.column.name)}
+    name = "joined_by"
+    while name in taken:
+        name += "_"
+    return name
+
+
+def _key(table: str, key: ColumnProfile, joint: JoinedNames) -> str:
+    code = f"{table}[{literal(key.name)}]"
+    kinds = {joint.left_key.kind, joint.right_key.kind}
+    if len(kinds) == 1 and not joint.join.needs:
+        return code
+    if key.kind == "integer":
+        code += '.map("{:.0f}".format, na_action="ignore").astype("str")'
+    for need, level in (("spaces", ".str.strip()"), ("case", ".str.casefold()"), ("zeros", '.str.lstrip("0")')):
+        code += level if need in joint.join.needs else ""
+    return code
+
+
+def _about(joint: JoinedNames) -> str:
+    join = joint.join
+    return (
+        f"## {shown(join.left)} with {shown(join.right)}\n\n"
+        f"Joined by {shown(join.left_column, 40)} = {shown(join.right_column, 40)}: "
+        f"{{{joint.found}:.1%}} of {{len({joint.variable}):,}} rows found a partner; of the others, what "
+        f"{shown(join.right)} would say is missing."
+    )
+
+
+def join_check(joint: JoinedNames) -> tuple[str, str, str]:
+    """A test that the join neither lost nor doubled a row: its name, what it shows, its code."""
+    test = f"test_{joint.variable}_has_every_row_once"
+    says = f"Joining {plain(joint.join.left)} with {plain(joint.join.right)} neither loses nor doubles a row."
+    return test, says, f"def {test}():\n    assert len({joint.variable}) == len({joint.left.table})"
+
+
+_MAX_PROBLEMS: Final = 24
+_ORDER: Final = {"problem": 0, "warning": 1, "note": 2}
+
+
+def quality_section(*, profile: Profile, names: NotebookNames, wanted: AnalysisRequest) -> Section:
+    """Per table: its problems, the switches, the repaired table and a log; then joined tables."""
+    del wanted  # trust is a matter of the whole table
+    tables = [(_table(profile, each), each) for each in names.tables]
+    needed = {function for table, _ in tables for function in functions_of(table)}
+    cells: list[CellDraft] = [words_cell(names.free("how_far_to_trust_it"), _trust([table for table, _ in tables]))]
+    cells += conversion_cells(each for each in ("as_number", "as_date", "as_flag") if each in needed)
+    checks: list[tuple[str, str]] = []
+    for table, own in tables:
+        cells += _problem_cells(table, own, names)
+        cells += _repair_cells(table, own, names)
+        for test, says, code in _checks(table, own):
+            checks.append((test, says))
+            cells.append(check_cell(names.free(f"check_{test.removeprefix('test_')}"), code))
+    for joint in names.joined:
+        cells += join_cells(joint, names)
+        test, says, code = join_check(joint)
+        checks.append((test, says))
+        cells.append(check_cell(names.free(f"check_{test.removeprefix('test_')}"), code))
+    return Section(
+        id="quality",
+        title="Judge the data and offer repairs",
+        cells=tuple(cells),
+        checks=tuple(checks),
+        caveats=tuple(_caveats([table for table, _ in tables], names.joined)),
+    )
+
+
+def _table(profile: Profile, names: TableNames) -> TableProfile:
+    return next(table for table in profile.tables if table.name == names.name)
+
+
+# ── how far to trust it ──
+
+
+def _trust(tables: Sequence[TableProfile]) -> str:
+    text = "## How far to trust the data\n\n"
+    return text + "\n\n".join(f"**{shown(table.name)}.** {' '.join(_judgement(table))}" for table in tables)
+
+
+def _judgement(table: TableProfile) -> Iterator[str]:
+    grave = [oddity for oddity in table.oddities if oddity.severity == "problem"]
+    minor = [oddity for oddity in table.oddities if oddity.severity == "warning"]
+    cells = table.looked_at * len(table.columns)
+    missing = sum(column.nulls for column in table.columns)
+    if grave:
+        lesser = f" and {counted(len(minor), 'lesser one')}" if minor else ""
+        yield f"Use it with care: {counted(len(grave), 'serious problem')}{lesser}, listed below."
+    elif minor:
+        yield f"Usable once {counted(len(minor), 'problem')} below {'is' if len(minor) == 1 else 'are'} dealt with."
+    else:
+        yield "No problem was found that would distort results."
+    yield f"{percent(missing, cells)} of its values are missing." if missing else "No value is missing."
+    empty = [shown(column.name, 40) for column in table.columns if not column.count]
+    if empty:
+        yield f"Nothing at all stands in {listed(empty)}."
+    patterns = [
+        f"{shown(column.name, 40)} ({shown(column.null_pattern, 100)})"
+        for column in table.columns
+        if column.null_pattern and column.count
+    ]
+    if patterns:
+        yield f"Values are not missing by chance in {listed(patterns, 3)}: what is left may not stand for all."
+    if table.looked_at < 30:
+        yield f"With {rows_of(table)}, hardly anything can be told from chance."
+    if is_sampled(table):
+        yield f"Only a sample was looked at: {shown(table.sampling, 120)}."
+
+
+# ── problems ──
+
+
+def _problem_cells(table: TableProfile, own: TableNames, names: NotebookNames) -> Iterator[CellDraft]:
+    heading = f"### Problems of {shown(table.name)}"
+    oddities = sorted(table.oddities, key=lambda each: (_ORDER[each.severity], -each.count))
+    if not oddities:
+        yield words_cell(names.free(f"{own.table}_quality"), f"{heading}\n\nNone was found.")
+        return
+    left_out = len(oddities) - _MAX_PROBLEMS
+    more = f" The {_MAX_PROBLEMS} gravest of {len(oddities):,} are listed." if left_out > 0 else ""
+    words = f"{heading}\n\nWhat was found in the file, the gravest first, and what could be done about it.{more}"
+    yield words_cell(names.free(f"{own.table}_quality"), words)
+    variable = names.free(f"{own.table}_problems")
+    lines = [f"    {code_of(_problem(each, table))}," for each in oddities[:_MAX_PROBLEMS]]
+    columns = code_of(["how grave", "column", "what", "how many", "repair"])
+    code = f"{variable} = pd.DataFrame(\n    [\n" + "".join(f"    {line}\n" for line in lines)
+    code += f"    ],\n    columns={columns},\n)\n"
+    code += f'mo.ui.table({variable}, selection=None, wrapped_columns=["what"], show_column_summaries=False)'
+    yield CellDraft(name=variable, code=code)
+
+
+def _problem(oddity: Oddity, table: TableProfile) -> list[str | int]:
+    repair = repair_of(oddity, table)
+    said = plain(oddity.says, 240)
+    return [oddity.severity, plain(oddity.column), said, oddity.count, f"switch: {repair}" if repair else "know of it"]
+
+
+# ── repairs ──
+
+
+def _repair_cells(table: TableProfile, own: TableNames, names: NotebookNames) -> Iterator[CellDraft]:
+    repairs = repairs_for(table)
+    yield words_cell(names.free(f"{own.table}_repairs_explained"), _explained(table))
+    switches = "".join(
+        f"        {literal(each.name)}: mo.ui.switch(value={each.is_on}, label={literal(each.says)}),\n"
+        for each in repairs
+    )
+    inside = f"\n    {{\n{switches}    }}\n" if repairs else "{}"
+    shows = f"\n{own.repairs}.vstack()" if repairs else ""
+    yield CellDraft(name=own.repairs, code=f"{own.repairs} = mo.ui.dictionary({inside}){shows}")
+    yield from repair_cells(table, own)
+    yield from _log_cells(table, own, names)
+
+
+def _explained(table: TableProfile) -> str:
+    repairs = repairs_for(table)
+    if not repairs:
+        return f"### Repairs of {shown(table.name)}\n\nNone is needed. Columns are read as what they hold."
+    on = [each.name for each in repairs if each.is_on]
+    off = [each.name for each in repairs if not each.is_on]
+    text = f"### Repairs of {shown(table.name)}\n\nEach is a switch: turn one, and everything below is computed again."
+    text += f" On from the start, because they are certain: {listed(on, 20)}." if on else ""
+    text += f" Off, because they are a matter of judgement: {listed(off, 20)}." if off else ""
+    return text
+
+
+def _log_cells(table: TableProfile, own: TableNames, names: NotebookNames) -> Iterator[CellDraft]:
+    dropped = f"{{len({own.as_read}) - len({own.table}):,}}"
+    words = (
+        f"Of {{len({own.as_read}):,}} rows as read, {{len({own.table}):,}} are used: {dropped} dropped. "
+        "What each repair touches, whether it is on or off:"
+    )
+    yield live_words_cell(names.free(f"{own.table}_rows_used"), words)
+    counts = counts_of(table, own)
+    merged = "{\n" + "".join(f"    **{each},\n" for each in counts) + "}" if counts else "{}"
+    code = f"""
+_touched = {merged}
+{own.repaired} = pd.DataFrame(
+    [
+        {{"repair": _name, "is on": {own.repairs}.value.get(_name, True), "touches": _count}}
+        for _name, _count in _touched.items()
+    ],
+    columns=["repair", "is on", "touches"],
+)
+mo.ui.table({own.repaired}, selection=None, show_column_summaries=False)
+"""
+    yield CellDraft(name=own.repaired, code=code.strip())
+
+
+# ── checks ──
+
+
+def _checks(table: TableProfile, own: TableNames) -> Iterator[tuple[str, str, str]]:
+    counted_test = f"test_{own.table}_repairs_are_counted"
+    code = [f"def {counted_test}():", f'    assert set({own.repairs}.value) <= set({own.repaired}["repair"])']
+    code.append(f"    assert len({own.table}) <= len({own.as_read})")
+    if not any(repair.stage == "rows" for repair in repairs_for(table)):
+        code.append(f"    assert len({own.table}) == len({own.as_read})")
+    yield (
+        counted_test,
+        f"Every repair of {plain(table.name)} is in the log, and no row vanished beside it.",
+        "\n".join(code),
+    )
+    keys = [key for key in table.keys if len(key) == 1]
+    if keys and not is_sampled(table):
+        test = f"test_{own.table}_key_is_unique"
+        assertion = f"    assert not {own.table}[{literal(keys[0][0])}].dropna().duplicated().any()"
+        says = f"{plain(keys[0][0])} names each row of {plain(table.name)} once."
+        yield test, says, f"def {test}():\n{assertion}"
+
+
+def _caveats(tables: Sequence[TableProfile], joined: Sequence[JoinedNames]) -> Iterator[str]:
+    for table in tables:
+        grave = [plain(oddity.says, 200) for oddity in table.oddities if oddity.severity == "problem"]
+        for each in grave[:3]:
+            yield f"{plain(table.name)}: {each}"
+    for joint in joined:
+        if joint.join.left_coverage < 1:
+            yield (
+                f"{percent(1 - joint.join.left_coverage, 1)} of the values of {plain(joint.join.left_column)} in "
+                f"{plain(joint.join.left)} have no partner in {plain(joint.join.right)}."
+            )

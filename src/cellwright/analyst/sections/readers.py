@@ -1,0 +1,304 @@
+"""How each format is read: the code of one cell, plain pandas, nothing converted on the way. Pure.
+
+Text stays text: what it means is decided by visible steps afterwards. Tables that are too long are read in pieces, of
+which every n-th row is kept, so that memory stays bounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, assert_never
+
+from cellwright.analyst.names import TableNames
+from cellwright.analyst.profile import LONGEST_NAME, Format, ReadOptions, TableProfile
+from cellwright.analyst.sections.repairs import leaves_out_footnotes
+from cellwright.analyst.sections.text import code_of, ordinal, plain, rows_of, wrapped
+from cellwright.notebook.source_text import literal
+
+_NEEDS: Final[dict[Format, dict[str, str]]] = {
+    "parquet": {"pq": "import pyarrow.parquet as pq"},
+    "feather": {"feather": "from pyarrow import feather"},
+    "json": {"json": "import json"},
+    "jsonl": {"json": "import json"},
+    "sqlite": {"sqlite3": "import sqlite3", "closing": "from contextlib import closing"},
+    "duckdb": {"duckdb": "import duckdb"},
+}
+_PIECE: Final = 50_000
+"""Rows read at once of a table that is sampled."""
+_ROWS: Final = "_rows"
+_Arguments = list[str]
+
+
+def reading_code(table: TableProfile, names: TableNames, *, step: int) -> str:
+    """Code that defines the table as it was read; every `step`-th row of it."""
+    return "\n".join([*_comment(table, step), *_read(table, names, step), *_renamed(table, names)])
+
+
+def imports_of(table: TableProfile) -> dict[str, str]:
+    """What reading it needs beside pandas: alias → import."""
+    needs = dict(_NEEDS.get(table.reading.format, {}))
+    if "json" in needs and table.reading.compression:
+        needs["gzip"] = "import gzip"
+    return needs
+
+
+def adds_file(table: TableProfile) -> bool:
+    """Whether a column `file` says which of several files a row comes from."""
+    is_free = all(column.name != "file" for column in table.columns)
+    return len(table.files) > 1 and table.reading.format == "csv" and is_free
+
+
+def _comment(table: TableProfile, step: int) -> Iterator[str]:
+    if step > 1:
+        yield f"# Every {ordinal(step)} of {rows_of(table)}: read in pieces, so that memory stays bounded."
+
+
+def _read(table: TableProfile, names: TableNames, step: int) -> Iterator[str]:
+    read_as = table.reading.format
+    match read_as:
+        case "csv":
+            yield from _tables_of_files(table, names, "pd.read_csv", _csv_arguments(table), step)
+        case "excel":
+            yield from _tables_of_files(table, names, "pd.read_excel", _excel_arguments(table), step)
+        case "jsonl":
+            yield from _json_lines(table, names, step)
+        case "json":
+            yield from _json(table, names, step)
+        case "parquet":
+            yield from _parquet(table, names, step)
+        case "feather":
+            yield from _feather(table, names, step)
+        case "sqlite":
+            yield from _sqlite(table, names, step)
+        case "duckdb":
+            yield from _duckdb(table, names, step)
+        case _:
+            assert_never(read_as)
+
+
+# ── text and sheets ──
+
+
+def _csv_arguments(table: TableProfile) -> _Arguments:
+    reading = table.reading
+    arguments = [f"sep={literal(reading.delimiter)}", f"encoding={literal(reading.encoding)}"]
+    arguments.append('encoding_errors="replace"')
+    if not reading.quote:
+        arguments.append("quoting=3")
+    elif reading.quote != '"':
+        arguments.append(f"quotechar={literal(reading.quote)}")
+    arguments += _header(reading)
+    if reading.skips_spaces:
+        arguments.append("skipinitialspace=True")
+    if leaves_out_footnotes(table):
+        arguments.append(f'skipfooter={reading.skip_last}, engine="python"')
+    if reading.width or reading.skip_last or len(table.files) > 1:
+        # Footnotes may have more fields than the table; they are read too, and dropped in sight.
+        arguments.append(_columns(reading, reading.width or len(table.columns)))
+    if reading.compression:
+        arguments.append(f"compression={literal(reading.compression)}")
+    return [*arguments, "index_col=False", 'dtype="str"', "keep_default_na=False", 'na_values=[""]']
+
+
+def _columns(reading: ReadOptions, width: int) -> str:
+    first = reading.first_column
+    return f"usecols=range({first}, {first + width})" if first else f"usecols=range({width})"
+
+
+def _header(reading: ReadOptions) -> Iterator[str]:
+    if reading.skip_first:
+        yield f"skiprows={reading.skip_first}"
+    if reading.names:
+        yield f"header=None, names={wrapped(reading.names, indent=4)}"
+    elif not reading.header_rows:
+        yield "header=None"
+    elif reading.header_rows[0]:
+        yield f"header={reading.header_rows[0]}"
+
+
+def _excel_arguments(table: TableProfile) -> _Arguments:
+    sheet = [f"sheet_name={literal(table.reading.part)}"] if table.reading.part else []
+    footnotes = [f"skipfooter={table.reading.skip_last}"] if leaves_out_footnotes(table) else []
+    columns = [_columns(table.reading, table.reading.width)] if table.reading.width else []
+    empty = ["", "#DIV/0!", "#N/A", "#NAME?", "#NULL!", "#NUM!", "#REF!", "#VALUE!"]
+    arguments = [*sheet, *_header(table.reading), *columns, *footnotes, "dtype=object", "keep_default_na=False"]
+    return [*arguments, f"na_values={code_of(empty if _has_errors(table) else empty[:1])}"]
+
+
+def _has_errors(table: TableProfile) -> bool:
+    """Whether cells hold the error of a formula instead of a value."""
+    return any(oddity.kind == "placeholder-nulls" and not oddity.column for oddity in table.oddities)
+
+
+def _tables_of_files(
+    table: TableProfile, names: TableNames, call: str, arguments: _Arguments, step: int
+) -> Iterator[str]:
+    has_pieces = step > 1 and call == "pd.read_csv" and not leaves_out_footnotes(table)
+    if has_pieces:
+        arguments = [*arguments, f"chunksize={_PIECE:_}"]
+    keep = f"{_ROWS}[{_ROWS}.index % {step} == 0]"
+    if len(table.files) > 1:
+        yield f"_files = {_listed(names)}"
+        yield "_tables = ["
+        pieces = f"\n    for {_ROWS} in " if has_pieces else ""
+        add = ".assign(file=_file.name)" if adds_file(table) else ""
+        one = _call(call, "_file", arguments, indent=4) + ("" if has_pieces else add)
+        keep += add
+        yield (
+            f"    {keep}\n    for _file in _files{pieces}{one}" if has_pieces else f"    {one}\n    for _file in _files"
+        )
+        yield "]"
+        yield f"{names.as_read} = pd.concat(_tables, ignore_index=True)"
+    elif has_pieces:
+        yield f"_pieces = {_call(call, names.source, arguments)}"
+        yield f"{names.as_read} = pd.concat([{keep} for {_ROWS} in _pieces])"
+    else:
+        yield f"{names.as_read} = {_call(call, names.source, arguments)}{'' if step == 1 else f'.iloc[::{step}]'}"
+
+
+def _call(call: str, source: str, arguments: _Arguments, *, indent: int = 0) -> str:
+    whole = f"{call}({', '.join([source, *arguments])})"
+    if len(whole) + indent <= 100 and "\n" not in whole:
+        return whole
+    inner, outer = " " * (indent + 4), " " * indent
+    return f"{call}(\n" + "".join(f"{inner}{each},\n" for each in _joined([source, *arguments])) + f"{outer})"
+
+
+def _joined(arguments: _Arguments) -> Iterator[str]:
+    """Several to a line."""
+    line = ""
+    for each in arguments:
+        if line and (len(line) + len(each) > 90 or "\n" in each or "\n" in line):
+            yield line
+            line = ""
+        line = f"{line}, {each}" if line else each
+    yield line
+
+
+def _listed(names: TableNames) -> str:
+    """The list of files, over several lines where they are many."""
+    if len(names.source) <= 90:
+        return names.source if len(names.sources) > 1 else f"[{names.source}]"
+    return "[\n" + "".join(f"    {line},\n" for line in _joined(list(names.sources))) + "]"
+
+
+# ── JSON ──
+
+
+def _json_lines(table: TableProfile, names: TableNames, step: int) -> Iterator[str]:
+    yield "_records, _broken = [], 0"
+    yield f"for _file in {_listed(names)}:"
+    yield f"    with {_opened(table.reading)} as _lines:"
+    yield "        for _line in _lines:"
+    yield "            try:"
+    yield '                _record = json.loads(_line.strip().rstrip(",") or "null")'
+    yield "            except ValueError:"
+    yield "                _broken += 1"
+    yield "                continue"
+    yield "            if _record is not None:"
+    yield f"                _records.append({_as_row('_record', table)})"
+    yield f"{names.as_read} = pd.json_normalize(_records{_every(step)}, max_level=1)"
+
+
+def _json(table: TableProfile, names: TableNames, step: int) -> Iterator[str]:
+    part = f"[{literal(table.reading.part)}]" if table.reading.part else ""
+    yield "_records = []"
+    yield f"for _file in {_listed(names)}:"
+    yield f"    with {_opened(table.reading)} as _text:"
+    yield f"        _content = json.load(_text){part}"
+    if not part:
+        yield "    if isinstance(_content, dict):"
+        yield "        # Columns of one length, or else a single row."
+        yield "        _lengths = {len(_each) if isinstance(_each, list) else -1 for _each in _content.values()}"
+        yield "        _is_columns = len(_lengths) == 1 and -1 not in _lengths"
+        yield '        _content = pd.DataFrame(_content).to_dict("records") if _is_columns else [_content]'
+    yield f"    _records += [{_as_row('_record', table)} for _record in _content]"
+    yield f"{names.as_read} = pd.json_normalize(_records{_every(step)}, max_level=1)"
+
+
+def _as_row(record: str, table: TableProfile) -> str:
+    """What is no object is a row with one value."""
+    has_bare = any(column.name == "value" for column in table.columns)
+    return f'{record} if isinstance({record}, dict) else {{"value": {record}}}' if has_bare else record
+
+
+def _every(step: int) -> str:
+    return "" if step == 1 else f"[::{step}]"
+
+
+def _opened(reading: ReadOptions) -> str:
+    encoding = literal("utf-8-sig" if reading.encoding == "utf-8" else reading.encoding)
+    if reading.compression == "gzip":
+        return f'gzip.open(_file, "rt", encoding={encoding}, errors="replace")'
+    return f'_file.open(encoding={encoding}, errors="replace")'
+
+
+# ── columnar files and databases ──
+
+
+def _parquet(table: TableProfile, names: TableNames, step: int) -> Iterator[str]:
+    if len(table.files) > 1:
+        yield f"_files = {_listed(names)}"
+        yield "_tables = [pq.read_table(_file).to_pandas(ignore_metadata=True) for _file in _files]"
+        yield f"{names.as_read} = pd.concat(_tables, ignore_index=True){'' if step == 1 else f'.iloc[::{step}]'}"
+        return
+    if step == 1:
+        yield f"{names.as_read} = pq.read_table({names.source}).to_pandas(ignore_metadata=True)"
+        return
+    yield f"_pieces = pq.ParquetFile({names.source}).iter_batches(batch_size={_PIECE // step * step:_})"
+    yield f"_tables = [_piece.to_pandas().iloc[::{step}] for _piece in _pieces]"
+    yield f"{names.as_read} = pd.concat(_tables, ignore_index=True)"
+
+
+def _feather(table: TableProfile, names: TableNames, step: int) -> Iterator[str]:
+    yield f"_tables = [feather.read_table(_file) for _file in {_listed(names)}]"
+    every = "" if step == 1 else f".take(np.arange(0, _table.num_rows, {step}))"
+    frames = f"[_table{every}.to_pandas(ignore_metadata=True) for _table in _tables]"
+    yield f"{names.as_read} = pd.concat({frames}, ignore_index=True)"
+
+
+def _sqlite(table: TableProfile, names: TableNames, step: int) -> Iterator[str]:
+    yield "# Opened so that nothing can be written to it."
+    yield f'_place = {names.source}.resolve().as_uri() + "?mode=ro&immutable=1"'
+    yield "with closing(sqlite3.connect(_place, uri=True)) as _connection:"
+    query = literal(f"SELECT * FROM {_sql_name(table.reading.part)}")
+    if step == 1:
+        yield f"    {names.as_read} = pd.read_sql_query({query}, _connection)"
+        return
+    yield f"    _pieces = pd.read_sql_query({query}, _connection, chunksize={_PIECE // step * step:_})"
+    yield f"    {names.as_read} = pd.concat([_piece.iloc[::{step}] for _piece in _pieces], ignore_index=True)"
+
+
+def _duckdb(table: TableProfile, names: TableNames, step: int) -> Iterator[str]:
+    name = ".".join(map(_sql_name, table.reading.part.split(".", 1)))
+    query = f"SELECT * FROM {name}"
+    if step > 1:
+        query = f"SELECT * EXCLUDE (row_at) FROM (SELECT *, row_number() OVER () AS row_at FROM {name}) "
+        query += f"WHERE row_at % {step} = 0"
+    safely = '{"enable_external_access": "false"}'
+    yield f"with duckdb.connect(str({names.source}), read_only=True, config={safely}) as _connection:"
+    yield f"    {names.as_read} = _connection.sql({literal(query)}).df()"
+
+
+def _sql_name(name: str) -> str:
+    """A table's name that SQL takes for nothing else; `schema.table` is one name in SQLite, two in DuckDB."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+# ── names that a file does not give as the profile has them ──
+
+
+def _renamed(table: TableProfile, names: TableNames) -> Iterator[str]:
+    """Where names were cut or are given twice, the columns get those of the profile, by their places."""
+    columns = [column.name for column in table.columns]
+    is_typed = table.reading.format not in ("csv", "excel")
+    has_twins = is_typed and any(oddity.kind == "duplicate-names" for oddity in table.oddities)
+    cut = {at: name for at, name in enumerate(columns) if len(name) >= LONGEST_NAME}
+    if has_twins:
+        yield f"{names.as_read} = {names.as_read}.set_axis({wrapped(columns)}, axis=1)"
+    elif cut:
+        yield "# These names are too long to work with: the columns are found by their places."
+        yield f"_short = {{{', '.join(f'{at}: {literal(plain(name, LONGEST_NAME))}' for at, name in cut.items())}}}"
+        yield f"{names.as_read} = {names.as_read}.set_axis("
+        yield f"    [_short.get(_at, _name) for _at, _name in enumerate({names.as_read}.columns)], axis=1"
+        yield ")"

@@ -1,0 +1,118 @@
+"""Which tests a reader is told about, and in which order: what was asked for first, then the strongest. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from cellwright.analyst.drafts import TestRow
+from cellwright.analyst.goal.request import AnalysisRequest
+
+MAX_CHOSEN: Final = 8
+"""More than that is no longer read."""
+_MAX_UNPROVEN: Final = 3
+"""Tests that were asked for and gave nothing."""
+_TOLD_ALREADY: Final = 0.55
+"""What each column a reader has met before leaves of a finding's weight."""
+_TIME: Final = frozenset({"trend", "season", "break", "change"})
+
+_WEIGHTS: Final = {"correlation": 0.7, "association": 0.9}
+
+ColumnKey = tuple[str, str]
+"""A table's variable in the notebook, and a column of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestedColumns:
+    """What a goal names, in the words of the notebook."""
+
+    measures: frozenset[ColumnKey] = frozenset()
+    groups: frozenset[ColumnKey] = frozenset()
+
+    def has(self, table: str, column: str) -> bool:
+        """Whether it names the column."""
+        return (table, column) in self.measures or (table, column) in self.groups
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelectedTest:
+    """A test that gets a place in the notebook."""
+
+    row: TestRow
+    is_asked: bool
+    """The goal asks for it: it is told even when nothing was found."""
+
+
+def select_tests(
+    tests: Sequence[TestRow], asked: RequestedColumns, wanted: AnalysisRequest
+) -> tuple[SelectedTest, ...]:
+    """At most eight: what the goal asks for, then the strongest findings that are not variations of those."""
+    ordered = sorted(tests, key=lambda row: (-strength(row), row.kind, row.table, row.y, row.x))
+    answers = _answers(ordered, asked, wanted)
+    chosen = [SelectedTest(row=row, is_asked=True) for row in answers]
+    rest = [row for row in ordered if row.is_finding and row not in answers]
+    chosen += [SelectedTest(row=row, is_asked=False) for row in _varied(rest, answers, MAX_CHOSEN - len(chosen))]
+    return tuple(chosen)
+
+
+def strength(row: TestRow) -> float:
+    """How much a finding weighs: its effect on one scale from 0 to 1, less for kinds that seldom surprise."""
+    return _size(row) * _WEIGHTS.get(row.kind, 1.0)
+
+
+def _size(row: TestRow) -> float:
+    size = abs(row.effect) if math.isfinite(row.effect) else 0.0
+    name = row.effect_name.lower()
+    if "squared" in name or "²" in name:
+        return min(1.0, math.sqrt(size))
+    if "standard deviation" in name:
+        return size / math.sqrt(size * size + 4)
+    return min(1.0, size)
+
+
+def _answers(ordered: Sequence[TestRow], asked: RequestedColumns, wanted: AnalysisRequest) -> list[TestRow]:
+    """The tests that the goal asks for, findings first, the rest bounded."""
+    matching = [(row, _fit(row, asked, wanted)) for row in ordered]
+    best = sorted((pair for pair in matching if pair[1] > 0), key=lambda pair: (-pair[1], not pair[0].is_finding))
+    found = [row for row, _ in best if row.is_finding][:MAX_CHOSEN]
+    unproven = [row for row, fit in best if not row.is_finding and fit >= 2][:_MAX_UNPROVEN]
+    kept = {id(row) for row in (*found, *unproven)}
+    return [row for row, _ in best if id(row) in kept][:MAX_CHOSEN]
+
+
+def _fit(row: TestRow, asked: RequestedColumns, wanted: AnalysisRequest) -> int:
+    """How well a test answers the goal: 0 not at all, 1 it holds what is named, 2 it may be meant, 3 exactly."""
+    y, x = asked.has(row.table, row.y), asked.has(row.table, row.x)
+    if row.kind == "change":
+        return 3 if y or not asked.measures else 0
+    if row.kind in _TIME:
+        # Asked why something changed, nobody wants to read that there is no trend.
+        is_meant = wanted.purpose == "trend" or (wanted.purpose == "change" and row.is_finding)
+        return (2 if is_meant else 1) if y else 0
+    if y and x:
+        return 3
+    if not (y or x):
+        return 0
+    # With a group and a measure named, another pair that holds only one of them is beside the point.
+    return 1 if asked.measures and asked.groups else 2 if row.is_finding else 1
+
+
+def _varied(rows: Sequence[TestRow], told: Sequence[TestRow], most: int) -> Iterator[TestRow]:
+    """The strongest first, each weighed down by what the reader has been told of its columns already."""
+    left, met = list(rows), [_columns(row) for row in told]
+    while left and most > 0:
+        best = max(left, key=lambda row: (strength(row) * _TOLD_ALREADY ** _times_met(row, met), -left.index(row)))
+        left.remove(best)
+        met.append(_columns(best))
+        most -= 1
+        yield best
+
+
+def _columns(row: TestRow) -> frozenset[ColumnKey]:
+    return frozenset({(row.table, row.y), (row.table, row.x)})
+
+
+def _times_met(row: TestRow, met: Collection[frozenset[ColumnKey]]) -> int:
+    return sum(len(_columns(row) & columns) for columns in met)

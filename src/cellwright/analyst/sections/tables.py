@@ -1,0 +1,156 @@
+"""The first section: what the data is, and a short cell of plain pandas per table that reads it as it stands. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from cellwright.analyst.drafts import CellDraft, Section
+from cellwright.analyst.goal.request import AnalysisRequest
+from cellwright.analyst.names import NotebookNames, TableNames
+from cellwright.analyst.profile import Profile, TableProfile
+from cellwright.analyst.sections.readers import imports_of, reading_code
+from cellwright.analyst.sections.text import (
+    check_cell,
+    counted,
+    is_sampled,
+    listed,
+    ordinal,
+    percent,
+    plain,
+    rows_of,
+    shown,
+    words_cell,
+)
+from cellwright.notebook.source_text import literal
+
+_LIBRARIES: Final = {
+    "alt": "import altair as alt", "np": "import numpy as np", "pd": "import pandas as pd",
+    "stats": "from scipy import stats",
+}  # fmt: skip
+PACKAGES: Final = ("altair", "numpy", "pandas", "scipy")
+"""The distributions that these are in."""
+_MAX_NAMED: Final = 8
+
+
+def tables_section(*, profile: Profile, names: NotebookNames, wanted: AnalysisRequest) -> Section:
+    """Cells that read every table of the notebook, each after a few words on what it is."""
+    del wanted  # every table is read, whatever was asked
+    tables = [(_table(profile, each), each) for each in names.tables]
+    cells: list[CellDraft] = [_libraries([table for table, _ in tables], names)]
+    checks: list[tuple[str, str]] = []
+    for table, own in tables:
+        cells += [_about(table, own, names), _reading(table, own)]
+        test = f"test_{own.table}_is_read_as_it_was_found"
+        checks.append((test, f"{plain(table.name)} has the rows and columns that were found when it was looked at."))
+        cells.append(check_cell(names.free(f"check_{own.table}_reading"), _check(test, table, own)))
+    return Section(
+        id="read",
+        title="Read the data",
+        cells=tuple(cells),
+        checks=tuple(checks),
+        caveats=tuple(_caveats(profile, names)),
+    )
+
+
+def _table(profile: Profile, names: TableNames) -> TableProfile:
+    return next(table for table in profile.tables if table.name == names.name)
+
+
+def _libraries(tables: list[TableProfile], names: NotebookNames) -> CellDraft:
+    """Imports once for the whole notebook; what it imports already stays where it is."""
+    wanted = dict(_LIBRARIES)
+    for table in tables:
+        wanted |= imports_of(table)
+    lines = sorted((line for alias, line in wanted.items() if alias not in names.taken), key=_import_order)
+    return CellDraft(name=names.fixed("libraries"), code="\n".join(lines) or "pass")
+
+
+def _import_order(line: str) -> tuple[bool, str]:
+    return line.startswith("from"), line
+
+
+# ── words ──
+
+
+def _about(table: TableProfile, own: TableNames, names: NotebookNames) -> CellDraft:
+    sentences = [_what(table), *_from_where(table), *_period(table), *_sampling(table)]
+    return words_cell(names.free(f"about_{own.table}"), f"## {shown(table.name)}\n\n" + " ".join(sentences))
+
+
+def _what(table: TableProfile) -> str:
+    columns = [shown(column.name, 40) for column in table.columns]
+    keys = [key for key in table.keys if len(key) <= 2]
+    said = f"{rows_of(table)[:1].upper()}{rows_of(table)[1:]} and {counted(len(columns), 'column')}: "
+    said += f"{listed(columns, _MAX_NAMED)}."
+    if keys:
+        said += f" Each row is named by {listed([shown(name, 40) for name in keys[0]])}."
+    return said
+
+
+def _from_where(table: TableProfile) -> Iterator[str]:
+    reading = table.reading
+    if len(table.files) > 1:
+        yield f"Read from {counted(len(table.files), 'file')} of one shape, one below the other."
+        return
+    part = f", {shown(reading.part)}" if reading.part else ""
+    yield f"Read from {shown(reading.path, 120)}{part}."
+
+
+def _period(table: TableProfile) -> Iterator[str]:
+    when = next((column for column in table.columns if column.name == table.time_column), None)
+    if when is None or when.times is None:
+        return
+    yield f"By {shown(when.name, 40)} it covers {shown(when.times.first, 25)} to {shown(when.times.last, 25)}."
+    if when.times.missing_steps and when.times.step:
+        gaps = listed([shown(gap, 50) for gap in when.times.gaps], 3)
+        yield f"{counted(when.times.missing_steps, when.times.step)} in between have no row" + (
+            f", the longest {gaps}." if gaps else "."
+        )
+
+
+def _sampling(table: TableProfile) -> Iterator[str]:
+    if is_sampled(table):
+        yield (
+            f"**A sample is used:** every {ordinal(step_of(table))} row, about "
+            f"{percent(table.looked_at, table.rows)} of it, so that memory and time stay bounded."
+        )
+
+
+def step_of(table: TableProfile) -> int:
+    """Of a table that is too long, every how many-th row is taken."""
+    return max(1, -(-table.rows // max(table.looked_at, 1)))
+
+
+# ── code ──
+
+
+def _reading(table: TableProfile, own: TableNames) -> CellDraft:
+    step = step_of(table) if is_sampled(table) else 1
+    code = reading_code(table, own, step=step)
+    return CellDraft(name=f"read_{own.table}", code=f"{code}\n{own.as_read}.head(5)")
+
+
+def _check(test: str, table: TableProfile, own: TableNames) -> str:
+    lines = [f"def {test}():", f"    assert {own.as_read}.shape[1] >= {len(table.columns)}"]
+    if table.is_counted and not is_sampled(table):
+        lines.append(f"    assert len({own.as_read}) >= {table.rows}")
+    else:
+        lines.append(f"    assert len({own.as_read}) > 0, {literal('the sample is empty')}")
+    return "\n".join(lines)
+
+
+def _caveats(profile: Profile, names: NotebookNames) -> Iterator[str]:
+    for table in profile.tables:
+        if names.is_read(table.name) and is_sampled(table):
+            yield (
+                f"Of {plain(table.name)}, which has {rows_of(table)}, every {ordinal(step_of(table))} row was used: "
+                "counts and sums are of that sample."
+            )
+    left_out = [plain(table.name) for table in profile.tables if not names.is_read(table.name)]
+    if left_out:
+        yield f"{counted(len(left_out), 'table')} had no place in this notebook: {listed(left_out)}."
+    if profile.skipped:
+        files = [f"{plain(each.path)} ({plain(each.why, 100)})" for each in profile.skipped]
+        yield f"{counted(len(files), 'file')} could not be read: {listed(files)}."
+    yield from (plain(note, 300) for note in profile.notes[:5])

@@ -1,0 +1,291 @@
+"""What this machine can do, what it cannot, and what follows from that, for whichever interface asks."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final, NamedTuple
+from urllib.parse import urlsplit
+
+import anyio
+import anyio.to_thread
+
+from cellwright.errors import CellwrightError, Unavailable, UserError
+from cellwright.journal.database import SQLITE_VERSION
+from cellwright.kernel import Zygote
+from cellwright.models.client.gateway_client import Models
+from cellwright.models.client.gateway_process import GatewayLaunch, running_pid
+from cellwright.models.config.configuration import Configuration, Endpoint, read_configuration
+from cellwright.models.config.keys import kept_keys, variable_of
+from cellwright.models.reports import ProvidersReport
+from cellwright.network import NetworkSources, masked
+from cellwright.sandbox import SandboxReport, probe
+from cellwright.sandbox.linux.huge_pages import can_gather, huge_page_bytes
+from cellwright.settings import Settings
+
+_KIB: Final = 1024
+_MIB: Final = 1024 * 1024
+
+
+class MachineFact(NamedTuple):
+    """One line of the doctor, decided from values alone."""
+
+    name: str
+    is_ok: bool
+    detail: str
+    consequence: str = ""
+
+
+def memory_pages(page_bytes: int, huge_bytes: int | None, *, is_usable: bool) -> MachineFact:
+    """The size of pages, and what follows where the zygote cannot lie in huge ones."""
+    huge = "no huge pages" if huge_bytes is None else f"huge pages of {huge_bytes // _MIB} MiB"
+    unused = "" if is_usable or huge_bytes is None else ", which are not used"
+    return MachineFact(
+        name="memory pages",
+        is_ok=is_usable,
+        detail=f"{page_bytes // _KIB} KiB, {huge}{unused}",
+        consequence="" if is_usable else "Kernels and branches start a few milliseconds later; nothing else changes.",
+    )
+
+
+def windows_beneath(release: str, *, has_landlock: bool) -> list[MachineFact]:
+    """What WSL means for the sandbox, from the kernel's release; nothing on any other Linux."""
+    if "microsoft" not in release.lower():
+        return []
+    if "wsl2" not in release.lower():
+        # WSL 1 answers as "4.4.0-19041-Microsoft": it imitates system calls, and has none of a cage's.
+        cure = "`wsl --set-version DISTRIBUTION 2` in PowerShell turns it into WSL2, which can contain notebooks."
+        return [MachineFact(name="WSL", is_ok=False, detail=f"WSL 1 ({release}) is no Linux kernel", consequence=cure)]
+    detail = f"WSL2, kernel {release} {'with' if has_landlock else 'without'} Landlock"
+    cure = "`wsl --update` in PowerShell; and no `kernel=`, nor an `lsm=` without landlock, in .wslconfig."
+    return [MachineFact(name="WSL", is_ok=has_landlock, detail=detail, consequence="" if has_landlock else cure)]
+
+
+_MIN_FREE_GB: Final = 2
+_KEYS_TIMEOUT_SECONDS: Final = 8
+_CONNECT_TIMEOUT_SECONDS: Final = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DoctorCheck:
+    """One thing that was looked at."""
+
+    name: str
+    is_ok: bool
+    detail: str
+    consequence: str = ""
+    """What follows if it is not well, or what to do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownSetting:
+    """A proxy, certificate or index setting in force, without its password."""
+
+    name: str
+    value: str
+    source: str
+    """The variable or file it was set by."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DoctorReport:
+    """Everything that was looked at."""
+
+    sandbox: SandboxReport
+    checks: tuple[DoctorCheck, ...]
+    network: tuple[ShownSetting, ...] = ()
+
+    @property
+    def is_ok(self) -> bool:
+        """Whether notebooks can run contained."""
+        return self.sandbox.tier != "D" and all(check.is_ok for check in self.checks if check.name == "zygote")
+
+
+async def examine_machine(settings: Settings, *, launch: GatewayLaunch | None = None) -> DoctorReport:
+    """Look at Python, marimo, the sandbox, the zygote, the disk, the network's settings and models.
+
+    Takes a second; starts no gateway and connects to nothing outside.
+    """
+    sandbox = await anyio.to_thread.run_sync(probe)
+    network = shown_settings(settings.sources)
+    return DoctorReport(
+        sandbox=sandbox,
+        network=network,
+        checks=(
+            DoctorCheck(name="python", is_ok=True, detail=_python()),
+            DoctorCheck(name="marimo", is_ok=True, detail=f"{version('marimo')} (pinned)"),
+            *_protections(sandbox),
+            *_obstacles(sandbox),
+            *_machine(sandbox),
+            await _zygote(settings),
+            await anyio.to_thread.run_sync(_disk, settings),
+            *_network(network, settings.sources),
+            *await _models(
+                settings, launch or GatewayLaunch(home=settings.home, environment=settings.program_environment)
+            ),
+        ),
+    )
+
+
+def _python() -> str:
+    return f"{platform.python_version()} on {platform.machine()}, with SQLite {SQLITE_VERSION}"
+
+
+def _protections(sandbox: SandboxReport) -> list[DoctorCheck]:
+    return [
+        DoctorCheck(
+            name=f"sandbox: {protection.name}",
+            is_ok=protection.present,
+            detail=protection.detail,
+            consequence=protection.consequence,
+        )
+        for protection in sandbox.protections
+    ]
+
+
+def _obstacles(sandbox: SandboxReport) -> list[DoctorCheck]:
+    """Why it is no better tier, beside what there is: what is there may still not be enough for a cage."""
+    return [
+        DoctorCheck(name=f"sandbox: tier {told.tier}", is_ok=False, detail=told.reason, consequence=told.cure)
+        for told in sandbox.obstacles
+    ]
+
+
+def _machine(sandbox: SandboxReport) -> list[DoctorCheck]:
+    huge_bytes = huge_page_bytes()
+    pages = memory_pages(os.sysconf("SC_PAGESIZE"), huge_bytes, is_usable=can_gather(huge_bytes))
+    has_landlock = any(protection.name == "landlock" and protection.present for protection in sandbox.protections)
+    windows = windows_beneath(platform.release(), has_landlock=has_landlock)
+    return [DoctorCheck(**fact._asdict()) for fact in (pages, *windows)]
+
+
+async def _zygote(settings: Settings) -> DoctorCheck:
+    began = time.perf_counter()
+    try:
+        async with Zygote.open(settings.cache / "zygote") as zygote:
+            facts = zygote.facts
+    except CellwrightError as error:
+        consequence = f"No notebook can run. {error.hint}".rstrip()
+        return DoctorCheck(name="zygote", is_ok=False, detail=error.message, consequence=consequence)
+    off = [patch["name"] for patch in facts["patches"] if patch["state"] != "Applied"]
+    detail = f"warm in {(time.perf_counter() - began) * 1e3:.0f} ms, {facts['threads']} thread"
+    if off:
+        detail += f"; without the speed patches {', '.join(off)}"
+    consequence = "A zygote with threads cannot fork safely."
+    return DoctorCheck(name="zygote", is_ok=facts["threads"] == 1, detail=detail, consequence=consequence)
+
+
+def _disk(settings: Settings) -> DoctorCheck:
+    place = settings.home
+    while not place.exists():
+        place = place.parent
+    free = shutil.disk_usage(place).free / 1e9
+    detail = f"{free:.1f} GB free at the state directory"
+    return DoctorCheck(name="disk", is_ok=free > _MIN_FREE_GB, detail=detail, consequence="Environments may not fit.")
+
+
+def shown_settings(sources: NetworkSources) -> tuple[ShownSetting, ...]:
+    """What is in force and where it was set, as it may be shown."""
+    return tuple(
+        ShownSetting(name=name, value=masked(name, found.value), source=found.source)
+        for name, found in sorted(sources.found.items())
+        if found.value
+    )
+
+
+def _network(network: tuple[ShownSetting, ...], sources: NetworkSources) -> list[DoctorCheck]:
+    shown = [
+        DoctorCheck(name=f"network: {one.name}", is_ok=not (why := _missing(sources, one.name)),
+              detail=f"{one.value} (from {one.source})", consequence=why)
+        for one in network
+    ]  # fmt: skip
+    unread = [
+        DoctorCheck(
+            name="network", is_ok=False, detail=f"{file} cannot be read", consequence="Nothing in it is in force."
+        )
+        for file in sources.unreadable
+    ]
+    direct = DoctorCheck(name="network", is_ok=True, detail="no proxy, certificates or package index are set")
+    return [*(shown or [direct]), *unread]
+
+
+def _missing(sources: NetworkSources, name: str) -> str:
+    """What is wrong with a setting that names a file or a folder."""
+    if name in {"SSL_CERT_FILE", "SSL_CERT_DIR", "SSL_CLIENT_CERT", "NETRC"}:
+        return "" if Path(sources.found[name].value).exists() else "It is not there, so it is not used."
+    return ""
+
+
+async def _models(settings: Settings, launch: GatewayLaunch) -> list[DoctorCheck]:
+    """Which providers are ready: a gateway that runs is asked, otherwise the stored keys are looked at."""
+    try:
+        configuration = await anyio.to_thread.run_sync(configuration_at, settings.home)
+        sources = await _key_sources(settings, launch)
+    except CellwrightError as error:
+        return [DoctorCheck(name="models", is_ok=False, detail=error.message, consequence=error.hint)]
+    return [
+        _keyed(endpoint, sources.get(name)) if endpoint.key == "required" else await _keyless(endpoint)
+        for name, endpoint in sorted(configuration.endpoints.items())
+    ]
+
+
+def configuration_at(home: Path) -> Configuration:
+    """What the person's `models.toml` says. Raises `UserError`. Blocking."""
+    file = home / "models.toml"
+    try:
+        return read_configuration(file.read_text("utf-8"), str(file))
+    except FileNotFoundError:
+        return Configuration()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"Cannot read {str(file)!r}: {error}.", hint="It must be a TOML file you may read.") from error
+
+
+async def _key_sources(settings: Settings, launch: GatewayLaunch) -> Mapping[str, str]:
+    """Where each provider's key is; a name is missing if there is none, or if nothing answered in time.
+
+    Without a gateway to ask, by what was kept: no key comes into this process.
+    """
+    with anyio.move_on_after(_KEYS_TIMEOUT_SECONDS):
+        if (states := await _gateway_providers(settings, launch)) is not None:
+            return {state.name: state.key_from for state in states.providers if state.is_ready}
+    return await anyio.to_thread.run_sync(kept_keys, settings.home)
+
+
+async def _gateway_providers(settings: Settings, launch: GatewayLaunch) -> ProvidersReport | None:
+    """None if no gateway runs, or none that answers."""
+    if await anyio.to_thread.run_sync(running_pid, settings.home) is None:
+        return None
+    try:
+        async with Models.open(settings.home, launch=launch) as models:
+            return await models.providers()
+    except Unavailable:
+        return None
+
+
+def _keyed(endpoint: Endpoint, source: str | None) -> DoctorCheck:
+    needed = f"`cellwright models set-key {endpoint.name}`, or start with {variable_of(endpoint.name)} set."
+    detail = f"key from {source}" if source else "no key"
+    return DoctorCheck(name=f"models: {endpoint.name}", is_ok=source is not None, detail=detail, consequence=needed)
+
+
+async def _keyless(endpoint: Endpoint) -> DoctorCheck:
+    """An endpoint on this machine is knocked at; one elsewhere is not."""
+    name, url = f"models: {endpoint.name}", urlsplit(endpoint.base_url or "")
+    if not endpoint.local or not url.hostname:
+        return DoctorCheck(name=name, is_ok=True, detail="needs no key")
+    port = url.port or (443 if url.scheme == "https" else 80)
+    try:
+        with anyio.fail_after(_CONNECT_TIMEOUT_SECONDS):
+            await (await anyio.connect_tcp(url.hostname, port)).aclose()
+    except OSError:
+        detail = f"nothing listens at {url.hostname}:{port}"
+        return DoctorCheck(
+            name=name, is_ok=False, detail=detail, consequence="Start it, or leave it out: it needs no key."
+        )
+    return DoctorCheck(name=name, is_ok=True, detail=f"listens at {url.hostname}:{port}, needs no key")

@@ -1,0 +1,248 @@
+"""A run's network: what rules, envelope and people allow, who was visited, and the proxy settings it was started with.
+
+Both the permissions given and the settings outlast the process: after a crash, cells that read from a host run again.
+Settings may hold passwords, so they are in a file of the state directory that only its owner can read, and nowhere else:
+not in the journal, not in a log, not in a prompt.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Final
+
+import anyio
+import anyio.to_thread
+from anyio.streams.memory import MemoryObjectReceiveStream
+from pydantic import TypeAdapter, ValidationError
+
+from cellwright.errors import Defect
+from cellwright.journal import Fact, Records, stream_of
+from cellwright.kernel.task_groups import unwrap_single_error
+from cellwright.network import NetworkSettings
+from cellwright.notebook.atomic_write import write_atomically
+from cellwright.policy import Action, AgreedEnvelope, Allow, Rules, UseNetwork, judge
+from cellwright.sandbox import AllowedHost, Egress, EgressCaps, EgressRecord
+from cellwright.sandbox.egress import Allowed, Denied, Verdict
+from cellwright.sandbox.egress.proxy import Resolve, resolve_here
+from cellwright.settings import Settings
+from cellwright.tools.web_tools import EgressFetch
+
+VISITED: Final = "network"
+"""The topic of a fact about one visit to a host, in the run's stream."""
+_VISITS_PER_APPEND: Final = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Network:
+    """How hosts are found and whom to trust. Which of them may be reached is for rules and people to say."""
+
+    private_hosts: frozenset[str] = frozenset()
+    """Names that may lead to this machine or its own network, once they are approved."""
+    certificates: Path | None = None
+    """A PEM file with authorities to trust besides the usual ones."""
+    connection: NetworkSettings = field(default_factory=NetworkSettings)
+    """The proxy to take, if there is one."""
+    caps: EgressCaps | None = None
+    resolve: Resolve = resolve_here
+
+    @classmethod
+    def of(cls, settings: Settings) -> Network:
+        """As the person's settings say."""
+        return cls(
+            private_hosts=settings.private_hosts, certificates=settings.certificates, connection=settings.connection
+        )
+
+    def may_be_private(self, host: str) -> bool:
+        """Whether a yes to this name also means this machine or its network: it is listed, or says so itself."""
+        return host in self.private_hosts or host == "localhost" or host.endswith(".localhost") or _is_address(host)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NetworkPolicy:
+    """What was agreed for a run before it began."""
+
+    rules: Rules
+    envelope: AgreedEnvelope | None
+    run: str
+
+    def allows(self, host: str, port: int) -> bool:
+        """Whether nobody need be asked. A lasting yes counts, too, but that is looked up when leave is asked for."""
+        wanted = UseNetwork(host=host, port=port, purpose="the notebook")
+        return isinstance(judge(wanted, self.rules, self.envelope, run=self.run, now=datetime.now(UTC)), Allow)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _HostPermission:
+    """A host and port that a person, or a lasting yes, let the notebook's code reach."""
+
+    host: str
+    port: int
+
+
+_HOST_PERMISSIONS: Final = TypeAdapter(list[_HostPermission])
+
+
+class NetworkAccess:
+    """The one way from a studio to the network. Made by `open_network_access`."""
+
+    def __init__(self, network: Network, agreed: NetworkPolicy, kept: Path, visits: _Visits) -> None:
+        self._network = network
+        self._agreed = agreed
+        self._kept = kept
+        self._leaves: list[_HostPermission] = []
+        self.egress: Final = Egress(
+            decide=self._decide,
+            resolve=network.resolve,
+            caps=network.caps,
+            certificates=network.certificates,
+            on_visit=visits.note,
+            connection=network.connection,
+        )
+        """For the notebook's code."""
+        self.fetch: Final = EgressFetch(
+            private_hosts=network.private_hosts,
+            resolve=network.resolve,
+            certificates=network.certificates,
+            on_visit=visits.note,
+            connection=network.connection,
+        )
+        """For the web tool, which asks about every page."""
+
+    async def put_into_effect(self, action: Action) -> None:
+        """From now on the notebook's code may reach the host this action names; other actions change nothing here."""
+        if not isinstance(action, UseNetwork):
+            return
+        leave = _HostPermission(host=AllowedHost(name=action.host).normal(), port=action.port)
+        if leave not in self._leaves:
+            leaves = [*self._leaves, leave]
+            await anyio.to_thread.run_sync(_write_permissions, self._kept, leaves)
+            self._take(leaves)
+
+    async def come_back(self) -> None:
+        """Take up what was given leave for before this process."""
+        self._take(await anyio.to_thread.run_sync(_read_permissions, self._kept))
+
+    def _take(self, leaves: list[_HostPermission]) -> None:
+        self._leaves = leaves
+        for host in {leave.host for leave in leaves}:
+            ports = tuple(sorted(leave.port for leave in leaves if leave.host == host))
+            is_private = self._network.may_be_private(host)
+            self.egress.allow(AllowedHost(name=host, ports=ports, has_private_addresses=is_private))
+
+    def _decide(self, host: str, port: int) -> Verdict:
+        if not self._agreed.allows(host, port):
+            return Denied()
+        return Allowed(has_private_addresses=self._network.may_be_private(host))
+
+
+@asynccontextmanager
+async def open_network_access(
+    network: Network, agreed: NetworkPolicy, *, kept: Path, records: Records
+) -> AsyncGenerator[NetworkAccess]:
+    """A way out whose every visit is told in the run's stream; `kept` is where leave is remembered."""
+    visits = _Visits()
+    with unwrap_single_error():
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_record_visits, visits.told, records, stream_of(agreed.run))
+            try:
+                way_out = NetworkAccess(network, agreed, kept, visits)
+                await way_out.come_back()
+                yield way_out
+            finally:
+                visits.end()
+
+
+class _Visits:
+    """Visits that are not told yet. As many as the egress lets through: its caps bound them."""
+
+    def __init__(self) -> None:
+        self._noted, self.told = anyio.create_memory_object_stream[EgressRecord](math.inf)
+
+    def note(self, visit: EgressRecord) -> None:
+        self._noted.send_nowait(visit)
+
+    def end(self) -> None:
+        self._noted.close()
+
+
+async def _record_visits(visits: MemoryObjectReceiveStream[EgressRecord], records: Records, stream: str) -> None:
+    """Append each visit; what was made before the end is told even when all else is cancelled."""
+    with anyio.CancelScope(shield=True):
+        async with visits:
+            async for first in visits:
+                facts = [_fact(first)]
+                while len(facts) < _VISITS_PER_APPEND and visits.statistics().current_buffer_used:
+                    facts.append(_fact(visits.receive_nowait()))
+                await records.log.append(stream, *facts)
+
+
+def _fact(visit: EgressRecord) -> Fact:
+    numbers = {"bytes_in": visit.bytes_in, "bytes_out": visit.bytes_out, "milliseconds": round(visit.milliseconds)}
+    where = f" at {visit.address}" if visit.address else ""
+    why = f": {visit.why}" if visit.why else ""
+    return Fact(
+        topic=VISITED, subject=f"{visit.host}:{visit.port}", text=f"{visit.verdict}{where}{why}", numbers=numbers
+    )
+
+
+# ── how leave is kept ──
+
+
+def _read_permissions(path: Path) -> list[_HostPermission]:
+    try:
+        return _HOST_PERMISSIONS.validate_json(path.read_bytes())
+    except FileNotFoundError:
+        return []
+    except ValidationError as error:
+        raise Defect(f"The hosts in {str(path)!r} that leave was given for cannot be read: {error}.") from error
+
+
+def _write_permissions(path: Path, leaves: list[_HostPermission]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    write_atomically(path, _HOST_PERMISSIONS.dump_json(leaves))
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ip_address(host.strip("[]"))
+    except ValueError:
+        return False
+    return True
+
+
+_FILE: Final = "connection.json"
+_VARIABLES: Final = TypeAdapter(dict[str, str])
+
+
+def store_network_variables(folder: Path, variables: Mapping[str, str]) -> None:
+    """Remember these for the run of this folder; a run that has some keeps them. Blocking."""
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    unseen = folder / f".{_FILE}.{os.getpid()}"
+    # Private from its first byte; complete before it has its name.
+    with os.fdopen(os.open(unseen, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb") as file:
+        file.write(_VARIABLES.dump_json(dict(variables)))
+        os.fsync(file.fileno())
+    try:
+        os.link(unseen, folder / _FILE)
+    except FileExistsError:
+        # The same start was said twice.
+        pass
+    finally:
+        unseen.unlink()
+
+
+def stored_network_variables(folder: Path) -> dict[str, str] | None:
+    """What the run of this folder was started with; None: nobody said. Blocking."""
+    try:
+        return _VARIABLES.validate_json((folder / _FILE).read_bytes())
+    except FileNotFoundError:
+        return None
+    except ValidationError as error:
+        raise Defect(f"The connection kept in {str(folder)!r} cannot be read.") from error

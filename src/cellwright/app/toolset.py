@@ -1,0 +1,149 @@
+"""All tools there are for one open notebook and its project. A role names those it has."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from cellwright.agents.artifacts import artifact_tools
+from cellwright.agents.skills import Skill, skill_tools
+from cellwright.app.notebooks import Files, data_mounts, open_notebook
+from cellwright.app.profiling import CagedDataReader
+from cellwright.app.run_network import NetworkAccess
+from cellwright.errors import UserError
+from cellwright.kernel import KernelPool, OpenNotebook
+from cellwright.sandbox import Limits, Tier
+from cellwright.settings import Settings
+from cellwright.tools.cell_tools import OpenPath, cell_tools, notebook_call_tool
+from cellwright.tools.data_tools import Locate, data_tools
+from cellwright.tools.environment_tools import package_tools, shell_tools
+from cellwright.tools.file_tools import Changed, file_tools
+from cellwright.tools.git import WHERE_GIT_IS, Author, find_repository
+from cellwright.tools.git.client import GitClient
+from cellwright.tools.git.git_tools import git_tools
+from cellwright.tools.notebook.editor import NotebookEditor
+from cellwright.tools.notebook_tools import notebook_tools
+from cellwright.tools.project_files import ProjectFiles
+from cellwright.tools.text_store import TextStore, stored_text_tools
+from cellwright.tools.tool import Tool
+from cellwright.tools.web_tools import web_tools
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolContext:
+    """What the tools of a studio work on."""
+
+    desk: NotebookEditor
+    pool: KernelPool
+    project: ProjectFiles
+    kept: TextStore
+    way_out: NetworkAccess | None
+    """None: there is no network."""
+    files: Files
+    limits: Limits
+    tier: Tier
+    settings: Settings
+    person: str
+
+    @property
+    def notebook(self) -> OpenNotebook:
+        """The notebook on the desk."""
+        return self.desk.notebook
+
+    @property
+    def eyes(self) -> CagedDataReader:
+        """What sees the data, at the tier the notebook runs at."""
+        return CagedDataReader(project=self.project, pool=self.pool, settings=self.settings, tier=self.tier)
+
+
+def all_tools(bench: ToolContext, *, skills: Sequence[Skill], has_git: bool) -> list[Tool]:
+    """Every tool that can work here: what would only pretend is left out."""
+    return [
+        *notebook_tools(bench.desk),
+        *cell_tools(bench.notebook),
+        *data_tools(bench.desk, bench.eyes, _locate(bench)),
+        notebook_call_tool(_beside(bench), bench.project.root),
+        *package_tools(bench.desk),
+        *file_tools(bench.project, changed=_changed(bench.notebook)),
+        *shell_tools(bench.notebook, str(bench.project.root)),
+        *(web_tools(bench.way_out.fetch) if bench.way_out is not None else []),
+        *(git_tools(_git_client(bench)) if has_git else []),
+        *artifact_tools(bench.kept),
+        *stored_text_tools(bench.kept),
+        *skill_tools(skills),
+    ]
+
+
+def can_use_git(project: Path, tier: Tier) -> bool:
+    """Whether the project is in a repository, and git can be kept in a cage. Blocking."""
+    if tier == "D" or shutil.which("git", path=WHERE_GIT_IS) is None:
+        return False
+    try:
+        find_repository(project)
+    except UserError:
+        return False
+    return True
+
+
+def _git_client(bench: ToolContext) -> GitClient:
+    settings, person = bench.settings, bench.person
+    author = Author(name=settings.git_name or person, email=settings.git_email or f"{person}@localhost")
+    return GitClient(bench.project.root, bench.pool.zygote, author=author, tier=bench.tier, reveal=bench.files.reveal)
+
+
+def _beside(bench: ToolContext) -> OpenPath:
+    """Other notebooks run under the same limits, with the same way out; what they change is forgotten."""
+
+    def open_path(path: Path) -> AbstractAsyncContextManager[OpenNotebook]:
+        return open_notebook(
+            path,
+            files=replace(bench.files, mode="drop", project=bench.project.root),
+            limits=bench.limits,
+            tier=bench.tier,
+            # A studio that is open at all was allowed to be.
+            allow_uncontained=True,
+            egress=bench.way_out.egress if bench.way_out is not None else None,
+            pool=bench.pool,
+            settings=bench.settings,
+        )
+
+    return open_path
+
+
+def _locate(bench: ToolContext) -> Locate:
+    """Data from elsewhere by the place the notebook's code has it at, files of the project by theirs."""
+    root, folder = bench.project.root, bench.notebook.path.resolve().parent
+
+    def locate(path: str) -> Path:
+        if "\0" in path or not path:
+            raise UserError(f"{path!r} is no path.", hint="Give one relative to the notebook.")
+        wanted = Path(os.path.normpath(folder / path))
+        for mount in data_mounts(bench.files.data, folder.relative_to(root)):
+            place = root / mount.target
+            if wanted.is_relative_to(place):
+                return _below(Path(mount.source), wanted.relative_to(place))
+        found = bench.project.locate(os.path.relpath(wanted, root))
+        if not found.exists():
+            raise UserError(f"Nothing is at {path!r}.", hint="Paths are relative to the notebook's folder.")
+        return found
+
+    return locate
+
+
+def _below(source: Path, way: Path) -> Path:
+    """A file in a folder that was given, never outside it."""
+    found = (source / way).resolve()
+    if not found.is_relative_to(source.resolve()) or not found.exists():
+        raise UserError(f"Nothing is at {str(way)!r} in {source.name!r}.", hint="List the folder in a cell.")
+    return found
+
+
+def _changed(notebook: OpenNotebook) -> Changed:
+    async def changed() -> tuple[str, ...]:
+        return tuple(change.path for change in await notebook.changed_files())
+
+    return changed

@@ -1,0 +1,317 @@
+"""Opening a studio: one notebook with everything an agent works with, all of it real.
+
+Opened anew in each process. What must outlast one lies in the journal and, for the notebook's desk and the hosts it was
+given leave for, in a folder of the state directory that is named after the workflow and the notebook.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+import anyio.to_thread
+
+from cellwright.agents import Assignment, Role, read_roles
+from cellwright.agents.agent_context import AgentContext
+from cellwright.agents.failure_survey import notebook_survey
+from cellwright.agents.loop import OpenAgentContext
+from cellwright.agents.programs import programs
+from cellwright.agents.prompt.context_providers import NotebookContext
+from cellwright.agents.prompt.prompt_store import JournalTexts
+from cellwright.agents.skills import Skill, read_skills
+from cellwright.app.notebooks import Files, contained, open_notebook, open_pool, project_for
+from cellwright.app.profiling import CagedDataReader
+from cellwright.app.prompt_data import data_sights, describe_limits
+from cellwright.app.run_network import Network, NetworkAccess, NetworkPolicy, open_network_access
+from cellwright.app.toolset import ToolContext, all_tools, can_use_git
+from cellwright.journal import Flow, Records
+from cellwright.journal.names import run_of
+from cellwright.kernel import KernelPool, PythonChoice
+from cellwright.models.client.gateway_client import Models
+from cellwright.models.client.gateway_process import GatewayLaunch
+from cellwright.models.config.keys import key_variables
+from cellwright.network import passwords_in
+from cellwright.policy import AgreedEnvelope, Masker, Rules, Secret
+from cellwright.runs.execute.workspace import BranchWorkspace
+from cellwright.sandbox import CageSpec, Limits, Tier, probe
+from cellwright.settings import Settings
+from cellwright.tools import Guard, standing_rules
+from cellwright.tools.actions import ActionWorker
+from cellwright.tools.actions.worker_process import CagedWorker
+from cellwright.tools.notebook.editor import NotebookEditor
+from cellwright.tools.notebook.parallel_branches import open_parallel_branch
+from cellwright.tools.project_files import ProjectFiles
+
+EDITOR_FILE: Final = "desk.json"
+"""The desk's memory, in the folder of what outlasts a process."""
+HOST_PERMISSIONS_FILE: Final = "leave.json"
+"""The hosts that were given leave for, beside it."""
+BRANCHES_FOLDER: Final = "lanes"
+"""The folder of its lanes, beside it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkspaceOptions:
+    """How a studio is to be; as it stands, what a person gets who says nothing."""
+
+    files: Files = field(default_factory=Files)
+    limits: Limits = field(default_factory=Limits)
+    tier: Tier | None = None
+    """None: the best this machine has."""
+    allow_uncontained: bool = False
+    python: PythonChoice = "header"
+    """ours: Cellwright's own, whatever the notebook's header asks for."""
+    is_offline: bool = False
+    """No network, whoever would allow it. On tiers C and D there is none anyway."""
+    network: Network | None = None
+    """None: as the settings say."""
+    envelope: AgreedEnvelope | None = None
+    """What a person agreed to for the run: inside it nothing asks."""
+    secrets: tuple[Secret, ...] = field(default=(), repr=False)
+    """Values that are masked wherever they turn up, besides the keys in the person's environment."""
+    settings: Settings = field(default_factory=Settings.read)
+    launch: GatewayLaunch | None = None
+    """How the gateway is started if none runs; None: as the command line does."""
+    pool: KernelPool | None = None
+    """Where kernels come from; without one the studio has its own."""
+    on_progress: Callable[[str], None] | None = None
+    state: Path | None = None
+    """Where what must outlast a process is kept; None: a folder named after the workflow and the notebook."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveWorkspace:
+    """A studio, and what stands behind it."""
+
+    studio: AgentContext
+    desk: NotebookEditor
+    rules: Rules
+    models: Models
+    eyes: CagedDataReader
+    """What sees the data."""
+    open_booth: Callable[[str], AbstractAsyncContextManager[BranchWorkspace]]
+    """A studio over a lane of the notebook."""
+
+
+@asynccontextmanager
+async def open_agent_context(
+    path: str | Path, *, workflow: str, records: Records, person: str, options: WorkspaceOptions | None = None
+) -> AsyncGenerator[AgentContext]:
+    """Everything the agents of one workflow work with in this notebook: the studio of `open_workspace`."""
+    async with open_workspace(path, workflow=workflow, records=records, person=person, options=options) as workplace:
+        yield workplace.studio
+
+
+@asynccontextmanager
+async def open_workspace(
+    path: str | Path, *, workflow: str, records: Records, person: str, options: WorkspaceOptions | None = None
+) -> AsyncGenerator[LiveWorkspace]:
+    """A studio for the agents of one workflow in this notebook; `person` is for whom they work.
+
+    Opened again for the same workflow, after a crash too, the notebook is as it was: its cells have run, and what was
+    done is known to be done. Raises `UserError` for a mistake in rules, roles or skills, before anything is started.
+    """
+    options = options or WorkspaceOptions()
+    ground = await anyio.to_thread.run_sync(_prepare, Path(path), workflow, options)
+    masker = _masker(options)
+    async with AsyncExitStack() as stack:
+        models = await stack.enter_async_context(_open_models(options, person))
+        pool = options.pool or await stack.enter_async_context(open_pool(options.settings))
+        way_out = await _open_network(stack, ground, records, options)
+        desk = await _open_editor(stack, ground, pool, way_out, options)
+        worker = await stack.enter_async_context(ActionWorker.open(_CageStarter(pool), tier=ground.tier))
+        kept = JournalTexts(records)
+        bench = _tool_context(ground, desk, pool, kept, way_out, options, person)
+        studio = AgentContext(
+            models=models,
+            tools=all_tools(bench, skills=ground.skills, has_git=ground.has_git),
+            guard=Guard(rules=ground.rules, masker=masker, envelope=options.envelope),
+            masker=masker,
+            kept=kept,
+            person=person,
+            roles=ground.roles,
+            skills=ground.skills,
+            sights=[NotebookContext(desk), *await data_sights(bench)],
+            limits_text=describe_limits(bench),
+            survey=notebook_survey(desk, bench.project),
+            put_into_effect=way_out.put_into_effect if way_out is not None else None,
+            program=programs(worker),
+        )
+
+        @asynccontextmanager
+        async def open_booth(part: str) -> AsyncGenerator[BranchWorkspace]:
+            async with open_parallel_branch(desk, ground.state / BRANCHES_FOLDER / part) as lane:
+                own = replace(bench, desk=lane.desk)
+                yield BranchWorkspace(
+                    lane=lane,
+                    studio=replace(
+                        studio,
+                        tools=all_tools(own, skills=ground.skills, has_git=ground.has_git),
+                        sights=[NotebookContext(lane.desk), *studio.sights[1:]],
+                        survey=notebook_survey(lane.desk, own.project),
+                    ),
+                )
+
+        yield LiveWorkspace(
+            studio=studio, desk=desk, rules=ground.rules, models=models, eyes=bench.eyes, open_booth=open_booth
+        )
+
+
+def agent_context_opener(
+    path: str | Path, *, records: Records, person: str, options: WorkspaceOptions | None = None
+) -> OpenAgentContext:
+    """For `agent_workflow`: each agent works in a studio of its own in this notebook.
+
+    `records` are those of the journal that runs it. Open them first: work that was cut off begins at once.
+    """
+
+    def open_for(flow: Flow, _: Assignment) -> AbstractAsyncContextManager[AgentContext]:
+        return open_agent_context(path, workflow=flow.id, records=records, person=person, options=options)
+
+    return open_for
+
+
+# ── what is known before anything is started ──
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _WorkspaceSetup:
+    """The place where a studio is opened."""
+
+    notebook: Path
+    project: Path
+    state: Path
+    """What outlasts the process: the desk's memory, and leave for hosts."""
+    run: str
+    tier: Tier
+    rules: Rules
+    roles: Mapping[str, Role]
+    skills: tuple[Skill, ...]
+    has_git: bool
+
+    @property
+    def has_network(self) -> bool:
+        """Whether approved hosts, and only those, could be reached: it takes a network namespace."""
+        return self.tier in {"A", "B"}
+
+
+def _prepare(path: Path, workflow: str, options: WorkspaceOptions) -> _WorkspaceSetup:
+    """Raises `UserError` or `RefusedByPolicy`. Blocking."""
+    settings, notebook = options.settings, path.resolve()
+    project = project_for(notebook, options.files)
+    tier = contained(options.tier, probe(), allow_uncontained=options.allow_uncontained)
+    state, team, home = settings.ready_home(), settings.team_rules, settings.user_home
+    name = hashlib.sha256(f"{workflow}\n{notebook}".encode()).hexdigest()[:24]
+    return _WorkspaceSetup(
+        notebook=notebook,
+        project=project,
+        state=options.state or state / "studios" / name,
+        run=run_of(workflow),
+        tier=tier,
+        rules=standing_rules(state=state, project=project, home=home, team=team),
+        roles=read_roles(project),
+        skills=read_skills(project),
+        has_git=can_use_git(project, tier),
+    )
+
+
+def _masker(options: WorkspaceOptions) -> Masker:
+    environment = options.settings.environment
+    keys = [Secret(name=name, value=environment[name]) for name in key_variables(environment) if environment[name]]
+    addresses = passwords_in(options.settings.connection.variables)
+    passwords = [Secret(name=name, value=value) for name, value in addresses.items()]
+    return Masker.of([*options.secrets, *keys, *passwords], salt=secrets.token_bytes(16))
+
+
+# ── what is started ──
+
+
+def _open_models(options: WorkspaceOptions, person: str) -> AbstractAsyncContextManager[Models]:
+    """The gateway of this state directory, started if none runs; keys in the environment go to it and nowhere else."""
+    settings = options.settings
+    environment = settings.environment
+    keys = {provider: environment[name] for name, provider in key_variables(environment).items() if environment[name]}
+    launch = options.launch or GatewayLaunch(
+        home=settings.home,
+        environment=settings.program_environment,
+        keys=keys,
+        person=person,
+        team_rules=settings.team_rules,
+    )
+    # Whoever started the gateway, what this run asks goes the way of this run's own settings.
+    return Models.open(settings.home, launch=replace(launch, connection=settings.connection.variables))
+
+
+async def _open_network(
+    stack: AsyncExitStack, ground: _WorkspaceSetup, records: Records, options: WorkspaceOptions
+) -> NetworkAccess | None:
+    if options.is_offline or not ground.has_network:
+        return None
+    network = options.network or Network.of(options.settings)
+    agreed = NetworkPolicy(rules=ground.rules, envelope=options.envelope, run=ground.run)
+    opening = open_network_access(network, agreed, kept=ground.state / HOST_PERMISSIONS_FILE, records=records)
+    return await stack.enter_async_context(opening)
+
+
+async def _open_editor(
+    stack: AsyncExitStack,
+    ground: _WorkspaceSetup,
+    pool: KernelPool,
+    way_out: NetworkAccess | None,
+    options: WorkspaceOptions,
+) -> NotebookEditor:
+    """The notebook with its kernel, as the workflow left it."""
+    opening = open_notebook(
+        ground.notebook,
+        files=options.files,
+        limits=options.limits,
+        tier=ground.tier,
+        allow_uncontained=options.allow_uncontained,
+        python=options.python,
+        egress=way_out.egress if way_out is not None else None,
+        pool=pool,
+        settings=options.settings,
+        on_progress=options.on_progress,
+    )
+    notebook = await stack.enter_async_context(opening)
+    return await NotebookEditor.open(notebook, ground.state / EDITOR_FILE)
+
+
+@dataclass(frozen=True, slots=True)
+class _CageStarter:
+    """Starts cages from whichever zygote lives: one that died is replaced."""
+
+    pool: KernelPool
+
+    async def start(self, spec: CageSpec, *, command: list[str] | None = None) -> CagedWorker:
+        """A new cage whose process is `command`."""
+        return await (await self.pool.zygote()).start(spec, command=command)
+
+
+def _tool_context(
+    ground: _WorkspaceSetup,
+    desk: NotebookEditor,
+    pool: KernelPool,
+    kept: JournalTexts,
+    way_out: NetworkAccess | None,
+    options: WorkspaceOptions,
+    person: str,
+) -> ToolContext:
+    files = options.files
+    return ToolContext(
+        desk=desk,
+        pool=pool,
+        project=ProjectFiles(ground.project, reveal=files.reveal, protected=[ground.notebook]),
+        kept=kept,
+        way_out=way_out,
+        files=files,
+        limits=options.limits,
+        tier=ground.tier,
+        settings=options.settings,
+        person=person,
+    )

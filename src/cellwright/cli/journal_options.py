@@ -1,0 +1,72 @@
+"""Which journal a command is about, and opening it: the options all such commands share."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cellwright.errors import UserError
+from cellwright.journal import Records
+from cellwright.journal.chain import read_existing_key
+from cellwright.journal.database import JournalLocation
+from cellwright.journal.tables import is_journal
+from cellwright.policy import Masker
+from cellwright.settings import Settings
+
+JsonOption = Annotated[bool, typer.Option("--json", help="JSON on stdout.")]
+DatabaseOption = Annotated[
+    str | None,
+    typer.Option("--database", metavar="FILE|URL", help="The journal; default: journal.db in the state directory."),
+]
+KeyOption = Annotated[
+    Path | None,
+    typer.Option("--key", metavar="FILE", help="The chain's key; default: the .key file beside the journal."),
+]
+
+
+def journal_location(database: str | None) -> JournalLocation:
+    """The journal that is named, or the one in the state directory; it need not be there. Raises `UserError`."""
+    return JournalLocation.of(database if database is not None else Settings.read().home / "journal.db")
+
+
+def existing_journal(database: str | None) -> JournalLocation:
+    """The same, where one is: no command makes a journal by looking at it. Raises `UserError`."""
+    place = existing_file(database)
+    if not is_journal(place):
+        what = "The Postgres database" if place.path is None else repr(str(place.path))
+        raise UserError(f"{what} is no journal.", hint="Name one with --database.")
+    return place
+
+
+def existing_file(database: str | None) -> JournalLocation:
+    """The same, even if the file is broken. Raises `UserError` if there is none."""
+    place = journal_location(database)
+    if place.path is not None and not place.path.exists():
+        raise UserError(f"No journal at {str(place.path)!r}.", hint="Nothing has run yet, or name it with --database.")
+    return place
+
+
+def chain_key(place: JournalLocation, key: Path | None) -> bytes:
+    """The key that is named, or the journal's own: beside the file, or on Postgres in the state directory."""
+    beside = place.path.with_suffix(".key") if place.path is not None else Settings.read().home / "journal.key"
+    return read_existing_key(key or beside)
+
+
+def terminal_masker() -> Masker:
+    """A masker for what people type at a terminal: it knows how secrets look, and no secret."""
+    return Masker.of(salt=secrets.token_bytes(16))
+
+
+@asynccontextmanager
+async def open_records(database: str | None, key: Path | None, masker: Masker | None = None) -> AsyncGenerator[Records]:
+    """The records of that journal; what is told through this door is masked."""
+    place, hide = existing_journal(database), masker or terminal_masker()
+    async with Records.open(
+        place.url, chain_key=chain_key(place, key), mask=lambda text: hide.mask(text).text
+    ) as records:
+        yield records

@@ -1,0 +1,102 @@
+"""How questions, grants, audit lines and rules look. What an agent wrote is printed as it is: no markup, no emoji."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from cellwright.cli.render.console import people
+from cellwright.policy import No, Reply, Yes
+from cellwright.tools import BudgetReply, LeaveUncounted, PutPrice, Raise
+
+_data = Console(highlight=False)
+
+
+def questions(found: Sequence[Mapping[str, Any]]) -> None:
+    """One line per question: its first line says what will happen."""
+    if not found:
+        people.print("Nothing waits for an answer.", style="dim")
+    for question in found:
+        line = Text(question["id"], style="bold")
+        line.append(f"  {question['what'].splitlines()[0]}", style="not bold")
+        _data.print(line, soft_wrap=True)
+
+
+def question(found: Mapping[str, Any]) -> None:
+    """Everything there is to know about a question."""
+    _show(_data, found)
+
+
+def question_for_answer(found: Mapping[str, Any], reply: Reply | BudgetReply) -> None:
+    """The same, for the person about to answer it."""
+    _show(people, found)
+    people.print(Text(f"Your answer: {_words(reply)}", style="bold"), soft_wrap=True)
+
+
+def grants(found: Sequence[Mapping[str, Any]]) -> None:
+    """One line per lasting yes."""
+    if not found:
+        people.print("Nothing is allowed beyond the rules.", style="dim")
+    for grant in found:
+        line = Text(grant["id"], style="bold")
+        until = f"until {grant['expires_at']}" if grant["expires_at"] else f"in run {grant['run']}"
+        line.append(f"  {grant['covers']}, {until}, said {grant['by']} at {grant['door']}", style="not bold")
+        _data.print(line, soft_wrap=True)
+
+
+def lines(found: Sequence[str]) -> None:
+    """Each on a line of its own."""
+    for line in found:
+        _data.print(Text(line), soft_wrap=True)
+
+
+def rule_checks(found: Sequence[Mapping[str, Any]]) -> None:
+    """Which files are sound, and the first mistake of each that is not."""
+    for check in found:
+        if check["ok"]:
+            _data.print(Text(f"✓ {check['file']}: {check['rules']} rules, {check['limits']} limits"), soft_wrap=True)
+            continue
+        people.print(Text(f"✗ {check['error']}", style="red"), soft_wrap=True)
+        people.print(Text(f"hint: {check['hint']}", style="cyan"), soft_wrap=True)
+
+
+def rules(found: Mapping[str, Any]) -> None:
+    """Each layer's file, then every rule and limit that holds."""
+    for layer in found["layers"]:
+        _data.print(Text(f"{layer['layer']}: {layer['file']}{'' if layer['is_there'] else ' (none)'}"), soft_wrap=True)
+    for rule in found["rules"]:
+        reason = f": {rule['reason']}" if rule["reason"] else ""
+        _data.print(Text(f"{rule['says']:<5} {', '.join(rule['actions'])}  {rule['where']}{reason}"), soft_wrap=True)
+    for limit in found["limits"]:
+        _data.print(Text(f"limit {limit['limit']}  {limit['where']}"), soft_wrap=True)
+
+
+def _show(console: Console, found: Mapping[str, Any]) -> None:
+    console.print(Text(f"Question {found['id']} of run {found['run']}, {found['state']}", style="bold"), soft_wrap=True)
+    console.print(Text(found["what"]), soft_wrap=True)
+    console.print(Text(f"Possible answers: {', '.join(found['offers'])}"), soft_wrap=True)
+    console.print(Text(f"Fingerprint: {found['fingerprint']}"), soft_wrap=True)
+    if found["answer"] is not None:
+        said = found["answer"]
+        console.print(Text(f"{said['by']} answered {said['says']} at {said['at']}"), soft_wrap=True)
+
+
+def _words(reply: Reply | BudgetReply) -> str:
+    match reply:
+        case Yes(reach="always", lasts=lasts):
+            return f"yes, always, for {lasts.days} days" if lasts.days else f"yes, always, for {lasts}"
+        case Yes(reach="run"):
+            return "yes, for this run"
+        case Yes():
+            return "yes, once"
+        case Raise(more=more):
+            return f"yes, {more} more"
+        case PutPrice(amount=amount):
+            return f"yes, and it counts as {amount}"
+        case LeaveUncounted():
+            return "yes, without counting it in this run"
+        case No(feedback=feedback):
+            return f"no. {feedback}".rstrip()

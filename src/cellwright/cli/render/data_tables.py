@@ -1,0 +1,114 @@
+"""How a profile and the bundled data sets look in a terminal."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from cellwright.analyst.profile import Oddity, Profile, one_line
+from cellwright.analyst.profile_view import TableView, join_words, oddity_words, shown, table_view
+from cellwright.app.bundled import Dataset
+from cellwright.cli.render import console as render
+
+_MARKS = {"problem": "[red]![/]", "warning": "[yellow]![/]", "note": "[dim]·[/]"}
+_MOST_COLUMNS = 60
+_MOST_ODDITIES = 40
+_LEAST_WIDTH = 100
+_LONGEST_NAMES = 100
+
+
+@contextmanager
+def waiting(paths: Sequence[Path]) -> Generator[None]:
+    """A sign of life while files are read, for somebody who watches a terminal."""
+    if not render.people.is_terminal:
+        yield
+        return
+    names = one_line(", ".join(str(path) for path in paths), _LONGEST_NAMES)
+    columns = (SpinnerColumn(), TextColumn("{task.description}", style="dim"), TimeElapsedColumn())
+    with Progress(*columns, console=render.people, transient=True) as progress:
+        progress.add_task(f"Reading {escape(names)} in a cage", total=None)
+        yield
+
+
+def profile(found: Profile) -> None:
+    """All that was found: each table with its columns, then what is between them, then what was left out."""
+    console = _console()
+    for table in found.tables:
+        _table(table_view(table), console)
+    if found.joins:
+        console.print("[bold]Joins[/]")
+        for join in found.joins:
+            console.print(f"  {escape(join_words(join))}", soft_wrap=True)
+    for skipped in found.skipped:
+        render.people.print(f"[yellow]not read:[/] {escape(shown(skipped.path))} ({escape(skipped.why)})")
+    for note in found.notes:
+        render.note(note)
+
+
+def examples(datasets: Sequence[Dataset], as_json: bool) -> None:
+    """Which data sets there are."""
+    if as_json:
+        render.as_json({"examples": [asdict(dataset) for dataset in datasets]})
+        return
+    for dataset in datasets:
+        _console().print(f"[bold]{dataset.id}[/]  {escape(dataset.title)}", soft_wrap=True)
+    render.note(f"`cellwright data examples {datasets[0].id}` copies one into data/.")
+
+
+def copied(dataset: Dataset, files: Sequence[Path], as_json: bool) -> None:
+    """Where its files are now, and a goal it has an answer to."""
+    words = [option for file in files for option in ("--data", str(file))]
+    command = ["cellwright", "run", dataset.question, *words, "--model", "analyst"]
+    if as_json:
+        render.as_json({"files": [str(file) for file in files], "command": command})
+        return
+    for file in files:
+        _console().print(escape(str(file)), soft_wrap=True)
+    render.note(f"Ask of it, without a model or a key:\n  {shlex.join(command)}")
+
+
+def _console() -> Console:
+    """Standard output as it is now; a file or a pipe is given room for a table."""
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(highlight=False, width=max(console.width, _LEAST_WIDTH))
+
+
+def _table(view: TableView, console: Console) -> None:
+    console.print(f"[bold]{escape(view.head)}[/]", soft_wrap=True)
+    for fact in view.facts:
+        console.print(f"  [dim]{escape(fact)}[/]", soft_wrap=True)
+    console.print(_columns(view))
+    if len(view.columns) > _MOST_COLUMNS:
+        console.print(f"  [dim]and {len(view.columns) - _MOST_COLUMNS:,} more columns: --json has them[/]")
+    for oddity in view.oddities[:_MOST_ODDITIES]:
+        console.print(_oddity(oddity), soft_wrap=True)
+    if len(view.oddities) > _MOST_ODDITIES:
+        console.print(f"  [dim]and {len(view.oddities) - _MOST_ODDITIES:,} more oddities: --json has them[/]")
+    console.print()
+
+
+def _columns(view: TableView) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for title in ("column", "what", "missing", "values", "shape"):
+        table.add_column(title, justify="right" if title == "missing" else "left", overflow="fold")
+    for column in view.columns[:_MOST_COLUMNS]:
+        table.add_row(
+            escape(f"  {column.name}"),
+            escape(column.what),
+            column.missing,
+            escape(column.values),
+            f"[cyan]{column.shape}[/]",
+        )
+    return table
+
+
+def _oddity(oddity: Oddity) -> str:
+    return f"  {_MARKS[oddity.severity]} {escape(oddity_words(oddity))}"

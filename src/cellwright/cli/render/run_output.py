@@ -1,0 +1,242 @@
+"""How runs look: plain lines, JSON lines or a live screen while one goes on; a table of many; a page about one."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+from rich.tree import Tree
+
+from cellwright.cli.render import console
+from cellwright.cli.render.console import people
+from cellwright.journal import Fact, Recorded
+from cellwright.policy.display_text import shown, shown_block
+from cellwright.runs.plan.plan import Plan, Task, parse_plan
+from cellwright.runs.views.progress import MARKS, ProgressView, elapsed, progress_line
+from cellwright.runs.views.run_view import FILES
+
+_COLOURS = {"planned": "dim", "running": "bold cyan", "done": "green", "failed": "red", "dropped": "dim strike"}
+_FRAMES_PER_SECOND = 4
+
+
+class Display(Protocol):
+    """Shows a run to whoever watches."""
+
+    def show(self, recorded: Recorded, before: ProgressView, after: ProgressView) -> None:
+        """One more event, and what it changed."""
+        ...
+
+    def hide(self) -> None:
+        """Make room: somebody is asked something, or it is over."""
+        ...
+
+    def appear(self) -> None:
+        """Be there again."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class LineDisplay:
+    """Lines that stay where they are written."""
+
+    write: Callable[[Recorded, ProgressView, ProgressView], None]
+
+    def show(self, recorded: Recorded, before: ProgressView, after: ProgressView) -> None:
+        """One more event."""
+        self.write(recorded, before, after)
+
+    def hide(self) -> None:
+        """They take no room."""
+
+    def appear(self) -> None:
+        """They are there."""
+
+
+def _event_line(recorded: Recorded, _: ProgressView, __: ProgressView) -> None:
+    """Every event, as it is kept."""
+    json_line(recorded.json())
+
+
+def _plain_line(recorded: Recorded, before: ProgressView, after: ProgressView) -> None:
+    """On stderr, each thing a person would notice."""
+    if line := progress_line(before, recorded.event):
+        people.print(Text(line), soft_wrap=True)
+    if after.view.plan is not None and _ids(before.view.plan) != _ids(after.view.plan):
+        for task in after.view.plan.tasks:
+            people.print(Text(f"  {_task_line(task)}"), soft_wrap=True)
+
+
+class LiveScreen:
+    """The plan, the current cell, cost and time, drawn again in the same place, at most four times a second."""
+
+    def __init__(self, run: str) -> None:
+        self._picture = ProgressView(run=run)
+        self._live: Live | None = None
+
+    def show(self, recorded: Recorded, before: ProgressView, after: ProgressView) -> None:
+        """One more event; it is drawn when it is time."""
+        self._picture = after
+        if isinstance(recorded.event, Fact) and recorded.event.topic == FILES:
+            # Nothing else will say it: the run is over when its notebook's files are settled.
+            people.print(Text(progress_line(before, recorded.event)), soft_wrap=True)
+
+    def appear(self) -> None:
+        """Draw from now on."""
+        if self._live is None:
+            # Not kept on the terminal: what is printed at the end says it all again, and better.
+            self._live = Live(
+                console=people,
+                get_renderable=self._draw,
+                refresh_per_second=_FRAMES_PER_SECOND,
+                transient=True,
+                redirect_stdout=False,
+                redirect_stderr=False,
+            )
+            self._live.start()
+
+    def hide(self) -> None:
+        """Leave the terminal as it was."""
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+    def _draw(self) -> RenderableType:
+        return drawn(self._picture, time.time())
+
+
+def display_for(run: str, *, as_json: bool) -> Display:
+    """JSON for programs, a screen for a terminal, else lines."""
+    if as_json:
+        return LineDisplay(_event_line)
+    return LiveScreen(run) if people.is_terminal else LineDisplay(_plain_line)
+
+
+def drawn(picture: ProgressView, now_seconds: float) -> RenderableType:
+    """The whole screen."""
+    seen = picture.view
+    title = shown(seen.goal.words.splitlines()[0]) if seen.goal is not None else f"run {picture.run}"
+    since = elapsed(now_seconds - picture.began_ms / 1000) if picture.began_ms else "0 s"
+    lines: list[RenderableType] = [
+        Text(title, style="bold", no_wrap=True, overflow="ellipsis"),
+        Text(
+            f"{picture.stage} · {since} · {picture.cost} · run {picture.run}",
+            style="dim",
+            no_wrap=True,
+            overflow="ellipsis",
+        ),
+    ]
+    if seen.plan is not None:
+        lines.append(plan_tree(seen.plan))
+    if seen.cell:
+        lines.append(Text(f"cell {shown(seen.cell)}", no_wrap=True, overflow="ellipsis"))
+    if said := seen.waits or picture.now:
+        lines.append(Text(f"… {shown(said)}", style="dim", no_wrap=True, overflow="ellipsis"))
+    return Group(*lines)
+
+
+def plan_tree(plan: Plan) -> Tree:
+    """The tasks of a plan, each with how it stands and what it waits for."""
+    tree = Tree(Text(shown(plan.title)), guide_style="dim")
+    for task in plan.tasks:
+        tree.add(Text(_task_line(task), style=_COLOURS[task.status], no_wrap=True, overflow="ellipsis"))
+    return tree
+
+
+def _task_line(task: Task) -> str:
+    after = f" (after {', '.join(task.after)})" if task.after and task.status == "planned" else ""
+    note = f": {shown(task.note)}" if task.note else ""
+    return f"{MARKS[task.status]} {task.id}  {shown(task.title)}{after}{note}"
+
+
+def _ids(plan: Plan | None) -> tuple[str, ...]:
+    return () if plan is None else tuple(task.id for task in plan.tasks)
+
+
+# ── lines ──
+
+
+def json_line(value: Mapping[str, Any]) -> None:
+    """One JSON object on one line of stdout, at once."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
+    sys.stdout.flush()
+
+
+def data(text: str) -> None:
+    """What the person came for, on stdout. Agents wrote it: hidden characters are escaped."""
+    sys.stdout.write(shown_block(text.rstrip("\n")) + "\n")
+    sys.stdout.flush()
+
+
+def lines(texts: Sequence[str]) -> None:
+    """Each on a line of its own, on stdout."""
+    for text in texts:
+        sys.stdout.write(f"{shown(text)}\n")
+
+
+def say(text: str, *, style: str = "") -> None:
+    """A line for the person who waits; what agents wrote is printed as it is, hidden characters escaped."""
+    people.print(Text(shown_block(text), style=style), soft_wrap=True)
+
+
+def prompt(text: str) -> None:
+    """Words in front of what the person types."""
+    people.print(f"[bold]{escape(shown(text))}[/] ", end="", soft_wrap=True)
+
+
+def command(words: str) -> None:
+    """Something to type."""
+    people.print(Text(f"  {words}", style="cyan"), soft_wrap=True)
+
+
+_data = Console(highlight=False)
+_STANDING_COLOURS = {"done": "green", "partial": "yellow", "failed": "red", "refused": "red", "stopped": "yellow"}
+_MARKED = {"waiting": "bold yellow", "paused": "yellow"}
+
+
+def runs_table(found: Sequence[Mapping[str, Any]]) -> None:
+    """One line per run, the newest first."""
+    if not found:
+        console.note('No runs. Start one: cellwright run "…".')
+        return
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for title in ("run", "status", "goal", "notebook", "time"):
+        table.add_column(title, overflow="fold" if title != "goal" else "ellipsis", no_wrap=title == "goal")
+    for run in found:
+        status = str(run["status"])
+        table.add_row(
+            Text(run["run"]),
+            Text(status, style=_STANDING_COLOURS.get(status, _MARKED.get(status, "blue"))),
+            Text(shown(run["goal"])),
+            Text(shown(str(run["notebook"]).rpartition("/")[2])),
+            Text(elapsed(run["seconds"])),
+        )
+    _data.print(table)
+
+
+def run_page(found: Mapping[str, Any]) -> None:
+    """How one run stands. What came of an ended one is printed by whoever hands it over."""
+    _run_row(shown(str((found["goal"] or {}).get("words", found["run"]))), style="bold")
+    _run_row(f"run {found['run']} · {found['status']} · {found['cost']} · {elapsed(found['seconds'])}", style="dim")
+    if found["plan"] is not None:
+        show_plan(parse_plan(found["plan"]))
+    for name in ("cell", "waits", "files"):
+        if found[name]:
+            _run_row(f"{name} {shown(found[name])}")
+
+
+def show_plan(plan: Plan) -> None:
+    """The tasks and how each stands, on stdout."""
+    _data.print(plan_tree(plan))
+
+
+def _run_row(text: str, *, style: str = "") -> None:
+    _data.print(Text(text, style=style), soft_wrap=True)

@@ -1,0 +1,166 @@
+"""`cellwright run`: a goal becomes a notebook, watched and steered from this terminal.
+
+Every mistake in what was typed is said before anything starts.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection
+from pathlib import Path
+from typing import Annotated, Any
+
+import anyio
+import anyio.to_thread
+import typer
+
+from cellwright.cli.gateway_launch import person_name
+from cellwright.cli.journal_options import JsonOption, journal_location, open_records, terminal_masker
+from cellwright.cli.python_option import PythonOption, python_choice
+from cellwright.cli.render import console, run_output
+from cellwright.cli.run.client import open_run_client
+from cellwright.cli.run.outcome import finish
+from cellwright.cli.run.watch import RunWatch, WatchOutcome
+from cellwright.cli.terminal_input import is_interactive
+from cellwright.errors import Unavailable
+from cellwright.journal.names import new_run_id
+from cellwright.journal.tables import is_journal
+from cellwright.runs import Goal
+from cellwright.runs.goal.goal import Goal
+from cellwright.runs.goal.request import LONGEST, GoalRequest, no_text, read_goal, read_words
+from cellwright.runs.views.run_view import active_notebooks
+
+
+def goal_here(typed: GoalRequest, *, person: str, taken: Collection[str] = ()) -> Goal:
+    """The goal, as seen from where this command was started. Raises `UserError`. Blocking."""
+    return read_goal(typed, person=person, here=Path.cwd(), taken=taken, has_data=_has_data)
+
+
+def words_here(typed: str | None) -> str:
+    """The goal in words; `-`, or nothing while something is piped in, reads standard input. Raises `UserError`."""
+    try:
+        if typed == "-" or (typed is None and not sys.stdin.isatty()):
+            typed = sys.stdin.read(LONGEST + 1)
+    except UnicodeError as error:
+        raise no_text() from error
+    return read_words(typed or "")
+
+
+def _has_data(project: Path) -> bool:
+    # Only whoever asks for the analyst waits for what knows about data.
+    from cellwright.app.profiling import project_data_files
+    from cellwright.tools.project_files import ProjectFiles
+
+    return bool(project_data_files(ProjectFiles(project)))
+
+
+app = typer.Typer(help="State a goal, get a notebook you can trust.")
+
+
+@app.command()
+def run(
+    goal: Annotated[
+        str | None, typer.Argument(metavar="[GOAL]", help="What you want to know, in words; `-` reads stdin.")
+    ] = None,
+    data: Annotated[
+        list[str] | None,
+        typer.Option("--data", metavar="PATH", help="A file or folder it may read. Repeatable; NAME=PATH renames."),
+    ] = None,
+    notebook: Annotated[
+        Path | None,
+        typer.Option("--notebook", metavar="FILE", help="Extend this notebook, or make it; default: a new one here."),
+    ] = None,
+    model: Annotated[
+        list[str] | None,
+        typer.Option("--model", metavar="PROVIDER:MODEL", help="Use this model; more are fallbacks; `analyst`: none."),
+    ] = None,
+    budget: Annotated[
+        str | None, typer.Option("--budget", metavar="AMOUNT", help="Ask before it costs more US dollars than this.")
+    ] = None,
+    approve: Annotated[
+        str, typer.Option("--approve", metavar="ask|envelope|never", help="What may be asked while it works.")
+    ] = "ask",
+    private: Annotated[bool, typer.Option("--private", help="Nothing leaves this machine: local models only.")] = False,
+    priority: Annotated[int, typer.Option("--priority", metavar="N", help="Higher comes first.")] = 0,
+    project: Annotated[
+        Path | None, typer.Option("--project", metavar="DIR", help="The folder it may see; default: the repository.")
+    ] = None,
+    python: PythonOption = "header",
+    limit: Annotated[
+        list[str] | None,
+        typer.Option("--limit", metavar="NAME=VALUE", help="What its notebook may use: memory=2g, kept_files=200000 …"),
+    ] = None,
+    detach: Annotated[
+        bool, typer.Option("--detach", help="Do not wait for it; `cellwright runs watch` shows it.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Turn a goal into a notebook: planned, built, checked from scratch, delivered."""
+    typed = GoalRequest(
+        words=words_here(goal),
+        data=data or (),
+        notebook=notebook,
+        models=model or (),
+        budget=budget,
+        approve=approve,
+        is_private=private,
+        priority=priority,
+        python=python_choice(python),
+        project=project,
+        limits=limit or (),
+    )
+    if detach:
+        _tell_detached(anyio.run(_detach, typed), as_json=as_json)
+        return
+    ended, name, is_daemon = anyio.run(_run, typed, as_json)
+    finish(ended, name, as_json=as_json, is_daemon=is_daemon)
+
+
+def _tell_detached(started: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        console.as_json(started)
+        return
+    run_output.data(started["run"])
+    console.note(f"It works on {started['notebook']}. `cellwright runs watch {started['run']}` shows how far it is.")
+
+
+async def _detach(typed: GoalRequest) -> dict[str, Any]:
+    goal = await _read(typed)
+    async with open_run_client() as door:
+        if not door.is_daemon:
+            raise Unavailable(
+                "Without the daemon a run goes on only while somebody waits for it.", hint="Leave --detach out."
+            )
+        name = await door.start(goal, run=new_run_id())
+    return {"run": name, "notebook": goal.notebook}
+
+
+async def _run(typed: GoalRequest, as_json: bool) -> tuple[WatchOutcome, str, bool]:
+    goal, masker = await _read(typed), terminal_masker()
+    async with open_run_client() as door:
+        name = await door.start(goal, run=new_run_id())
+        if not as_json:
+            console.note(f"Run {name}, notebook {goal.notebook}.")
+
+        async def cancel() -> None:
+            await door.cancel(name, reason=f"stopped by {goal.person} with Ctrl-C")
+
+        async with open_records(None, None, masker) as records:
+            watching = RunWatch(
+                records=records,
+                run=name,
+                display=run_output.display_for(name, as_json=as_json),
+                masker=masker,
+                is_somebody_here=is_interactive() and not as_json,
+                cancel=cancel,
+            )
+            return await watching.until_over(), name, door.is_daemon
+
+
+async def _read(typed: GoalRequest) -> Goal:
+    """The goal, in a notebook that no run at work has in hand."""
+    taken = set[str]()
+    if typed.notebook is None and is_journal(journal_location(None)):
+        async with open_records(None, None) as records:
+            taken = await active_notebooks(records)
+    return await anyio.to_thread.run_sync(lambda: goal_here(typed, person=person_name(), taken=taken))

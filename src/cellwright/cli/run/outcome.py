@@ -1,0 +1,78 @@
+"""How watching a run ends: what is printed, and which exit code says the same."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NoReturn, assert_never
+
+import typer
+
+from cellwright.cli.render import console, run_output
+from cellwright.cli.run.questions import show_open_questions
+from cellwright.cli.run.watch import WatchedDelivery, WatchedQuestions, WatchLeft, WatchOutcome, WatchPaused
+from cellwright.runs.deliver.delivery import Delivery, DeliveryStatus, delivery_json
+
+WAITING: int = 4
+INTERRUPTED: int = 130
+_CODES: dict[DeliveryStatus, int] = {"done": 0, "partial": 1, "failed": 1, "refused": 3, "stopped": 1}
+
+
+def finish(ended: WatchOutcome, run: str, *, as_json: bool, is_daemon: bool) -> NoReturn:
+    """Print what came of it, and exit with the code that says so."""
+    match ended:
+        case WatchedDelivery(delivery=delivery, is_by_us=is_by_us):
+            hand_over(delivery, run, as_json=as_json)
+            raise typer.Exit(INTERRUPTED if is_by_us and delivery.status == "stopped" else _CODES[delivery.status])
+        case WatchedQuestions(questions=told):
+            _tell_waiting(told, run, as_json=as_json, is_daemon=is_daemon)
+            raise typer.Exit(WAITING)
+        case WatchPaused():
+            if as_json:
+                run_output.json_line({"kind": "paused", "run": run, "resume_with": f"cellwright runs resume {run}"})
+            else:
+                console.note("Paused; everything is kept. To go on:")
+                run_output.command(f"cellwright runs resume {run}")
+            raise typer.Exit(WAITING)
+        case WatchLeft():
+            if not as_json:
+                console.note(f"The run goes on; `cellwright runs watch {run}` shows it again.")
+            raise typer.Exit(INTERRUPTED)
+        case _:
+            assert_never(ended)
+
+
+def hand_over(delivery: Delivery, run: str, *, as_json: bool) -> None:
+    """The delivery on stdout: the answer first."""
+    if as_json:
+        run_output.json_line({"kind": "delivery", "run": run, **delivery_json(delivery)})
+    else:
+        # It may load what draws reports, which takes a while.
+        from cellwright.runs.deliver.report.report import report_text
+
+        run_output.data(report_text(delivery))
+        if delivery.notebook and delivery.status in {"done", "partial"}:
+            console.note("To open it:")
+            run_output.command(opening(delivery.notebook))
+
+
+def opening(notebook: str) -> str:
+    """The command that opens a notebook in marimo's editor: the one that came with us, wherever that is."""
+    ours = Path(sys.executable).with_name("marimo")
+    found = shutil.which("marimo")
+    is_plain = found is not None and Path(found).resolve() == ours.resolve()
+    return shlex.join(["marimo" if is_plain or not ours.exists() else str(ours), "edit", notebook])
+
+
+def _tell_waiting(told: Sequence[dict[str, Any]], run: str, *, as_json: bool, is_daemon: bool) -> None:
+    if as_json:
+        run_output.json_line({"kind": "waiting", "run": run, "questions": list(told)})
+        return
+    show_open_questions(told)
+    if is_daemon:
+        console.note(f"The run goes on once it is answered; `cellwright runs watch {run}` shows how.")
+    else:
+        console.note(f"There is no daemon: the run goes on at the next `cellwright runs watch {run}`.")

@@ -1,0 +1,312 @@
+"""Watching one run from its first word to its end, at one terminal: what it tells, what it asks, and Ctrl-C.
+
+Everything is read from the journal and said through it, so it does not matter which process carries the run out.
+"""
+
+from __future__ import annotations
+
+import importlib
+import signal
+import threading
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import anyio
+import anyio.to_thread
+
+from cellwright.cli.approvals import person_here
+from cellwright.cli.render import run_output
+from cellwright.cli.render.run_output import Display
+from cellwright.cli.run.questions import QuestionPrompt
+from cellwright.cli.terminal_input import next_line
+from cellwright.errors import CellwrightError, UserError
+from cellwright.journal import OpenQuestion, Records, RunEnded, stream_of
+from cellwright.journal.run_control import known_run
+from cellwright.policy import Masker
+from cellwright.runs.deliver.delivery import Delivery
+from cellwright.runs.views.progress import ProgressView, delivery_of, update_progress
+from cellwright.runs.views.questions import PAUSED, describe_open_questions
+
+_POLL_INTERVAL_SECONDS: Final = 2.0
+_RETRY_INTERVAL_SECONDS: Final = 0.02
+"""A run tells of its end a moment before its result is there."""
+_MAX_REASON_POLLS: Final = 250
+"""So often one looks again for why a run was cancelled: that is told a moment after it is."""
+_MAX_INTERRUPTS: Final = 2
+"""Ctrl-C pauses, stops, and then leaves at once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchedDelivery:
+    """The run has ended."""
+
+    delivery: Delivery
+    is_by_us: bool
+    """The person at this terminal stopped it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchedQuestions:
+    """The run waits for a person, and nobody here can answer, or wants to."""
+
+    questions: tuple[dict[str, Any], ...]
+    """Each with the command that answers it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchPaused:
+    """The person here let it pause, and went."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchLeft:
+    """The person here only stopped watching."""
+
+
+WatchOutcome = WatchedDelivery | WatchedQuestions | WatchPaused | WatchLeft
+
+
+@dataclass(slots=True, kw_only=True)
+class RunWatch:
+    """A person, or a program, who watches one run."""
+
+    records: Records
+    run: str
+    display: Display
+    masker: Masker
+    is_somebody_here: bool
+    cancel: Callable[[], Awaitable[None]] | None = None
+    """Ends the run for good, for whom Ctrl-C pauses it first; None: Ctrl-C only leaves."""
+    picture: ProgressView = field(init=False)
+    _outcome: WatchOutcome | None = field(init=False, default=None)
+    _over: anyio.Event = field(init=False, default_factory=anyio.Event)
+    _changed: anyio.Event = field(init=False, default_factory=anyio.Event)
+    _open: tuple[OpenQuestion, ...] = field(init=False, default=())
+    _asked: str = field(init=False, default="")
+    _answered: set[str] = field(init=False, default_factory=set[str])
+    _dialogue: anyio.CancelScope | None = field(init=False, default=None)
+    _hushed: anyio.Event = field(init=False, default_factory=anyio.Event)
+    _interrupts: int = field(init=False, default=0)
+    _is_late: bool = field(init=False, default=False)
+    """The person let it go on before it had paused: it may still do so."""
+
+    def __post_init__(self) -> None:
+        self.picture = ProgressView(run=self.run)
+
+    async def until_over(self) -> WatchOutcome:
+        """Show everything from the beginning on, ask what it asks, until it ends or this terminal is left."""
+        problem: Exception | None = None
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._hear_signals)
+                tasks.start_soon(self._attend)
+                self.display.appear()
+                try:
+                    await self._follow()
+                except Exception as error:  # noqa: BLE001 - raised again below as it is, outside the group
+                    problem = error
+                tasks.cancel_scope.cancel()
+        finally:
+            self.display.hide()
+        if problem is not None:
+            raise problem
+        if self._outcome is None:
+            told = await describe_open_questions(self.records, self.masker, self.run, self._open)
+            return WatchedQuestions(questions=tuple(told))
+        return self._outcome
+
+    # ── what it tells ──
+
+    async def _follow(self) -> None:
+        after, patience, untold = 0, _POLL_INTERVAL_SECONDS, 0
+        while not self._over.is_set():
+            news = self.records.log.growth.next()
+            row = await known_run(self.records, self.run)
+            async for recorded in self.records.log.read_all(stream_of(self.run), after):
+                after, before = recorded.sequence, self.picture
+                self.picture = update_progress(before, recorded)
+                self.display.show(recorded, before, self.picture)
+                event = recorded.event
+                patience = (
+                    _RETRY_INTERVAL_SECONDS
+                    if isinstance(event, RunEnded) and event.workflow == self.run
+                    else _POLL_INTERVAL_SECONDS
+                )
+            await self._look_for_questions()
+            if row.state == "cancelled" and not self.picture.ended and untold < _MAX_REASON_POLLS:
+                untold, patience = untold + 1, _RETRY_INTERVAL_SECONDS
+            elif not row.is_going:
+                delivery = delivery_of(row.state, self.picture)
+                assert delivery is not None
+                await self._until_hushed()
+                self._end(WatchedDelivery(delivery=delivery, is_by_us=self._interrupts > 1))
+                return
+            with anyio.move_on_after(patience):
+                await _first(news, self._over)
+
+    async def _look_for_questions(self) -> None:
+        pending = await self.records.questions.pending(self.run)
+        # A look that began before an answer of ours was kept still finds its question.
+        found = tuple(each for each in pending if each.id not in self._answered)
+        if found == self._open:
+            return
+        self._open = found
+        if self._asked and self._asked not in {each.id for each in found}:
+            self._give_up_dialogue()
+        self._wake()
+        if found and not self.is_somebody_here:
+            self._end()
+
+    async def _until_hushed(self) -> None:
+        """Until the person was told that what they are being asked needs no answer any more."""
+        if self._dialogue is not None and self._asked:
+            self._give_up_dialogue()
+            await self._hushed.wait()
+
+    # ── what it asks ──
+
+    async def _attend(self) -> None:
+        """One dialogue at a time, and none that nobody needs any more."""
+        if not self.is_somebody_here:
+            return
+        while True:
+            changed = self._changed
+            if self._interrupts:
+                await self._talk(self._pause_and_ask)
+            elif self._open:
+                question = self._open[0]
+                await self._talk(lambda question=question: self._ask(question))
+            else:
+                await changed.wait()
+
+    async def _talk(self, dialogue: Callable[[], Awaitable[None]]) -> None:
+        self.display.hide()
+        self._hushed = anyio.Event()
+        with anyio.CancelScope() as scope:
+            self._dialogue = scope
+            await dialogue()
+        if scope.cancelled_caught and not self._interrupts:
+            asked = await self.records.questions.get(self._asked)
+            is_answered = asked is not None and asked.state == "answered"
+            run_output.say(
+                f"\n{'It was answered elsewhere.' if is_answered else 'It is no longer asked.'}", style="dim"
+            )
+        self._dialogue, self._asked = None, ""
+        self._hushed.set()
+        if not self._over.is_set():
+            self.display.appear()
+
+    async def _ask(self, question: OpenQuestion) -> None:
+        self._asked = question.id
+        if question.question.topic == PAUSED and self._is_late:
+            # It heard of the pause before, and of going on after it began to wait.
+            await self._go_on()
+        elif question.question.topic == PAUSED:
+            run_output.say(f"{question.question.text} Enter lets it go on.", style="yellow")
+            if await next_line() is None:
+                self._end()
+                return
+            await self._go_on()
+        elif not await QuestionPrompt(records=self.records, masker=self.masker).ask(question):
+            self._end()
+            return
+        self._answered.add(question.id)
+        self._open = tuple(each for each in self._open if each.id != question.id)
+
+    # ── Ctrl-C ──
+
+    async def _hear_signals(self) -> None:
+        if threading.current_thread() is not threading.main_thread():
+            # Only the main thread of a process hears signals.
+            return
+        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as heard:
+            async for number in heard:
+                await self._interrupted(is_polite=number == signal.SIGTERM)
+
+    async def _interrupted(self, *, is_polite: bool) -> None:
+        if self.cancel is None:
+            self._end(WatchLeft())
+            return
+        if not self.is_somebody_here or is_polite:
+            await self._pause()
+            self._end(WatchPaused())
+            return
+        self._interrupts += 1
+        if self._interrupts > _MAX_INTERRUPTS:
+            self._end(WatchLeft())
+        self._give_up_dialogue()
+        self._wake()
+
+    async def _pause_and_ask(self) -> None:
+        """The first Ctrl-C pauses; Enter goes on, another one stops the run for good."""
+        if self._interrupts == 1:
+            run_output.say("\nPausing; everything is kept. Enter goes on, Ctrl-C again stops the run.", style="yellow")
+            await self._pause()
+            if await next_line() is None:
+                self._end(WatchPaused())
+                return
+            self._interrupts = 0
+            await self._go_on()
+            run_output.say("Going on.", style="dim")
+            return
+        run_output.say("\nStopping …", style="yellow")
+        assert self.cancel is not None
+        try:
+            await self.cancel()
+        except CellwrightError as problem:
+            run_output.say(f"{problem.message} {problem.hint}", style="red")
+            self._end(WatchLeft())
+        await self._over.wait()
+
+    async def _pause(self) -> None:
+        await anyio.to_thread.run_sync(_load_agents)
+        from cellwright.runs.execute import steering_commands
+
+        try:
+            await steering_commands.pause(self.records, self.run, person_here())
+        except UserError:
+            # It has ended meanwhile, which is told in a moment.
+            return
+
+    async def _go_on(self) -> None:
+        await anyio.to_thread.run_sync(_load_agents)
+        from cellwright.runs.execute import steering_commands
+
+        try:
+            self._is_late = not await steering_commands.resume(self.records, self.run, person_here())
+        except UserError:
+            return
+
+    # ── inside ──
+
+    def _end(self, outcome: WatchOutcome | None = None) -> None:
+        """Without an outcome: it is left waiting for a person."""
+        if not self._over.is_set():
+            self._outcome = outcome
+            self._over.set()
+
+    def _wake(self) -> None:
+        changed, self._changed = self._changed, anyio.Event()
+        changed.set()
+
+    def _give_up_dialogue(self) -> None:
+        if self._dialogue is not None:
+            self._dialogue.cancel()
+
+
+def _load_agents() -> None:
+    """What one says to a run at work loads agents, which takes a while: not before it is needed, and in a thread."""
+    importlib.import_module("cellwright.runs.execute.steering_commands")
+
+
+async def _first(one: anyio.Event, other: anyio.Event) -> None:
+    """Until either is set."""
+    async with anyio.create_task_group() as tasks:
+
+        async def wait(event: anyio.Event) -> None:
+            await event.wait()
+            tasks.cancel_scope.cancel()
+
+        tasks.start_soon(wait, one)
+        tasks.start_soon(wait, other)

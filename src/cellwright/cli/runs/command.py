@@ -1,0 +1,34 @@
+"""`cellwright runs …`: goals that become notebooks, watched and steered from any terminal."""
+
+from __future__ import annotations
+
+import typer
+
+from cellwright.cli.runs import show, steering
+from cellwright.cli.runs.approve import approve
+from cellwright.cli.runs.branches import accept, branches, drop
+from cellwright.cli.runs.show import context
+from cellwright.cli.runs.steering import plan
+from cellwright.cli.runs.undo import redo, undo
+
+app = typer.Typer(help="Runs at work and what came of others: watch, steer, answer, undo.", no_args_is_help=True)
+
+app.command("list")(show.list_command)
+app.command()(show.show)
+app.command()(show.watch)
+app.command()(steering.pause)
+app.command()(steering.resume)
+app.command()(steering.cancel)
+app.command()(plan)
+app.command()(steering.goal)
+app.command()(steering.say)
+app.command()(steering.stop)
+app.command()(approve)
+app.command()(steering.retry)
+app.command()(steering.fork)
+app.command()(branches)
+app.command()(accept)
+app.command()(drop)
+app.command()(undo)
+app.command()(redo)
+app.command()(context)

@@ -1,0 +1,108 @@
+"""Which run is meant: its whole name, the beginning of it, or `last`; and what the shell offers while it is typed."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final
+
+import anyio
+import typer
+
+from cellwright.cli.journal_options import open_records
+from cellwright.errors import CellwrightError, UserError
+from cellwright.journal import Records, RunId, RunStatus
+from cellwright.runs.views.run_view import RUN_WORKFLOW, first_goal, newest_first, read_plan
+
+LAST: Final = "last"
+_OFFERED: Final = 30
+_SHOWN: Final = 5
+
+
+async def find_run(records: Records, text: str) -> RunId:
+    """The run of this name, the only one whose name begins so, or the newest. Raises `UserError`."""
+    runs = await records.runs()
+    if text == LAST:
+        # Of those that turn a goal into a notebook; of all, if there is none such.
+        newest = await newest_first(records, [each for each in runs if each.name == RUN_WORKFLOW] or runs)
+        if not newest:
+            raise UserError("No run yet.", hint='Start one: cellwright run "…".')
+        return newest[0].run
+    names = [each.run for each in runs]
+    if text in names:
+        return RunId(text)
+    found = [name for name in names if text and name.startswith(text)]
+    match found:
+        case [only]:
+            return only
+        case []:
+            raise UserError(f"No run {text!r}.", hint="`cellwright runs list` shows them; `last` is the newest.")
+        case _:
+            some = ", ".join(found[:_SHOWN]) + (" …" if len(found) > _SHOWN else "")
+            raise UserError(f"{len(found)} runs begin with {text!r}.", hint=f"Type more of the name: {some}.")
+
+
+async def find_workflow(records: Records, text: str) -> str:
+    """The same for one agent in it, `RUN/agent:1`."""
+    run, slash, inside = text.partition("/")
+    return f"{await find_run(records, run)}{slash}{inside}"
+
+
+# ── what the shell offers ──
+
+
+def complete_run(incomplete: str) -> list[tuple[str, str]]:
+    """Runs whose name begins so, newest first, each with its goal."""
+    return [each for each in anyio.run(_runs_offered) if each[0].startswith(incomplete)]
+
+
+def complete_going(incomplete: str) -> list[tuple[str, str]]:
+    """Only those that have not ended."""
+    return [each for each in anyio.run(_runs_offered, True) if each[0].startswith(incomplete)]
+
+
+def complete_task(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
+    """Tasks of the run that was typed before."""
+    # While an option lacks its value, arguments are not sorted out yet.
+    run: Any = context.params.get("run") or next(iter(context.args), None)
+    found = anyio.run(_tasks_offered, run) if isinstance(run, str) else []
+    return [each for each in found if each[0].startswith(incomplete)]
+
+
+async def _runs_offered(going_only: bool = False) -> list[tuple[str, str]]:
+    try:
+        async with open_records(None, None) as records:
+            runs = [each for each in await records.runs() if each.is_going or not going_only]
+            return [(each.run, await _about(records, each)) for each in runs[:_OFFERED]]
+    except (CellwrightError, OSError):
+        # Nobody wants to read an error in the middle of a word.
+        return []
+
+
+async def _tasks_offered(run: str) -> list[tuple[str, str]]:
+    try:
+        async with open_records(None, None) as records:
+            plan = await read_plan(records.log.read_all, await find_run(records, run))
+            return [] if plan is None else [(task.id, f"{task.title} ({task.status})") for task in plan.tasks]
+    except (CellwrightError, OSError):
+        return []
+
+
+async def _about(records: Records, status: RunStatus) -> str:
+    goal = await first_goal(records, status.run)
+    return f"{status.standing}: {goal.words if goal is not None else status.name}"
+
+
+RunArgument = Annotated[
+    str,
+    typer.Argument(metavar="RUN", help="A run, the beginning of its name, or `last`.", autocompletion=complete_run),
+]
+GoingArgument = Annotated[
+    str,
+    typer.Argument(metavar="RUN", help="A run, the beginning of its name, or `last`.", autocompletion=complete_going),
+]
+AgentArgument = Annotated[
+    str,
+    typer.Argument(metavar="RUN", help="A run, or one agent in it (RUN/agent:1).", autocompletion=complete_run),
+]
+TaskArgument = Annotated[
+    str, typer.Argument(metavar="TASK", help="A task, as `plan` names it.", autocompletion=complete_task)
+]

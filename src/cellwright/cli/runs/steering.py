@@ -1,0 +1,287 @@
+"""`cellwright runs pause|resume|cancel|retry|fork|goal|say|stop|plan`: commands to a run, at work or not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import anyio
+import typer
+
+from cellwright.cli.approvals import person_here
+from cellwright.cli.journal_options import DatabaseOption, JsonOption, KeyOption, open_records
+from cellwright.cli.render import console, run_output
+from cellwright.cli.run.client import open_run_client
+from cellwright.cli.runs.lookup import (
+    AgentArgument,
+    GoingArgument,
+    RunArgument,
+    TaskArgument,
+    complete_task,
+    find_run,
+    find_workflow,
+)
+from cellwright.errors import UserError
+from cellwright.journal import RunId, RunStatus
+from cellwright.runs.plan.plan import ChangeTask, DropTask, Plan, PlanEdit, edited, parse_edit, plan_json
+from cellwright.runs.views.run_view import read_view
+
+
+def plan(
+    run: RunArgument,
+    add: Annotated[
+        str | None, typer.Option("--add", metavar="JSON", help='One more task: {"id": "…", "title": "…", "todo": "…"}.')
+    ] = None,
+    drop: Annotated[
+        str | None, typer.Option("--drop", metavar="TASK", help="Do without it.", autocompletion=complete_task)
+    ] = None,
+    change: Annotated[
+        str | None,
+        typer.Option("--change", metavar="TASK", help="With --title and --todo.", autocompletion=complete_task),
+    ] = None,
+    title: Annotated[str | None, typer.Option("--title", metavar="TEXT", help="With --change.")] = None,
+    todo: Annotated[str | None, typer.Option("--todo", metavar="TEXT", help="With --change: what to do.")] = None,
+    as_json: JsonOption = False,
+    database: DatabaseOption = None,
+    key: KeyOption = None,
+) -> None:
+    """Show the plan of a run, or change it: one task more, one less, or another one."""
+    edit = read_edit(add=add, drop=drop, change=change, title=title, todo=todo)
+    name, now = anyio.run(_plan, run, edit, database, key)
+    if as_json:
+        console.as_json({"run": name, "plan": plan_json(now), "changed": edit is not None})
+        return
+    run_output.show_plan(now)
+    if edit is not None:
+        console.note(f"{name} hears of it before its next task.")
+
+
+def read_edit(
+    *, add: str | None, drop: str | None, change: str | None, title: str | None, todo: str | None
+) -> PlanEdit | None:
+    """The one change that was typed; None: only look. Raises `UserError`."""
+    if sum(each is not None for each in (add, drop, change)) > 1:
+        raise UserError("One change at a time.", hint="One of --add, --drop, --change.")
+    if change is None and (title is not None or todo is not None):
+        raise UserError("--title and --todo say what --change changes.", hint="Add --change TASK.")
+    if drop is not None:
+        return DropTask(task=drop)
+    if change is not None:
+        if not title and not todo:
+            raise UserError(f"Nothing to change about {change!r}.", hint="Add --title, --todo or both.")
+        return ChangeTask(task=change, title=title or "", todo=todo or "")
+    return None if add is None else parse_edit({"op": "add", "task": _json(add)})
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise UserError(f"--add takes JSON: {error}.", hint='e.g. \'{"id": "plot", "title": "Plot it"}\'.') from error
+
+
+async def _plan(run: str, edit: PlanEdit | None, database: str | None, key: Path | None) -> tuple[str, Plan]:
+    async with open_records(database, key) as records:
+        name = await find_run(records, run)
+        if edit is not None:
+            # It loads agents: looking at a plan must not wait for that.
+            from cellwright.runs.execute import steering_commands
+
+            await steering_commands.change_plan(records, name, edit, person_here())
+        now = (await read_view(records.log.read_all, name)).plan
+        if now is None:
+            raise UserError(f"The run {name!r} has no plan yet.", hint=f"Wait for it: `cellwright runs watch {name}`.")
+        return name, now if edit is None else edited(now, edit)
+
+
+ReasonOption = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why, for the record.")]
+
+
+def pause(
+    run: GoingArgument, as_json: JsonOption = False, database: DatabaseOption = None, key: KeyOption = None
+) -> None:
+    """Let a run pause before its next step; everything is kept."""
+    name = anyio.run(_pause, run, database, key)
+    _told({"run": name, "paused": True}, f"{name} pauses before its next step.", as_json=as_json)
+
+
+def resume(
+    run: RunArgument, as_json: JsonOption = False, database: DatabaseOption = None, key: KeyOption = None
+) -> None:
+    """Let a run go on that was paused, cancelled or given up."""
+    said = anyio.run(_resume, run, database, key)
+    _told(said, str(said["note"]), as_json=as_json)
+
+
+def cancel(run: GoingArgument, reason: ReasonOption = "cancelled", as_json: JsonOption = False) -> None:
+    """Stop a run and everything in it; what is done stays, and `resume` takes it up again."""
+    name = anyio.run(_cancel, run, reason)
+    _told({"run": name, "cancelled": True}, f"{name} is cancelled.", as_json=as_json)
+
+
+def retry(run: RunArgument, task: TaskArgument, as_json: JsonOption = False) -> None:
+    """Do a task again: in the run while it is at work, afterwards in a new one that continues it."""
+    name, again = anyio.run(_retry, run, task)
+    note = f"{name} does {task} again." if name == again else f"{again} continues {name} with {task}."
+    _told({"run": again, "continues": name if again != name else None, "task": task}, note, as_json=as_json)
+
+
+def fork(
+    run: RunArgument,
+    from_step: Annotated[
+        int | None, typer.Option("--from-step", min=1, metavar="N", help="Do this step and later ones again.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Begin a new run with the steps of another, all of them or those before one; the old one is stopped."""
+    name, forked = anyio.run(_fork, run, from_step)
+    _told({"run": forked, "forked_from": name}, f"{forked} goes on from {name}.", as_json=as_json)
+
+
+def goal(
+    run: GoingArgument,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="What you want instead.")],
+    as_json: JsonOption = False,
+    database: DatabaseOption = None,
+    key: KeyOption = None,
+) -> None:
+    """Give a run at work another goal: what is done stays, the rest is planned anew."""
+    name = anyio.run(_goal, run, text, database, key)
+    _told({"run": name, "goal": text}, f"{name} plans anew before its next step.", as_json=as_json)
+
+
+def say(
+    run: AgentArgument,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="What it should know before its next step.")],
+    as_json: JsonOption = False,
+    database: DatabaseOption = None,
+    key: KeyOption = None,
+) -> None:
+    """Say something to an agent at work; it reads it before its next step."""
+    name = anyio.run(_say, run, text, database, key)
+    _told({"run": name, "said": True}, f"{name} reads it before its next step.", as_json=as_json)
+
+
+def stop(
+    run: AgentArgument,
+    reason: ReasonOption = "",
+    as_json: JsonOption = False,
+    database: DatabaseOption = None,
+    key: KeyOption = None,
+) -> None:
+    """Let an agent stop before its next step and hand over what it has."""
+    name = anyio.run(_stop, run, reason, database, key)
+    _told({"run": name, "stopped": True}, f"{name} stops before its next step.", as_json=as_json)
+
+
+def _told(value: dict[str, Any], note: str, *, as_json: bool) -> None:
+    if as_json:
+        console.as_json(value)
+    else:
+        console.note(note)
+
+
+# ── through the journal: what agents need is loaded when it is used, looking at runs must not wait for it ──
+
+
+async def _pause(run: str, database: str | None, key: Path | None) -> RunId:
+    from cellwright.runs.execute import steering_commands
+
+    async with open_records(database, key) as records:
+        name = await find_run(records, run)
+        await steering_commands.pause(records, name, person_here())
+        return name
+
+
+async def _goal(run: str, text: str, database: str | None, key: Path | None) -> RunId:
+    from cellwright.runs.execute import steering_commands
+
+    async with open_records(database, key) as records:
+        name = await find_run(records, run)
+        await steering_commands.change_goal(records, name, text, person_here())
+        return name
+
+
+async def _say(run: str, text: str, database: str | None, key: Path | None) -> str:
+    from cellwright.agents import steering
+
+    async with open_records(database, key) as records:
+        name = await find_workflow(records, run)
+        await steering.say(records.log, name, text, person_here())
+        return name
+
+
+async def _stop(run: str, reason: str, database: str | None, key: Path | None) -> str:
+    from cellwright.agents import steering
+
+    async with open_records(database, key) as records:
+        name = await find_workflow(records, run)
+        await steering.stop(records.log, name, person_here(), reason)
+        return name
+
+
+async def _resume(run: str, database: str | None, key: Path | None) -> dict[str, Any]:
+    from cellwright.runs.execute import steering_commands
+
+    async with open_records(database, key) as records:
+        status = await records.status(await find_run(records, run))
+        if not status.is_going:
+            return await _restart(status, database)
+        was_paused = await steering_commands.resume(records, status.run, person_here())
+    name, on = status.run, "goes on"
+    if database is None:
+        async with open_run_client() as door:
+            # Whoever carried it out may be gone; one that has just been started takes it up.
+            on = on if door.is_daemon else f"goes on with `cellwright runs watch {name}`: there is no daemon"
+    note = f"{name} {on}." if was_paused else f"{name} was not paused; it {on}."
+    return {"run": name, "resumed": was_paused, "note": note}
+
+
+async def _restart(status: RunStatus, database: str | None) -> dict[str, Any]:
+    name = status.run
+    if status.standing not in {"cancelled", "dead"}:
+        raise UserError(
+            f"The run {name!r} is {status.standing} already.",
+            hint=f"`cellwright runs retry {name} TASK` does a task again, `cellwright runs fork` begins anew.",
+        )
+    if database is not None:
+        raise UserError(
+            f"The run {name!r} is {status.standing}.", hint=f"`cellwright journal requeue {name}` lets it go on there."
+        )
+    async with open_run_client() as door:
+        await door.resume(name, person=person_here().name)
+    return {"run": name, "resumed": True, "note": f"{name} goes on; `cellwright runs watch {name}` shows how."}
+
+
+# ── through whoever carries runs out ──
+
+
+async def _found(run: str, *, must_go_on: bool = False) -> RunId:
+    async with open_records(None, None) as records:
+        status = await records.status(await find_run(records, run))
+    if must_go_on and not status.is_going:
+        raise UserError(
+            f"The run {status.run!r} is {status.standing} already.",
+            hint=f"`cellwright runs show {status.run}` says what came of it.",
+        )
+    return status.run
+
+
+async def _cancel(run: str, reason: str) -> RunId:
+    name = await _found(run, must_go_on=True)
+    async with open_run_client() as door:
+        await door.cancel(name, reason=reason)
+    return name
+
+
+async def _retry(run: str, task: str) -> tuple[RunId, RunId]:
+    name = await _found(run)
+    async with open_run_client() as door:
+        return name, await door.retry(name, task, person=person_here().name)
+
+
+async def _fork(run: str, from_step: int | None) -> tuple[RunId, RunId]:
+    name = await _found(run)
+    async with open_run_client() as door:
+        return name, await door.fork(name, from_step=from_step)

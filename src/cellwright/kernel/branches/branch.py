@@ -1,0 +1,356 @@
+"""A branch of an open notebook: the same cells, variables and files, in which a change is tried before it is made.
+
+`async with notebook.branch() as branch: observation = await branch.apply(edits)`. The parent goes on unchanged,
+whatever happens in here. `commit` does in the parent what was done here: a replay that differs from what the branch
+saw is reported before anything is kept. `promote` makes the branch the parent. Leaving without either drops everything.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from cellwright.errors import Unavailable
+from cellwright.ids import CellId
+from cellwright.kernel.branches.checkpoints import Checkpoint
+from cellwright.kernel.branches.runtime import BranchRuntime, ForkRuntime, Trial
+from cellwright.kernel.branches.variable_diff import VariableDiff, variable_differences
+from cellwright.kernel.observation import BranchMethod, CellOutcome, Observation, VariablePreview
+from cellwright.kernel.process.call import CellSelection
+from cellwright.notebook import CreateCell, Document, Edit, EditRefused
+from cellwright.notebook.document import SETUP_NAME
+from cellwright.notebook.marimo_file import new_cell_id
+from cellwright.sandbox import FileChange
+
+if TYPE_CHECKING:
+    from cellwright.kernel.session.open_notebook import OpenNotebook
+
+
+logger = logging.getLogger(__name__)
+
+OutcomeAspect = Literal["status", "error", "output", "variable", "console"]
+_TEXT = 400
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """One thing that came out otherwise in the parent than in the branch."""
+
+    cell: CellId
+    what: OutcomeAspect
+    name: str = ""
+    """Of the variable."""
+    in_branch: str
+    in_parent: str
+
+    @property
+    def is_material(self) -> bool:
+        """False for what a cell only printed: it may tell the time."""
+        return self.what != "console"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Committed:
+    """The parent is now what the branch was."""
+
+    observation: Observation
+    differences: tuple[Difference, ...] = ()
+    """What came out otherwise, and was accepted or does not matter."""
+    files: tuple[str, ...] = ()
+    """Project files that changed."""
+    left_out: tuple[str, ...] = ()
+    """Changed files that were not wanted: they are as before."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Promoted:
+    """The branch is the notebook's kernel now; nothing ran again."""
+
+    files: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Differs:
+    """Nothing was kept: in the parent it came out otherwise."""
+
+    differences: tuple[Difference, ...]
+    observation: Observation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitRefused:
+    """Nothing was done."""
+
+    reason: str
+    refused: EditRefused | None = None
+    """Set when somebody changed the same cells meanwhile."""
+
+
+class TriedBranch(Protocol):
+    """A branch, as far as a commit must know it."""
+
+    parent: OpenNotebook
+    trials: list[Trial]
+    observations: list[Observation]
+
+    async def changed_files(self) -> tuple[FileChange, ...]:
+        """Files changed in it."""
+        ...
+
+
+async def commit(
+    branch: TriedBranch, *, even_if_different: bool = False, reject_files: Collection[str] = ()
+) -> Committed | Differs | CommitRefused:
+    """Do in the parent what was done in the branch, and compare; nothing stays of a replay that differs."""
+    if not branch.trials:
+        return CommitRefused(reason="Nothing was tried in this branch.")
+    parent = branch.parent
+    way_back = await RestorePoint.note(parent)
+    changed = [change.path for change in await branch.changed_files()]
+    replayed: list[Observation] = []
+    for trial in branch.trials:
+        replayed.append(await _replay(parent, trial))
+        if (refused := replayed[-1].refused) is not None:
+            await way_back.go()
+            return CommitRefused(reason="The notebook's cells changed meanwhile.", refused=refused)
+    observation = replayed[-1]
+    found = outcome_differences(_last_outcomes(branch.observations), _last_outcomes(replayed))
+    if not even_if_different and any(difference.is_material for difference in found):
+        await way_back.go()
+        return Differs(differences=found, observation=observation)
+    left_out = await _leave_out(parent, way_back, [path for path in changed if path in set(reject_files)])
+    files = tuple(path for path in changed if path not in left_out)
+    return Committed(observation=observation, differences=found, files=files, left_out=left_out)
+
+
+def outcome_differences(
+    tried: dict[CellId, CellOutcome], replayed: dict[CellId, CellOutcome]
+) -> tuple[Difference, ...]:
+    """What a replay did otherwise, cell by cell."""
+    return tuple(
+        difference for cell, outcome in tried.items() for difference in _cell_differences(outcome, replayed.get(cell))
+    )
+
+
+def _cell_differences(tried: CellOutcome, replayed: CellOutcome | None) -> Iterable[Difference]:
+    if replayed is None:
+        # Nothing it depends on changed: its outcome there still holds.
+        return
+
+    def pair(what: OutcomeAspect, one: str, other: str, name: str = "") -> Iterable[Difference]:
+        if one != other:
+            yield Difference(cell=tried.id, what=what, name=name, in_branch=one[:_TEXT], in_parent=other[:_TEXT])
+
+    yield from pair("status", tried.status, replayed.status)
+    yield from pair("error", _error(tried), _error(replayed))
+    yield from pair("output", _output(tried), _output(replayed))
+    yield from pair("console", tried.console, replayed.console)
+    seen = {variable.name: variable.text for variable in tried.variables}
+    there = {variable.name: variable.text for variable in replayed.variables}
+    for name in sorted(seen.keys() | there.keys()):
+        yield from pair("variable", seen.get(name, ""), there.get(name, ""), name)
+
+
+def _error(outcome: CellOutcome) -> str:
+    return "" if outcome.error is None else f"{outcome.error.type}: {outcome.error.message}"
+
+
+def _output(outcome: CellOutcome) -> str:
+    return "" if outcome.output is None else outcome.output.text
+
+
+def _last_outcomes(observations: Iterable[Observation]) -> dict[CellId, CellOutcome]:
+    return {outcome.id: outcome for observation in observations for outcome in observation.cells}
+
+
+async def _replay(parent: OpenNotebook, trial: Trial) -> Observation:
+    return await parent.apply(trial.edits, run=trial.run, cell_seconds=trial.cell_seconds, seconds=trial.seconds)
+
+
+async def _leave_out(parent: OpenNotebook, way_back: RestorePoint, paths: list[str]) -> tuple[str, ...]:
+    """Files nobody wanted become what they were before the commit."""
+    if not paths or way_back.checkpoint is None or parent.kernel is None:
+        return ()
+    kept = way_back.checkpoint.stand.notebook.kernel
+    if kept is None:
+        return ()
+    await kept.control.command("carry", source=kept.seat.number, branch=parent.kernel.seat.number, paths=paths)
+    return tuple(paths)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestorePoint:
+    """What a notebook was before a commit: a checkpoint, or its cells and which of them had run."""
+
+    notebook: OpenNotebook
+    document: Document
+    outcomes: dict[CellId, CellOutcome]
+    checkpoint: Checkpoint | None
+
+    @classmethod
+    async def note(cls, notebook: OpenNotebook) -> RestorePoint:
+        """Remember the present state."""
+        document, outcomes = notebook.document, dict(notebook.outcomes)
+        taken = await notebook.checkpoints.take("commit")
+        checkpoint = taken if isinstance(taken, Checkpoint) else None
+        return cls(notebook=notebook, document=document, outcomes=outcomes, checkpoint=checkpoint)
+
+    async def go(self) -> None:
+        """Be that again: by the checkpoint, else in a new kernel in which all that had run runs again."""
+        checkpoint, checkpoints = self.checkpoint, self.notebook.checkpoints
+        can_stay = checkpoint is not None and checkpoint.stand.can_stay
+        if checkpoint is not None and can_stay and await checkpoints.travel(checkpoint.label) is not None:
+            await checkpoints.forget_ahead()
+            return
+        logger.info("no checkpoint to go back to: the notebook is replayed")
+        await self.notebook.rewind(replace(self.document), self.outcomes)
+
+
+RuntimeFallback = Callable[[tuple[str, ...]], Awaitable[BranchRuntime]]
+
+
+class Branch:
+    """What is tried in here happens in here only. Made by `OpenNotebook.branch`."""
+
+    def __init__(self, parent: OpenNotebook, stand: BranchRuntime, fall_back: RuntimeFallback) -> None:
+        self.parent = parent
+        self.base: Document = parent.document
+        """The parent's cells when the branch was made."""
+        self._stand = stand
+        self._fall_back = fall_back
+        self.trials: list[Trial] = []
+        self.observations: list[Observation] = []
+        self._is_given_away = False
+
+    @property
+    def way(self) -> BranchMethod:
+        """How it came by its parent's state, and why so."""
+        return self._stand.way
+
+    @property
+    def notebook(self) -> OpenNotebook:
+        """Its own cells, outcomes and kernel."""
+        return self._stand.notebook
+
+    @property
+    def document(self) -> Document:
+        """Its cells as they are now."""
+        return self._stand.notebook.document
+
+    @property
+    def stand(self) -> BranchRuntime:
+        """Where its cells run."""
+        return self._stand
+
+    async def apply(
+        self,
+        edits: Sequence[Edit] = (),
+        *,
+        run: CellSelection = "affected",
+        cell_seconds: float | None = None,
+        seconds: float | None = None,
+    ) -> Observation:
+        """Edit and run in the branch; the observation's `way` says how the branch was made.
+
+        Where a fork fails as no rerun would, the same is done again in a kernel that is none.
+        """
+        named = _with_ids(self.document, edits)
+        trial = Trial(edits=named, run=run, cell_seconds=cell_seconds, seconds=seconds)
+        observation = await self._stand.run(trial)
+        if (reason := _is_due_to_fork(self._stand, observation)) is not None:
+            observation = await self._again(trial, reason)
+        if observation.refused is None:
+            self.trials.append(trial)
+            self.observations.append(observation)
+        return replace(observation, way=self.way)
+
+    async def run(self, what: CellSelection = "all", *, seconds: float | None = None) -> Observation:
+        """Run cells in the branch without editing them."""
+        return await self.apply(run=what, seconds=seconds)
+
+    async def look(self, names: Sequence[str] = (), *, tokens: int = 200) -> tuple[VariablePreview, ...]:
+        """Fresh previews of its variables, of all when `names` is empty."""
+        is_fresh = not isinstance(self._stand, ForkRuntime) and not self.trials
+        return await (self.parent if is_fresh else self._stand.notebook).look(names, tokens=tokens)
+
+    async def differences(self, names: Sequence[str]) -> tuple[VariableDiff, ...]:
+        """How these variables are other in the branch than in its parent: shape, columns, nulls, ranges."""
+        return variable_differences(await self.parent.facts(names), await self._stand.notebook.facts(names))
+
+    async def changed_files(self) -> tuple[FileChange, ...]:
+        """Files changed in the branch, besides what the parent had changed before it."""
+        return await self._stand.changed_files()
+
+    async def commit(
+        self, *, even_if_different: bool = False, reject_files: Collection[str] = ()
+    ) -> Committed | Differs | CommitRefused:
+        """Do in the notebook what was done here. If it comes out otherwise there, nothing is kept unless you say so."""
+        return await commit(self, even_if_different=even_if_different, reject_files=reject_files)
+
+    async def promote(self) -> Promoted | CommitRefused:
+        """Become the notebook's kernel, without running anything again; undo goes back to what it was."""
+        stand, parent = self._stand, self.parent
+        if (reason := self._why_not_promoted()) is not None or not isinstance(stand, ForkRuntime):
+            return CommitRefused(reason=reason or "")
+        files = tuple(change.path for change in await stand.changed_files())
+        try:
+            await parent.exchange(stand.notebook)
+        except Unavailable as error:
+            return CommitRefused(reason=error.message)
+        self._is_given_away = True
+        await parent.checkpoints.adopt("promotion", stand)
+        return Promoted(files=files)
+
+    def _why_not_promoted(self) -> str | None:
+        stand, parent = self._stand, self.parent
+        if not isinstance(stand, ForkRuntime):
+            return "This branch is no fork of the notebook's kernel: it has only what its cells need."
+        if not stand.can_stay:
+            return "The notebook has open connections, which a fork cannot take over."
+        if parent.files_mode == "direct":
+            return "The notebook writes to the project's own files, and a fork to a copy of them."
+        if parent.document is not self.base or parent.kernel is not stand.parent_kernel:
+            return "The notebook changed since the branch was made."
+        return None
+
+    async def close(self) -> None:
+        """Drop the branch and all that was tried in it."""
+        if not self._is_given_away:
+            await self._stand.close()
+
+    async def _again(self, trial: Trial, reason: str) -> Observation:
+        """What a fork could not do, in a kernel that is none; with all that was done in the branch before."""
+        await self._stand.close()
+        self.parent.distrust_forks(reason)
+        self._stand = await self._fall_back((reason,))
+        for earlier in self.trials:
+            await self._stand.run(earlier)
+        return await self._stand.run(trial)
+
+
+def _with_ids(document: Document, edits: Sequence[Edit]) -> tuple[Edit, ...]:
+    """New cells get their ids here: a commit, or a fresh kernel, must make the same ones."""
+    taken = {cell.id for cell in document.cells} | set(document.retired)
+    named: list[Edit] = []
+    for edit in edits:
+        if isinstance(edit, CreateCell) and edit.id is None and edit.name != SETUP_NAME:
+            identity = new_cell_id(taken)
+            taken.add(identity)
+            named.append(replace(edit, id=identity))
+        else:
+            named.append(edit)
+    return tuple(named)
+
+
+def _is_due_to_fork(stand: BranchRuntime, observation: Observation) -> str | None:
+    """Whether a failure may be the fork's and not the code's; then in which words."""
+    if not isinstance(stand, ForkRuntime):
+        return None
+    end = observation.kernel_end
+    if end is not None:
+        return None if end.limit else f"a fork of this kernel ended while it ran: {end.reason}"
+    if stand.has_dead_ends and not observation.is_ok and observation.refused is None:
+        return "a cell failed, and the fork could not share its parent's connections"
+    return None

@@ -1,0 +1,343 @@
+"""States of a notebook to go back to: idle forks of its kernel, kept within a budget of memory.
+
+A checkpoint is taken before a revision, and between those of its cells that take long: the kernel waits between two
+cells until it was forked, and goes on. `undo` makes the notebook what it was before a revision: cells, outputs,
+variables and files together; `redo` takes that back; `travel_before` goes to what was before one cell. Where no
+checkpoint is kept the caller replays instead.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import anyio
+import anyio.abc
+
+from cellwright.errors import Unavailable
+from cellwright.ids import CellId
+from cellwright.kernel.branches.branch_kernel import BranchLimits
+from cellwright.kernel.branches.runtime import ForkRuntime, NoFork
+from cellwright.kernel.process.call import Call
+from cellwright.kernel.process.kernel import Kernel, own_memory_kb
+from cellwright.kernel.process.link import LinkClosed
+from cellwright.notebook import Document
+from cellwright_guest import wire
+
+if TYPE_CHECKING:
+    from cellwright.kernel.session.open_notebook import OpenNotebook
+
+
+logger = logging.getLogger(__name__)
+
+MakeFork = Callable[[BranchLimits], Awaitable[ForkRuntime | NoFork]]
+
+_IDLE = BranchLimits(memory_mb=None, cpu_seconds=None, live_seconds=None, leaves_places=4)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointBudget:
+    """What all checkpoints of one notebook may hold together."""
+
+    memory_mb: int = 1024
+    """Pages that only they still have: old versions of what was changed since."""
+    number: int = 16
+    """The cage has room for more, which is left to branches."""
+    cells: int = 8
+    """Of them, how many may be between the cells of turns."""
+    apart_ms: float = 250
+    """Between cells that ran for less since the last checkpoint none is taken: they run again as quickly."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Checkpoint:
+    """The notebook as it was."""
+
+    label: str
+    """What came after it: the turn it was taken before, or in."""
+    stand: ForkRuntime = field(repr=False)
+    is_between: bool = False
+    """Taken between two cells of the turn, not before it."""
+    ran: list[CellId] = field(default_factory=list[CellId])
+    """What ran in the turn right after it, in this order, until the next was taken."""
+    cells_then: Document | None = field(default=None, repr=False)
+    """Of one before a turn: the cells as the turn left them when it began to run; None: it ran none."""
+    taken_at: float = field(default_factory=time.monotonic)
+    own_memory_kb: int = 0
+
+    @property
+    def cell(self) -> CellId | None:
+        """The cell it was taken before; None if none ran after it."""
+        return self.ran[0] if self.ran else None
+
+    def again(self, cell: CellId) -> list[CellId] | None:
+        """What has to run again after it to be right before this cell; None: that cannot be reached from here."""
+        if cell not in self.ran:
+            return None
+        between = self.ran[: len(self.ran) - 1 - self.ran[::-1].index(cell)]
+        # A cell that ran twice was set off by a state: nobody could run it just once more.
+        return between if len({*between, cell}) == len(between) + 1 else None
+
+    @property
+    def is_there(self) -> bool:
+        """False when its process was lost."""
+        kernel = self.stand.notebook.kernel
+        return kernel is not None and not kernel.is_over
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellRewind:
+    """The notebook is what it was before a cell ran."""
+
+    cell: CellId
+    again: tuple[CellId, ...] = ()
+    """Quick cells that ran again for it, because no state was kept right before this one."""
+
+
+class Checkpoints:
+    """What one notebook can go back to, and forward again."""
+
+    def __init__(
+        self, notebook: OpenNotebook, fork: MakeFork, budget: CheckpointBudget, fork_in_pause: MakeFork | None = None
+    ) -> None:
+        self._notebook = notebook
+        self._fork = fork
+        self._fork_in_pause = fork_in_pause or fork
+        self.budget = budget
+        self._behind: list[Checkpoint] = []
+        self._ahead: list[Checkpoint] = []
+
+    @property
+    def kept(self) -> tuple[Checkpoint, ...]:
+        """Those one can go back to, oldest first."""
+        return tuple(checkpoint for checkpoint in self._behind if checkpoint.is_there)
+
+    @property
+    def kept_cells(self) -> tuple[CellId, ...]:
+        """The cells one can go back before, in the order they last ran."""
+        ran = [cell for each in self.kept if each.stand.can_stay for cell in each.ran]
+        return tuple(dict.fromkeys(cell for cell in reversed(ran) if self.before(cell) is not None))[::-1]
+
+    def before(self, cell: CellId) -> Checkpoint | None:
+        """The newest state kept from which the state before this cell can be had."""
+        known = (each for each in reversed(self.kept) if cell in each.ran)
+        newest = next(known, None)
+        is_usable = newest is not None and newest.again(cell) is not None and newest.stand.can_stay
+        return newest if is_usable else None
+
+    async def take(self, label: str) -> Checkpoint | NoFork:
+        """Keep the present state under the name of what comes next. What was undone cannot be redone afterwards."""
+        return await self._take(self._fork, label)
+
+    async def take_before(self, cell: CellId, turn: str) -> Checkpoint | NoFork:
+        """Keep the state before a cell of a turn, while the kernel waits with it."""
+        return await self._take(self._fork_in_pause, turn, cell)
+
+    async def _take(self, fork: MakeFork, label: str, cell: CellId | None = None) -> Checkpoint | NoFork:
+        await self._drop(self._ahead)
+        await self._shrink(is_between=cell is not None)
+        outcome = await fork(_IDLE)
+        if isinstance(outcome, NoFork):
+            return outcome
+        ran = [] if cell is None else [cell]
+        checkpoint = Checkpoint(label=label, stand=outcome, is_between=bool(ran), ran=ran)
+        self._behind.append(checkpoint)
+        return checkpoint
+
+    def started(self, cell: CellId, turn: str) -> None:
+        """A cell of a turn begins to run."""
+        newest = self._behind[-1] if self._behind else None
+        if newest is None or newest.label != turn:
+            return
+        if not newest.is_between and newest.cells_then is None:
+            newest.cells_then = self._notebook.document
+        if newest.ran[-1:] != [cell]:
+            newest.ran.append(cell)
+
+    async def adopt(self, label: str, stand: ForkRuntime) -> None:
+        """Keep what a branch that was promoted left behind: the notebook before it."""
+        await self._drop(self._ahead)
+        await self._shrink()
+        self._behind.append(Checkpoint(label=label, stand=stand))
+
+    async def forget_ahead(self) -> None:
+        """What was undone is not to be redone."""
+        await self._drop(self._ahead)
+
+    async def undo(self) -> Checkpoint | None:
+        """Go back to the last state kept before a turn; None if none is."""
+        while any(not checkpoint.is_between for checkpoint in self.kept):
+            checkpoint = await self._go(self._behind, self._ahead)
+            if checkpoint is None or not checkpoint.is_between:
+                return checkpoint
+        return None
+
+    async def redo(self) -> Checkpoint | None:
+        """Take back an undo; None if there is none to take back."""
+        first = await self._go(self._ahead, self._behind)
+        while first is not None and self._ahead and self._ahead[-1].is_between:
+            await self._go(self._ahead, self._behind)
+        return first
+
+    async def advance(self, steps: int) -> int:
+        """Go forward by so many states that were passed on the way back; how many there were."""
+        passed = 0
+        while passed < steps and await self._go(self._ahead, self._behind) is not None:
+            passed += 1
+        return passed
+
+    async def travel(self, label: str) -> Checkpoint | None:
+        """Go back to the state kept before the newest turn with this label; None if it is not kept."""
+        while any(checkpoint.label == label and not checkpoint.is_between for checkpoint in self.kept):
+            checkpoint = await self.undo()
+            if checkpoint is None or checkpoint.label == label:
+                return checkpoint
+        return None
+
+    async def travel_before(self, cell: CellId, label: str = "travel") -> CellRewind | None:
+        """Be what the notebook was right before this cell last ran in a turn; None if that is not kept.
+
+        What it is now is kept under this label, as before any turn: `undo` comes back here.
+        """
+        found = self.before(cell)
+        again = None if found is None else found.again(cell)
+        if found is None or again is None:
+            return None
+        place = self._behind.index(found)
+        self._behind.remove(found)
+        try:
+            await self._notebook.exchange(found.stand.notebook)
+        except Unavailable:
+            await found.stand.close()
+            return None
+        await self._drop(self._ahead)
+        self._behind.append(Checkpoint(label=label, stand=found.stand))
+        copy = await self._fork(_IDLE)
+        if not isinstance(copy, NoFork):
+            # One may want to come back to it, and its turn may still be undone.
+            self._behind.insert(place, replace(found, stand=copy))
+        if found.cells_then is not None:
+            await self._notebook.restore(found.cells_then)
+        if again:
+            await self._notebook.run_quietly(again)
+        return CellRewind(cell=cell, again=tuple(again))
+
+    async def close(self) -> None:
+        """Keep nothing."""
+        await self._drop(self._behind)
+        await self._drop(self._ahead)
+
+    async def _go(self, source: list[Checkpoint], target: list[Checkpoint]) -> Checkpoint | None:
+        while source:
+            checkpoint = source.pop()
+            if not checkpoint.is_there:
+                await checkpoint.stand.close()
+                continue
+            try:
+                await self._notebook.exchange(checkpoint.stand.notebook)
+            except Unavailable:
+                logger.info("a checkpoint was lost while it was gone back to")
+                await checkpoint.stand.close()
+                continue
+            target.append(checkpoint)
+            return checkpoint
+        return None
+
+    async def _shrink(self, *, is_between: bool = False) -> None:
+        """Make room for one more, and drop what the budget does not hold: what is old and large goes first."""
+        for checkpoint in self._behind:
+            checkpoint.own_memory_kb = await self._own_memory_kb(checkpoint)
+        while is_between and len(between := [each for each in self._behind if each.is_between]) >= max(
+            1, self.budget.cells
+        ):
+            await self._do_without(costliest(between))
+        while len(self._behind) >= self.budget.number or self._held_mb() > self.budget.memory_mb:
+            if not self._behind:
+                return
+            await self._do_without(costliest(self._behind))
+
+    async def _do_without(self, victim: Checkpoint | None) -> None:
+        if victim is not None:
+            self._behind.remove(victim)
+            await victim.stand.close()
+
+    def _held_mb(self) -> float:
+        return sum(checkpoint.own_memory_kb for checkpoint in self._behind) / 1024
+
+    async def _own_memory_kb(self, checkpoint: Checkpoint) -> int:
+        kernel = checkpoint.stand.notebook.kernel
+        if kernel is None or kernel.is_over:
+            return 0
+        return await own_memory_kb(kernel)
+
+    async def _drop(self, checkpoints: list[Checkpoint]) -> None:
+        while checkpoints:
+            await checkpoints.pop().stand.close()
+
+
+def costliest(checkpoints: list[Checkpoint]) -> Checkpoint | None:
+    """The one to do without: each counts by its size, the more the older it is."""
+    if not checkpoints:
+        return None
+    oldest_first = sorted(checkpoints, key=lambda checkpoint: checkpoint.taken_at)
+    ages = range(len(oldest_first), 0, -1)
+    return max(zip(ages, oldest_first, strict=True), key=lambda pair: (pair[0] * (pair[1].own_memory_kb + 1), pair[0]))[
+        1
+    ]
+
+
+class CheckpointPauses:
+    """Keeps the states between the cells of one notebook's turns."""
+
+    def __init__(self, notebook: OpenNotebook, tasks: anyio.abc.TaskGroup) -> None:
+        self._notebook = notebook
+        self._tasks = tasks
+        self._call: Call | None = None
+        self._seen: set[CellId] = set()
+
+    def after_ms(self, call: Call) -> float | None:
+        """How long cells run in this call before the next pause; None: it has no pauses."""
+        budget = self._notebook.checkpoints.budget
+        return budget.apart_ms if call.terms.turn and budget.cells else None
+
+    def hear(self, call: Call, kernel: Kernel, message: wire.FromGuest) -> None:
+        """A message of the kernel about a call: what is about to run is noted, and a pause is used."""
+        match message:
+            case wire.CellStarted(cell=cell) if call.terms.turn:
+                self._notebook.checkpoints.started(CellId(cell), call.terms.turn)
+            case wire.BeforeCell():
+                self._tasks.start_soon(self._use, call, kernel, message)
+            case _:
+                pass
+
+    def _is_new(self, call: Call, cell: CellId) -> bool:
+        """Once before each cell, and only where it was asked for: a kernel cannot have itself forked for ever."""
+        if self._call is not call:
+            self._call, self._seen = call, set()
+        is_new = cell not in self._seen and self._notebook.document.find(cell) is not None
+        self._seen.add(cell)
+        return is_new and self.after_ms(call) is not None
+
+    async def _use(self, call: Call, kernel: Kernel, message: wire.BeforeCell) -> None:
+        is_kept = False
+        try:
+            is_kept = self._is_new(call, CellId(message.cell)) and await self._keep(call, message)
+        except (Unavailable, LinkClosed) as error:
+            logger.info("nothing was kept before a cell: %s", error)
+        finally:
+            with anyio.CancelScope(shield=True), suppress(LinkClosed):
+                await kernel.link.send(wire.GoOn(request=call.request, asks_again=is_kept))
+
+    async def _keep(self, call: Call, message: wire.BeforeCell) -> bool:
+        taken = await self._notebook.checkpoints.take_before(CellId(message.cell), call.terms.turn)
+        if isinstance(taken, NoFork):
+            return False
+        waiting = {CellId(cell) for cell in message.waiting}
+        finished = {outcome.id: outcome for outcome in call.snapshot().cells}
+        there = taken.stand.notebook
+        there.be_amid(finished, waiting, {*waiting, *map(CellId, message.stale)})
+        return True

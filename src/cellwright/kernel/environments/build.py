@@ -1,0 +1,268 @@
+"""Building an environment: an empty prefix, packages, bytecode we already have, the interpreter last, then one rename.
+
+Packages come from the index; while that cannot be reached, from uv's cache, and last from what is installed with us.
+An environment is mounted read-only, so each kernel would compile every module again, and nothing out of a wheel is
+compiled on the host: where the environment has the very same files as we do, it gets the bytecode of ours.
+"""
+
+from __future__ import annotations
+
+import errno
+import importlib.metadata
+import importlib.util
+import json
+import shutil
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib.metadata import Distribution
+from pathlib import Path
+from typing import Final
+
+import anyio
+import anyio.to_thread
+from packaging.utils import canonicalize_name
+
+from cellwright.errors import CellwrightError, Defect, Unavailable, UserError
+from cellwright.kernel.environments.cache import clear_environment
+from cellwright.kernel.environments.installed_packages import (
+    NotInstalled,
+    installed_distributions,
+    link_distribution,
+    missing_distributions,
+    open_to_all,
+)
+from cellwright.kernel.environments.interpreters import Interpreter
+from cellwright.kernel.environments.plan import (
+    Environment,
+    EnvironmentPaths,
+    EnvironmentPlan,
+    PackageSource,
+    environment_at,
+)
+from cellwright.kernel.environments.script_header import bounded
+from cellwright.kernel.environments.uv import IndexUnreachable, Progress, UvInvocation, UvSettings, run_uv
+
+_HEADER_BYTES: Final = 16
+# By PEP 552: bytecode that goes by a hash of its source, which nobody need check. A time would not fit: each of the
+# two files has its own.
+_UNCHECKED_HEADER: Final = importlib.util.MAGIC_NUMBER + (1).to_bytes(4, "little") + bytes(8)
+_NEVER_IMPORTED: Final = frozenset({"tests", "testing"})
+
+
+def lend_bytecode(site_packages: Path) -> int:
+    """Give an environment of our own Python the bytecode that we have for its files; for how many. Blocking."""
+    return sum(
+        _lend(ours, site_packages)
+        for theirs in importlib.metadata.distributions(path=[str(site_packages)])
+        if (ours := _of_ours(theirs)) is not None
+    )
+
+
+def _of_ours(theirs: Distribution) -> Distribution | None:
+    try:
+        ours = importlib.metadata.distribution(theirs.metadata["Name"] or "none")
+    except importlib.metadata.PackageNotFoundError:
+        return None
+    return ours if ours.version == theirs.version else None
+
+
+def _lend(ours: Distribution, site_packages: Path) -> int:
+    lent = 0
+    for file in ours.files or ():
+        if file.suffix != ".py" or ".." in file.parts or not _NEVER_IMPORTED.isdisjoint(file.parts):
+            continue
+        source, copy = Path(str(file.locate())), site_packages / file
+        bytecode = _read_plain_file(Path(importlib.util.cache_from_source(str(source))))
+        if (
+            bytecode.startswith(importlib.util.MAGIC_NUMBER)
+            and _read_plain_file(copy) == _read_plain_file(source) != b""
+        ):
+            target = Path(importlib.util.cache_from_source(str(copy)))
+            if target.parent.is_symlink() or target.parent.is_file() or target.is_dir():
+                continue
+            target.parent.mkdir(exist_ok=True)
+            target.parent.chmod(0o755)
+            # A wheel may bring its own, whose other name is in uv's cache.
+            target.unlink(missing_ok=True)
+            target.write_bytes(_UNCHECKED_HEADER + bytecode[_HEADER_BYTES:])
+            target.chmod(0o644)
+            lent += 1
+    return lent
+
+
+def _read_plain_file(path: Path) -> bytes:
+    """Nothing where there is no plain file."""
+    return path.read_bytes() if path.is_file() and not path.is_symlink() else b""
+
+
+async def build_environment(
+    places: EnvironmentPaths, plan: EnvironmentPlan, uv: UvSettings, lock: int, tell: Progress
+) -> Environment:
+    """A new environment, in its place whole or not at all; only for the sole builder, who holds `lock`."""
+    try:
+        await anyio.to_thread.run_sync(_prepare, places, plan)
+        tell(f"Installing {len(plan.requirements)} requirements: {bounded(', '.join(plan.requirements), 200)}")
+        source = await _fill(_Site(places, plan, uv, lock, tell))
+        await anyio.to_thread.run_sync(_finish, places, plan, source)
+    finally:
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(lambda: shutil.rmtree(places.workshop, ignore_errors=True))
+    return environment_at(places, plan, source)
+
+
+@dataclass(frozen=True, slots=True)
+class _Site:
+    """One environment while it is built."""
+
+    places: EnvironmentPaths
+    plan: EnvironmentPlan
+    uv: UvSettings
+    lock: int
+    tell: Progress
+
+    @property
+    def caches(self) -> tuple[Path, ...]:
+        return (self.places.cache / "uv", *self.uv.other_caches)
+
+    async def install(
+        self, requirements: Path, cache: Path, *, is_offline: bool, has_dependencies: bool = True
+    ) -> None:
+        attempt = UvInvocation(
+            requirements=requirements, cache=cache, is_offline=is_offline, has_dependencies=has_dependencies
+        )
+        await run_uv(self.places, self.plan, self.uv, attempt, self.lock, self.tell)
+
+
+async def _fill(site: _Site) -> PackageSource:
+    """Install the packages; where from. Raises the index's own failure if nothing else has them either."""
+    requirements, caches = site.places.workshop / "requirements.txt", site.caches
+    problem: CellwrightError | None = None
+    if not site.uv.is_offline:
+        try:
+            await site.install(requirements, caches[0], is_offline=False)
+        except IndexUnreachable as error:
+            problem = error
+            site.tell("The package index cannot be reached: looking on this machine")
+        else:
+            return "index"
+    for cache in caches:
+        await anyio.to_thread.run_sync(_prepare, site.places, site.plan)
+        try:
+            await site.install(requirements, cache, is_offline=True)
+        except (IndexUnreachable, UserError) as error:
+            problem = problem or error
+        else:
+            return "cache"
+    await anyio.to_thread.run_sync(_prepare, site.places, site.plan)
+    try:
+        await _gather(site)
+    except NotInstalled as missing:
+        if not isinstance(problem, IndexUnreachable):
+            raise problem or Defect("No cache was looked into.") from missing
+        hint = f"{problem.hint} Without an index this machine lacks {bounded(str(missing), 200)}."
+        raise Unavailable(problem.message, hint=hint) from problem
+    return "installed"
+
+
+async def _gather(site: _Site) -> None:
+    """Link what is installed with us, and take the rest from uv's caches, until nothing is lacking."""
+    interpreter = site.plan.interpreter
+    if not site.plan.is_for_our_python:
+        raise NotInstalled(f"packages for Python {interpreter.version}")
+    prefix = site.places.workshop / "venv"
+    packages = prefix / interpreter.site_packages
+    while wanted := await anyio.to_thread.run_sync(missing_distributions, packages, site.plan.requirements):
+        ours = await anyio.to_thread.run_sync(installed_distributions, wanted)
+        names = {canonicalize_name(distribution.name) for distribution in ours}
+        # First what may not be had: linking takes longer than finding that out.
+        for name, requirements in wanted.items():
+            if name not in names:
+                await _take_from_cache(site, [str(one) for one in requirements])
+        for distribution in ours:
+            await anyio.to_thread.run_sync(link_distribution, distribution, prefix, packages, interpreter.executable)
+    await anyio.to_thread.run_sync(open_to_all, prefix)
+    site.tell(f"Made of what is installed here: {', '.join(site.plan.requirements)}")
+
+
+async def _take_from_cache(site: _Site, requirements: Sequence[str]) -> None:
+    """One distribution, without what it needs in turn: that may be installed with us."""
+    file = site.places.workshop / "one.txt"
+    await anyio.to_thread.run_sync(file.write_text, "\n".join(requirements) + "\n")
+    try:
+        for cache in site.caches:
+            with suppress(IndexUnreachable, UserError):
+                return await site.install(file, cache, is_offline=True, has_dependencies=False)
+    finally:
+        await anyio.to_thread.run_sync(file.unlink)
+    raise NotInstalled(" and ".join(requirements))
+
+
+def _prepare(places: EnvironmentPaths, plan: EnvironmentPlan) -> None:
+    clear_environment(places)
+    prefix = places.workshop / "venv"
+    prefix.mkdir(parents=True)
+    # A kernel may run under another user, whatever umask we have.
+    for folder in (places.workshop, prefix):
+        folder.chmod(0o755)
+    if (libraries := plan.interpreter.platlibdir) != "lib":
+        (prefix / libraries).symlink_to("lib")
+    (places.workshop / "requirements.txt").write_text("\n".join(plan.requirements) + "\n")
+
+
+def _finish(places: EnvironmentPaths, plan: EnvironmentPlan, source: PackageSource) -> None:
+    """Makes the prefix a virtual environment and puts it in its place in one step."""
+    prefix = places.workshop / "venv"
+    try:
+        _add_interpreter(prefix, plan.interpreter)
+    except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
+        raise UserError(
+            f"A package of the notebook puts something else where {Path(str(error.filename)).name!r} belongs.",
+            hint="Remove the package that is not a Python library from the notebook's header.",
+        ) from error
+    for script in (prefix / "bin").iterdir():
+        _make_relocatable(script, plan.interpreter.executable)
+    if plan.is_for_our_python:
+        lend_bytecode(prefix / plan.interpreter.site_packages)
+    record = {
+        "requirements": plan.requirements,
+        "python": plan.python,
+        "platform": plan.interpreter.platform,
+        "source": source,
+    }
+    (places.workshop / places.record.name).write_text(json.dumps(record, indent=1) + "\n")
+    (places.workshop / "last-used").touch()
+    places.workshop.rename(places.finished)
+
+
+def _add_interpreter(prefix: Path, interpreter: Interpreter) -> None:
+    # Whatever wheels put in these places is unlinked, never written to: its other name is in uv's cache.
+    (prefix / ".lock").unlink(missing_ok=True)
+    links = prefix / "bin"
+    if links.is_symlink():
+        raise NotADirectoryError(errno.ENOTDIR, "a link", str(links))
+    links.mkdir(exist_ok=True)
+    links.chmod(0o755)
+    for name in ("python", "python3", f"python{interpreter.short_version}"):
+        (links / name).unlink(missing_ok=True)
+        (links / name).symlink_to(interpreter.executable)
+    settings = prefix / "pyvenv.cfg"
+    settings.unlink(missing_ok=True)
+    settings.write_text(
+        f"home = {interpreter.executable.parent}\ninclude-system-site-packages = false\n"
+        f"version = {interpreter.version}\n"
+    )
+    settings.chmod(0o644)
+
+
+def _make_relocatable(script: Path, interpreter: Path) -> None:
+    """Lets a console script find `python` beside itself: uv wrote the base interpreter, which lacks the packages."""
+    first = f"#!{interpreter}\n".encode()
+    if script.is_symlink() or not script.is_file():
+        return
+    content = script.read_bytes()
+    if content.startswith(first):
+        beside = b'#!/bin/sh\n\'\'\'exec\' "$(dirname -- "$(realpath -- "$0")")/python" "$0" "$@"\n\' \'\'\'\n'
+        script.unlink()
+        script.write_bytes(beside + content.removeprefix(first))
+        script.chmod(0o755)

@@ -1,0 +1,82 @@
+"""Environments: the packages a notebook asks for in its PEP 723 header, installed once and kept.
+
+Nothing that came out of a wheel is run on the host: wheels only, no bytecode compilation, and the environment's
+interpreter is never started here, because a `.pth` file runs at interpreter start. uv is told to use a *base*
+interpreter (ours, or an installed one that the header asks for) and an empty prefix; `bin/python` is added last.
+Whoever mounts an environment mounts it read-only.
+
+Not here: starting anything inside an environment. That is for the cage.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+
+from cellwright.errors import Unavailable
+from cellwright.kernel.environments.build import build_environment
+from cellwright.kernel.environments.cache import find_environment, hold_environment, prune_environments, sole_builder
+from cellwright.kernel.environments.interpreters import Interpreter, Pythons, allows, interpreter_for
+from cellwright.kernel.environments.plan import Environment, PackageSource, paths_for, plan_for
+from cellwright.kernel.environments.script_header import ScriptHeader
+from cellwright.kernel.environments.uv import Progress, UvSettings
+
+__all__ = ["Environment", "PackageSource", "UvSettings", "environment_for", "hold_environment", "prune_environments"]
+
+
+async def environment_for(
+    header: ScriptHeader,
+    *,
+    cache: Path,
+    uv: UvSettings,
+    pythons: Pythons | None = None,
+    on_progress: Progress | None = None,
+) -> Environment:
+    """The environment for a header: the kept one, or a new one that appears whole or not at all.
+
+    Raises `UserError` where the header is at fault and `Unavailable` where trying again may help. Several processes
+    may ask for the same one at once: one builds, the others wait for it.
+    """
+    tell = on_progress or _say_nothing
+    try:
+        interpreter = await _interpreter(header, cache, uv, pythons or Pythons(), tell)
+        plan = plan_for(header, interpreter)
+        places = paths_for(plan, cache)
+        with anyio.fail_after(uv.timeout_seconds):
+            if found := await anyio.to_thread.run_sync(find_environment, places, plan):
+                return found
+            async with sole_builder(places, tell) as lock:
+                if found := await anyio.to_thread.run_sync(find_environment, places, plan):
+                    return found
+                return await build_environment(places, plan, uv, lock, tell)
+    except TimeoutError as error:
+        raise Unavailable(
+            f"The notebook's packages were not ready after {uv.timeout_seconds:g} seconds.",
+            hint="Try again: what was downloaded is kept.",
+        ) from error
+    except OSError as error:
+        raise Unavailable(
+            f"The notebook's packages could not be stored: {error.strerror or error}.",
+            hint=f"Check space and rights in {str(cache)!r}.",
+        ) from error
+
+
+async def _interpreter(
+    header: ScriptHeader, cache: Path, uv: UvSettings, pythons: Pythons, tell: Progress
+) -> Interpreter:
+    place = await anyio.Path(cache).absolute()
+    await (place / "home").mkdir(parents=True, exist_ok=True, mode=0o700)
+    binary = str(uv.binary) if uv.binary is not None else ""
+    home, downloads = Path(place / "home"), Path(place / "uv")
+    found = await interpreter_for(header.requires_python, pythons, home=home, cache=downloads, uv=binary)
+    if found != pythons.ours:
+        tell(f"Python {found.version}, because the notebook's header asks for {header.requires_python}")
+    elif not allows(header.requires_python, found.version):
+        tell(f"Python {found.version} as you said, although the header asks for {header.requires_python}")
+    return found
+
+
+def _say_nothing(text: str) -> None:
+    """Progress nobody asked for."""

@@ -1,0 +1,118 @@
+"""Which environment a header asks for, and where it lives in the cache: values, worked out without touching a disk."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from cellwright.kernel.environments.interpreters import Interpreter, our_interpreter
+from cellwright.kernel.environments.script_header import ScriptHeader, requirements_for
+
+LAYOUT_VERSION = 1
+"""Part of every key: raise it when an environment built by an older Cellwright must not be used."""
+
+
+PackageSource = Literal["index", "cache", "installed"]
+"""Where the packages of an environment came from. index: resolved by uv, from the package index. cache: the same from
+uv's cache alone. installed: what is installed with Cellwright and fits, and for the rest uv's cache. The last two only
+while no index can be reached."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Environment:
+    """A complete environment on disk, in the layout of a virtual environment."""
+
+    key: str
+    path: Path
+    """The prefix: the only folder a cage needs to see."""
+    python: Path
+    """A link to the interpreter. Start it only in a cage."""
+    interpreter: Interpreter
+    site_packages: Path
+    requirements: tuple[str, ...]
+    source: PackageSource = "index"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnvironmentPlan:
+    """Everything that decides what ends up in an environment."""
+
+    requirements: tuple[str, ...]
+    interpreter: Interpreter
+
+    @property
+    def python(self) -> str:
+        """Version and ABI."""
+        return f"{self.interpreter.version} {self.interpreter.soabi}"
+
+    @property
+    def is_for_our_python(self) -> bool:
+        """Whether what is installed with Cellwright would also run in it."""
+        return self.interpreter == our_interpreter()
+
+    @property
+    def key(self) -> str:
+        """The same for whoever asks for the same."""
+        python = self.interpreter
+        content = [LAYOUT_VERSION, self.requirements, str(python.executable), self.python, python.platform]
+        return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:32]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnvironmentPaths:
+    """Where one environment and the things around it live in the cache."""
+
+    cache: Path
+    key: str
+
+    @property
+    def home(self) -> Path:
+        """An empty home folder for uv."""
+        return self.cache / "home"
+
+    @property
+    def finished(self) -> Path:
+        """The environment and the record of its use; whole whenever it is there."""
+        return self.cache / "environments" / self.key
+
+    @property
+    def record(self) -> Path:
+        """What the finished environment was made of."""
+        return self.finished / "environment.json"
+
+    @property
+    def workshop(self) -> Path:
+        """Where it is built."""
+        return self.cache / "building" / self.key
+
+    @property
+    def lock(self) -> Path:
+        """Held by whoever builds or removes it."""
+        return self.cache / "locks" / f"{self.key}.lock"
+
+
+def plan_for(header: ScriptHeader, interpreter: Interpreter) -> EnvironmentPlan:
+    """What a header asks for, on this machine and for this interpreter."""
+    return EnvironmentPlan(requirements=requirements_for(header, interpreter), interpreter=interpreter)
+
+
+def paths_for(plan: EnvironmentPlan, cache: Path) -> EnvironmentPaths:
+    """Where the planned environment lives in this cache."""
+    return EnvironmentPaths(cache=cache.absolute(), key=plan.key)
+
+
+def environment_at(places: EnvironmentPaths, plan: EnvironmentPlan, source: PackageSource = "index") -> Environment:
+    """The environment as it is once it is finished."""
+    path = places.finished / "venv"
+    return Environment(
+        key=places.key,
+        path=path,
+        python=path / "bin" / "python",
+        interpreter=plan.interpreter,
+        site_packages=path / plan.interpreter.site_packages,
+        requirements=plan.requirements,
+        source=source,
+    )

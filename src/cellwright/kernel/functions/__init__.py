@@ -1,0 +1,1 @@
+"""Cells as tools: functions that cells mark with `@cellwright.tool`, and a whole notebook called as one function."""

@@ -1,0 +1,260 @@
+"""Where one notebook's kernels run: its project, its environment, its limits, and what becomes of changed files."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+import anyio.to_thread
+
+from cellwright.errors import RefusedByPolicy
+from cellwright.kernel.environments.additions import distributions_in
+from cellwright.kernel.environments.interpreters import Pythons
+from cellwright.kernel.environments.lookup import Environment, UvSettings, environment_for, hold_environment
+from cellwright.kernel.environments.script_header import header_of
+from cellwright.kernel.process.kernel import Kernel
+from cellwright.kernel.process.zygote import Zygote, package_paths
+from cellwright.notebook import Document
+from cellwright.sandbox import (
+    CageSpec,
+    DataMount,
+    FilesMode,
+    KeepQuestion,
+    KeepReport,
+    KeepTerms,
+    Limits,
+    Tier,
+    hidden_in,
+)
+from cellwright.sandbox.host.copy_plan import CopyPlan, plan_copy
+from cellwright.sandbox.host.project_writer import without_leftovers
+from cellwright.sandbox.linux import syscalls as machine
+from cellwright.sandbox.linux.volumes import Volumes, mounted_in
+from cellwright.sandbox.spec import PROTECTED, PROXY_PORT
+from cellwright_guest import wire
+
+if TYPE_CHECKING:
+    from cellwright.sandbox import Egress
+
+CAGE_UID = 54321
+"""Whom a kernel runs as when we are root: a number nobody else has, so that limits count and files are not ours."""
+_INSIDE = PurePosixPath("/project")
+_ENVIRONMENT_MAIN = Path(wire.__file__).with_name("environment_main.py")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelOptions:
+    """What the person allowed this notebook: files, data, limits, protection."""
+
+    project: Path
+    files: FilesMode = "keep"
+    data: tuple[DataMount, ...] = ()
+    limits: Limits = field(default_factory=Limits)
+    tier: Tier = "A"
+    reveal: tuple[str, ...] = ()
+    """Paths of the project that are shown although they look like secrets."""
+    environments: Path | None = None
+    """Where built environments are cached; None refuses notebooks that need one."""
+    uv: UvSettings = field(default_factory=UvSettings)
+    pythons: Pythons = field(default_factory=Pythons)
+    """Which interpreters a header may ask for."""
+    on_progress: Callable[[str], None] | None = None
+    ask_to_keep: Callable[[KeepQuestion], Awaitable[bool]] | None = None
+    """Who decides about more changed files than the limits let pass; None: they are not kept."""
+    egress: Egress | None = None
+    """Which hosts the notebook may reach; None: there is no network."""
+
+
+class KernelProvisioner:
+    """Starts kernels for one notebook and settles what they changed."""
+
+    def __init__(self, path: Path, terrain: KernelOptions, zygote: Callable[[], Awaitable[Zygote]]) -> None:
+        self._path = path
+        self._terrain = terrain
+        self._zygote = zygote
+        self.environment: Environment | None = None
+        self._holding = ExitStack()
+        self.hidden: tuple[str, ...] = ()
+        self.left_out: tuple[str, ...] = ()
+        """What is not in the copy that a kernel works on, where it works on one."""
+        self.volumes = Volumes()
+        """What is mounted inside the project."""
+
+    @property
+    def path(self) -> Path:
+        """The notebook's file."""
+        return self._path
+
+    @property
+    def limits(self) -> Limits:
+        """What a kernel may use."""
+        return self._terrain.limits
+
+    @property
+    def tier(self) -> Tier:
+        """How well it is contained."""
+        return self._terrain.tier
+
+    @property
+    def egress(self) -> Egress | None:
+        """Which hosts it may reach; None: there is no network."""
+        return self._terrain.egress
+
+    @property
+    def python(self) -> str:
+        """The version its kernel runs on."""
+        interpreter = self.environment.interpreter if self.environment is not None else self._terrain.pythons.ours
+        return interpreter.version
+
+    @property
+    def files(self) -> FilesMode:
+        """What becomes of changed files."""
+        return self._terrain.files
+
+    async def start_kernel(self, document: Document) -> Kernel:
+        """A new kernel for this notebook, in a cage of its own."""
+        self.environment = await self._environment(document)
+        self.hidden = await anyio.to_thread.run_sync(self._hide)
+        plan = await anyio.to_thread.run_sync(self._plan_copy)
+        self.left_out = plan.left_out
+        inside = _INSIDE / self._path.relative_to(self._terrain.project).as_posix()
+        bind = wire.Bind(filename=str(inside), threads=_cores(), app_config=dict(document.options))
+        spec = self._spec(str(inside.parent))
+        # A thousand files a second is slow for a disk that is not busy with anything else.
+        copy_seconds = plan.files / 1_000
+        return await Kernel.start(await self._zygote(), spec, bind, command=self._command(), copy_seconds=copy_seconds)
+
+    async def lacking(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Those of these distributions that the notebook's own environment does not have."""
+        if self.environment is None:
+            return ()
+        there = await anyio.to_thread.run_sync(distributions_in, [self.environment.site_packages])
+        return tuple(name for name in names if name not in there)
+
+    async def build(self, document: Document) -> Environment | None:
+        """The environment this notebook asks for, ready for its next kernel. The running one keeps its own."""
+        header = header_of(document.header)
+        if header is None:
+            return None
+        terrain = self._terrain
+        if terrain.environments is None:
+            raise RefusedByPolicy("This notebook asks for its own packages, and building environments is off here.")
+        return await environment_for(
+            header,
+            cache=terrain.environments,
+            uv=terrain.uv,
+            pythons=terrain.pythons,
+            on_progress=terrain.on_progress,
+        )
+
+    def distributions(self) -> dict[str, str]:
+        """What its running kernel was started with, name → version. Blocking."""
+        own = self.environment
+        return distributions_in([own.site_packages] if own is not None else [Path(path) for path in package_paths()])
+
+    async def settle_files(self, kernel: Kernel) -> KeepReport | None:
+        """Carry the changed files over, when that was agreed."""
+        terrain, limits = self._terrain, self._terrain.limits
+        if terrain.files != "keep":
+            return None
+        terms = KeepTerms(
+            files=limits.kept_files,
+            megabytes=limits.kept_mb,
+            most_megabytes=limits.disk_mb,
+            seconds=limits.keep_seconds,
+            ask=terrain.ask_to_keep,
+            on_progress=terrain.on_progress,
+        )
+        return await kernel.keep(terrain.project, terms)
+
+    def like(self, kind: type[KernelProvisioner], **terrain: Any) -> KernelProvisioner:
+        """Another place for the same notebook, on other terms."""
+        return kind(self._path, replace(self._terrain, **terrain), self._zygote)
+
+    def close(self) -> None:
+        """Nothing of it is in use any more."""
+        self._holding.close()
+
+    @property
+    def is_copied(self) -> bool:
+        """Whether a kernel works on a copy of the project."""
+        if self._terrain.files == "direct":
+            return False
+        # Root alone has the project without what is mounted in it; see `cage`.
+        return self.tier in {"C", "D"} or (bool(self.volumes.all) and not machine.is_root())
+
+    def _hide(self) -> tuple[str, ...]:
+        project = self._terrain.project
+        self.volumes = mounted_in(str(project))
+        hidden = without_leftovers(project, hidden_in(project, self._terrain.reveal))
+        return tuple(dict.fromkeys((*hidden, *self.volumes.closed)))
+
+    def _plan_copy(self) -> CopyPlan:
+        """What a kernel's copy of the project will hold; nothing where it has the project itself."""
+        terrain = self._terrain
+        if not self.is_copied:
+            return CopyPlan()
+        notebook = self._path.relative_to(terrain.project).as_posix()
+        mounted = (*self.volumes.innermost, *self.volumes.files) if terrain.tier in {"A", "B"} else ()
+        skipped = (*self.hidden, *PROTECTED, *mounted)
+        plan = plan_copy(terrain.project, needed=[notebook], reveal=terrain.reveal, skipped=skipped)
+        plan.check(terrain.project, terrain.limits, has_volumes=terrain.tier in {"A", "B"})
+        return plan
+
+    def _spec(self, cwd: str) -> CageSpec:
+        terrain = self._terrain
+        software = [sys.base_prefix, sys.prefix, *package_paths()]
+        if self.environment is not None:
+            software += [str(self.environment.path), *self.environment.interpreter.software]
+        return CageSpec(
+            name=f"cellwright-{os.getpid()}",
+            tier=terrain.tier,
+            project=str(terrain.project),
+            files=terrain.files,
+            hidden=self.hidden,
+            left_out=self.left_out,
+            data=terrain.data,
+            software=tuple(dict.fromkeys(software)),
+            limits=terrain.limits,
+            uid=CAGE_UID,
+            environment=_ENVIRONMENT if terrain.egress is None else _ENVIRONMENT | terrain.egress.environment(),
+            cwd=cwd,
+            # The document is the only authority over the notebook's own file.
+            protected=(*PROTECTED, self._path.relative_to(terrain.project).as_posix()),
+            proxy_port=None if terrain.egress is None else PROXY_PORT,
+            certificates="" if terrain.egress is None else terrain.egress.certificates,
+        )
+
+    async def _environment(self, document: Document) -> Environment | None:
+        environment = await self.build(document)
+        if environment is not None:
+            self._holding.close()
+            self._holding.enter_context(hold_environment(environment))
+        return environment
+
+    def _command(self) -> list[str] | None:
+        if self.environment is None:
+            return None
+        guest_home = str(_ENVIRONMENT_MAIN.parent.parent)
+        python = str(self.environment.python)
+        return [python, "-I", "-S", "-B", str(_ENVIRONMENT_MAIN), str(self.environment.site_packages), guest_home]
+
+
+_ENVIRONMENT = {
+    "PATH": "/usr/local/bin:/usr/bin:/bin",
+    "HOME": "/home/cell",
+    "USER": "cell",
+    "LANG": "C.UTF-8",
+    "TMPDIR": "/tmp",
+    # Byte code next to a person's modules would show up among the changed files.
+    "PYTHONDONTWRITEBYTECODE": "1",
+}
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0))

@@ -1,0 +1,123 @@
+"""What a kernel is told to change and to run: worked out from values, nothing is sent here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
+
+import msgspec
+
+from cellwright.ids import CellId
+from cellwright.kernel.environments.packages import missing_package
+from cellwright.kernel.observation import CellOutcome
+from cellwright.kernel.process.call import CellSelection
+from cellwright.notebook import Cell, Document
+from cellwright_guest import wire
+
+Outcomes = Mapping[CellId, CellOutcome]
+Cells = Mapping[CellId, Cell]
+"""In notebook order."""
+
+# ── messages ──
+
+
+def change_request(
+    request: int,
+    *,
+    known: Cells,
+    wanted: Cells,
+    run: AbstractSet[CellId],
+    is_reactive: bool,
+    pause_after_ms: float | None = None,
+) -> wire.Apply:
+    """What makes the cells a kernel knows the cells that are wanted, and runs some of them."""
+    upsert = [cell for cell in wanted.values() if not _knows(known.get(cell.id), cell)]
+    return wire.Apply(
+        request=request,
+        upsert=[wire.CellCode(cell=cell.id, code=cell.code, disabled=cell.config.disabled) for cell in upsert],
+        delete=[cell for cell in known if cell not in wanted],
+        run=[cell for cell in wanted if cell in run],
+        reactive=is_reactive,
+        pause_after_ms=pause_after_ms,
+    )
+
+
+def ui_request(request: int, values: Mapping[str, object]) -> wire.SetUi:
+    """What sets `mo.ui` elements by their variable names."""
+    encoded = {name: msgspec.Raw(msgspec.msgpack.encode(value)) for name, value in values.items()}
+    return wire.SetUi(request=request, values=encoded)
+
+
+def _knows(known: Cell | None, cell: Cell) -> bool:
+    """Whether the kernel has this cell as it is. Unchanged cells are the same objects, so this is quick for most."""
+    return known is cell or (
+        known is not None and (known.code, known.config.disabled) == (cell.code, cell.config.disabled)
+    )
+
+
+# ── which cells ──
+
+
+def changed_code(before: Document, after: Document) -> set[CellId]:
+    """The cells that are new or have other code."""
+    old = {cell.id: cell for cell in before.cells}
+    return {cell.id for cell in after.cells if cell is not old.get(cell.id) and not _has_code_of(cell, old)}
+
+
+def _has_code_of(cell: Cell, old: Cells) -> bool:
+    return cell.id in old and old[cell.id].code == cell.code
+
+
+def without_drafts(cells: Cells, known: Cells, drafts: AbstractSet[CellId]) -> dict[CellId, Cell]:
+    """The cells a kernel should have: of what is only typed so far, what it had before."""
+    pairs = [(cell.id, known.get(cell.id) if cell.id in drafts else cell) for cell in cells.values()]
+    return {id: cell for id, cell in pairs if cell is not None}
+
+
+def cells_to_run(run: CellSelection | str, before: Document, after: Document, stale: set[CellId]) -> set[CellId]:
+    """The cells a call names; what depends on them is for the kernel to find."""
+    match run:
+        case "none":
+            return set()
+        case "all":
+            return {cell.id for cell in after.cells}
+        case "stale":
+            return stale
+        case "affected":
+            old: dict[CellId, Cell] = {cell.id: cell for cell in before.cells}
+            return {
+                cell.id
+                for cell in after.cells
+                if cell.id not in old
+                or (cell.code, cell.config.disabled) != (old[cell.id].code, old[cell.id].config.disabled)
+            }
+        case cells:
+            return {CellId(cell) for cell in cells}
+
+
+def stale_cells(document: Document, outcomes: Outcomes, told: AbstractSet[CellId]) -> set[CellId]:
+    """What has not run well, and what the kernel told is stale."""
+    fresh = {cell for cell, outcome in outcomes.items() if outcome.status in ("ok", "stopped")}
+    return {cell.id for cell in document.cells if cell.id not in fresh} | told
+
+
+def cells_that_ran(outcomes: Outcomes) -> set[CellId]:
+    """What the next kernel has to run again."""
+    return {cell for cell, outcome in outcomes.items() if outcome.status == "ok"}
+
+
+def cells_to_replay(outcomes: Outcomes, last: Iterable[CellOutcome]) -> set[CellId]:
+    """After a loss, everything that had run is replayed, except the cell that took the kernel down."""
+    statuses = [(outcome.id, outcome.status) for outcome in last]
+    ran = cells_that_ran(outcomes) | {cell for cell, status in statuses if status == "ok"}
+    return ran - {cell for cell, status in statuses if status == "lost"}
+
+
+def cells_to_rerun(document: Document, outcomes: Outcomes, *, with_ran: bool) -> list[CellId]:
+    """What could not run for want of a module, and what had run; what depends on those follows."""
+    known = [(cell.id, outcomes.get(cell.id)) for cell in document.cells]
+    return [
+        cell
+        for cell, outcome in known
+        if outcome is not None and ((with_ran and outcome.status == "ok") or missing_package(outcome.error) is not None)
+    ]

@@ -1,0 +1,240 @@
+"""Side calls: what is asked of a kernel without running cells (previews, values, functions, programs, more files)."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Final
+
+import anyio
+import msgspec
+
+from cellwright.errors import KernelLost
+from cellwright.kernel.functions.cell_functions import (
+    JSON_BYTES,
+    CallOutcome,
+    CellFunction,
+    NotebookValue,
+    SideCall,
+    call_outcome,
+    functions_of,
+    values_of,
+)
+from cellwright.kernel.observation import VariablePreview, preview_of
+from cellwright.kernel.process.kernel import Kernel
+from cellwright.kernel.process.link import LinkClosed
+from cellwright.kernel.process.live_kernel import LiveKernel
+from cellwright_guest import facts_wire, wire
+
+INSIDE: Final = PurePosixPath("/project")
+GRACE_SECONDS: Final = 10.0
+"""How much later than the program's own deadline the kernel may answer before it is given up."""
+_ERROR_CHARACTERS: Final = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramEnd:
+    """What a program said, and how it ended."""
+
+    exit_code: int | None
+    """None if it was stopped."""
+    output: str
+    """Both of its outputs as they came; beginning and end if it was long."""
+    left_out: int = 0
+    """Bytes of the output that are missing."""
+    is_late: bool = False
+    """It was stopped at its deadline."""
+    error: str = ""
+    """Why it could not be started."""
+
+
+def program_end(message: wire.ProgramEnded, output_bytes: int) -> ProgramEnd:
+    """A guest's answer, its texts within bounds."""
+    return ProgramEnd(
+        exit_code=message.exit_code,
+        output=message.output[: output_bytes + 100],
+        left_out=max(0, message.left_out),
+        is_late=message.is_late,
+        error=message.error[:_ERROR_CHARACTERS],
+    )
+
+
+_LOOK_SECONDS: Final = 20
+
+SideAnswer = wire.Looked | wire.ProgramEnded | wire.Aside
+"""What a kernel says to a question that runs no cells."""
+
+
+class SideCalls:
+    """Questions to one notebook's kernel. They and the cells take turns."""
+
+    def __init__(self, live: LiveKernel, catch_up: Callable[[], Awaitable[object]]) -> None:
+        self._live = live
+        self._catch_up = catch_up
+        """Has what had run before a loss run again."""
+        self._looks: dict[int, tuple[anyio.Event, list[VariablePreview]]] = {}
+        self._programs: dict[int, tuple[anyio.Event, list[wire.ProgramEnded]]] = {}
+        self._asking: SideCall | None = None
+
+    async def look(self, names: Sequence[str], *, tokens: int) -> tuple[VariablePreview, ...]:
+        """Fresh previews of variables, of all when `names` is empty."""
+        async with self._live.turn:
+            kernel = await self._live.ready()
+            request = self._live.next_request()
+            arrived, found = self._looks[request] = (anyio.Event(), [])
+            try:
+                await kernel.link.send(wire.Look(request=request, names=list(names), tokens=tokens))
+                with anyio.fail_after(_LOOK_SECONDS):
+                    await arrived.wait()
+            except (LinkClosed, TimeoutError) as error:
+                raise KernelLost("The kernel did not answer.", hint="Restart it and try again.") from error
+            finally:
+                del self._looks[request]
+            return tuple(found)
+
+    async def functions(self) -> tuple[CellFunction, ...]:
+        """The functions that cells have defined and marked with `@cellwright.tool`."""
+        asked = await self.ask(lambda number: wire.ListFunctions(request=number), _LOOK_SECONDS)
+        if not isinstance(asked.answer, wire.Functions):
+            raise KernelLost("The kernel did not answer.", hint="Restart it and try again.")
+        return functions_of(asked.answer)
+
+    async def call_function(
+        self, name: str, arguments: Mapping[str, object], *, seconds: float, tokens: int
+    ) -> CallOutcome:
+        """Call a marked function with JSON arguments. No cell runs, no name changes."""
+        body = msgspec.json.encode(arguments)
+        asked = await self.ask(
+            lambda number: wire.CallFunction(
+                request=number, name=name, arguments=body, tokens=tokens, json_bytes=JSON_BYTES
+            ),
+            seconds,
+        )
+        end = self._live.kernel.end if self._live.kernel is not None else None
+        return call_outcome(asked, seconds=seconds, end=end.reason if end is not None else "it is gone")
+
+    async def values(self, names: Sequence[str], *, tokens: int) -> dict[str, NotebookValue]:
+        """These variables whole, as far as JSON can say them; of a `mo.ui` element, its value."""
+        wanted = list(names)
+        asked = await self.ask(
+            lambda number: wire.TakeValues(request=number, names=wanted, tokens=tokens, json_bytes=JSON_BYTES),
+            _LOOK_SECONDS,
+        )
+        if not isinstance(asked.answer, wire.Taken):
+            raise KernelLost("The kernel did not answer.", hint="Restart it and try again.")
+        return values_of(asked.answer)
+
+    async def facts(self, names: Sequence[str]) -> tuple[facts_wire.VariableFacts, ...]:
+        """What can be compared of these variables; one without a value is left out."""
+        wanted = list(names[: facts_wire.MOST_VARIABLES])
+        asked = await self.ask(lambda number: facts_wire.AskFacts(request=number, names=wanted), _LOOK_SECONDS)
+        if not isinstance(asked.answer, facts_wire.FactsTold):
+            raise KernelLost("The kernel did not answer.", hint="Restart it and try again.")
+        return tuple(asked.answer.facts)
+
+    async def add_files(self, files: dict[str, bytes]) -> bool:
+        """Put files where the kernel imports from; False if it could not."""
+        asked = await self.ask(lambda number: wire.AddFiles(request=number, files=files), _LOOK_SECONDS)
+        return isinstance(asked.answer, wire.FilesAdded) and not asked.answer.error
+
+    async def run_program(
+        self, command: Sequence[str], *, folder: str, seconds: float, output_bytes: int
+    ) -> ProgramEnd:
+        """Run a program in the notebook's cage: its files and limits, none of its variables."""
+        async with self._live.turn:
+            kernel = await self._live.ready()
+            request = self._live.next_request()
+            kernel.link.begin_request()
+            arrived, found = self._programs[request] = (anyio.Event(), [])
+            place = str(INSIDE / folder) if folder else ""
+            asked = wire.RunProgram(
+                request=request, command=list(command), folder=place, seconds=seconds, output_bytes=output_bytes
+            )
+            try:
+                await kernel.link.send(asked)
+                await self._await_program(kernel, arrived, seconds)
+            except LinkClosed as error:
+                raise KernelLost("The kernel ended while the program ran.", hint="Try again.") from error
+            finally:
+                del self._programs[request]
+            return program_end(found[0], output_bytes)
+
+    def hear(self, message: SideAnswer) -> bool:
+        """Take an answer; False if nobody waits for it."""
+        match message:
+            case wire.Looked(request=request):
+                if request not in self._looks:
+                    return False
+                arrived, found = self._looks[request]
+                found.extend(preview_of(variable) for variable in message.variables)
+                arrived.set()
+            case wire.ProgramEnded(request=request):
+                if request not in self._programs:
+                    return False
+                arrived, ended = self._programs[request]
+                ended.append(message)
+                arrived.set()
+            case answer:
+                if self._asking is None or answer.request != self._asking.request:
+                    return False
+                self._asking.hear(answer)
+        return True
+
+    async def interrupt(self, kernel: Kernel) -> None:
+        """Stop whatever runs for a question."""
+        if self._asking is not None:
+            await kernel.interrupt(self._asking.arrived)
+
+    async def ask(
+        self, make: Callable[[int], wire.FromHost], seconds: float, descriptors: Sequence[int] = ()
+    ) -> SideCall:
+        """Ask the kernel something that runs no cells; after a loss, what had run is run again first."""
+        if not self._live.is_whole:
+            await self._catch_up()
+        async with self._live.turn:
+            return await self.converse(await self._live.ready(), make, seconds, descriptors)
+
+    async def converse(
+        self,
+        kernel: Kernel,
+        make: Callable[[int], wire.FromHost],
+        seconds: float,
+        descriptors: Sequence[int] = (),
+        *,
+        is_within_call: bool = False,
+    ) -> SideCall:
+        """One question and its answer, for whoever has the turn; with open files for the kernel to have."""
+        asking = self._asking = SideCall(self._live.next_request(), anyio.Event())
+        if not is_within_call:
+            kernel.link.begin_request()
+        wall = self._live.workplace.limits.wall_seconds
+        try:
+            await kernel.link.send(make(asking.request), descriptors)
+            await asking.wait(kernel, self._live.over, min(seconds, wall or seconds))
+        except LinkClosed:
+            await self._live.over.wait()
+        finally:
+            self._asking = None
+        return asking
+
+    async def _await_program(self, kernel: Kernel, arrived: anyio.Event, seconds: float) -> None:
+        try:
+            with anyio.move_on_after(seconds + GRACE_SECONDS):
+                async with anyio.create_task_group() as either:
+                    either.start_soon(_cancel_after, self._live.over, either.cancel_scope)
+                    await arrived.wait()
+                    either.cancel_scope.cancel()
+        except anyio.get_cancelled_exc_class():
+            # The one who asked is gone: nothing may go on running behind their back.
+            with anyio.CancelScope(shield=True):
+                await kernel.interrupt(arrived)
+            raise
+        if not arrived.is_set():
+            await kernel.condemn("a program in it did not end")
+            raise KernelLost("The kernel did not answer while a program ran.", hint="Try again.")
+
+
+async def _cancel_after(event: anyio.Event, scope: anyio.CancelScope) -> None:
+    await event.wait()
+    scope.cancel()

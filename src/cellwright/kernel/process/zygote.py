@@ -1,0 +1,252 @@
+"""The starter's side of the base zygote: start it, ask it for cages, hear how they ended.
+
+The zygote is exec'd with an empty environment and only the descriptors it needs, so nothing of this process (its
+keys, its sockets) can reach a kernel. When it dies it is started again on the next request.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from cellwright.errors import Unavailable, UserError
+from cellwright.framing import FrameUnpacker, pack_json, read_json
+from cellwright.kernel.observation import KernelEnd, kernel_end_of
+from cellwright.kernel.task_groups import unwrap_single_error
+from cellwright.sandbox import CageSpec
+
+_START_SECONDS = 60
+_MAIN = Path(__file__).with_name("zygote_main.py")
+
+
+@dataclass(slots=True, kw_only=True)
+class CagedProcess:
+    """A started cage: its two sockets, and the handle that kills all of it."""
+
+    kernel: socket.socket
+    control: socket.socket
+    pid: int
+    pidfd: int
+    ended: anyio.Event = field(default_factory=anyio.Event)
+    end: KernelEnd | None = None
+
+    def kill(self) -> None:
+        """End every process in the cage, now."""
+        try:
+            signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
+        except ProcessLookupError:
+            return
+
+
+@dataclass(slots=True)
+class _Waiting:
+    answered: anyio.Event
+    answer: dict[str, Any] = field(default_factory=dict[str, Any])
+    descriptors: list[int] = field(default_factory=list[int])
+
+
+def _close_all(descriptors: Iterable[int]) -> None:
+    for descriptor in descriptors:
+        os.close(descriptor)
+
+
+def package_paths() -> list[str]:
+    """Where our pinned packages lie: what the zygote may import, and a cage sees read-only."""
+    home = str(Path(__file__).parents[2])
+    site = [entry for entry in sys.path if entry.endswith(("site-packages", "dist-packages"))]
+    return list(dict.fromkeys([home, *site]))
+
+
+class Zygote:
+    """One running zygote process."""
+
+    def __init__(self, connection: socket.socket, process: subprocess.Popen[bytes]) -> None:
+        self._socket = connection
+        self.process = process
+        self._sending = anyio.Lock()
+        self._next = 0
+        self._waiting: dict[int, _Waiting] = {}
+        self._caged: dict[int, CagedProcess] = {}
+        self._frames = FrameUnpacker()
+        self._descriptors: list[int] = []
+        self._is_ready = anyio.Event()
+        self.facts: dict[str, Any] = {}
+        self.is_gone = anyio.Event()
+        self.is_warm = anyio.Event()
+        """Set when everything worth importing before a fork has been; kernels start well before that too."""
+
+    @classmethod
+    @asynccontextmanager
+    async def open(cls, cache: Path) -> AsyncGenerator[Zygote]:
+        """A warm zygote; everything it started ends with it. `cache` keeps what is slow to find out, e.g. fonts."""
+        try:
+            await anyio.Path(cache).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UserError(
+                f"The cache {str(cache)!r} cannot be made: {error.strerror}.",
+                hint="Set CELLWRIGHT_HOME, or HOME, to a directory of your own. A container's user without an entry in "
+                "/etc/passwd has HOME=/.",
+            ) from error
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
+        with theirs:
+            arguments = [str(theirs.fileno()), str(cache), *package_paths()]
+            command = [sys.executable, "-I", "-S", str(_MAIN), *arguments]
+            # A direct exec, in this thread: nothing is waited for here.
+            process = subprocess.Popen(  # noqa: ASYNC220
+                command, env={}, cwd="/", pass_fds=(theirs.fileno(),), stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL, start_new_session=True,
+            )  # fmt: skip
+        zygote = cls(ours, process)
+        try:
+            with unwrap_single_error():
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(zygote._listen)
+                    with anyio.move_on_after(_START_SECONDS):
+                        await zygote._is_ready.wait()
+                    if not zygote.facts:
+                        raise Unavailable("The kernel zygote did not start.", hint="Run `cellwright doctor`.")
+                    yield zygote
+                    tasks.cancel_scope.cancel()
+        finally:
+            with anyio.CancelScope(shield=True):
+                await zygote._end()
+
+    @property
+    def is_alive(self) -> bool:
+        """False once the process is gone; then open a new one."""
+        return not self.is_gone.is_set()
+
+    async def start(self, spec: CageSpec, *, command: list[str] | None = None) -> CagedProcess:
+        """A new cage; its kernel process runs the guest, or `command` when the notebook has its own environment."""
+        kernel, kernel_theirs = socket.socketpair()
+        control, control_theirs = socket.socketpair()
+        number, waiting = self._next, _Waiting(anyio.Event())
+        self._next += 1
+        self._waiting[number] = waiting
+        try:
+            with kernel_theirs, control_theirs:
+                message = {"id": number, "spec": json.loads(spec.to_json()), "exec": command}
+                await self._send(message, (kernel_theirs.fileno(), control_theirs.fileno()))
+            with anyio.fail_after(_START_SECONDS):
+                await waiting.answered.wait()
+        except BaseException:
+            kernel.close()
+            control.close()
+            # Its cage ends with these sockets; what is still said of it is for nobody.
+            self._forget(number)
+            raise
+        if waiting.answer.get("op") != "started":
+            kernel.close()
+            control.close()
+            reason = waiting.answer.get("reason", "the zygote is gone")
+            raise Unavailable(f"The cage could not be started: {reason}.", hint="Run `cellwright doctor`.")
+        caged = CagedProcess(kernel=kernel, control=control, pid=waiting.answer["pid"], pidfd=waiting.descriptors[0])
+        self._caged[number] = caged
+        if (early := waiting.answer.get("ended")) is not None:
+            self._end_of(number, early)
+        return caged
+
+    async def _send(self, message: dict[str, Any], descriptors: tuple[int, ...]) -> None:
+        """One message at a time, and each of them whole: one with large terms takes several writes."""
+        async with self._sending:
+            with anyio.move_on_after(_START_SECONDS, shield=True) as patience:
+                await self._write(memoryview(pack_json(message)), descriptors)
+            if patience.cancelled_caught:
+                # Half a message is in its socket: nothing it is told from now on would make sense.
+                self.process.kill()
+                raise Unavailable("The kernel zygote does not listen.", hint="Try again: it is started anew.")
+
+    async def _write(self, data: memoryview, descriptors: tuple[int, ...]) -> None:
+        while data:
+            try:
+                sent = socket.send_fds(self._socket, [data], descriptors)
+            except BlockingIOError:
+                await anyio.wait_writable(self._socket)
+                continue
+            except OSError as error:
+                raise Unavailable("The kernel zygote is gone.", hint="Try again: it is started anew.") from error
+            data, descriptors = data[sent:], ()
+
+    async def _listen(self) -> None:
+        try:
+            while True:
+                await anyio.wait_readable(self._socket)
+                try:
+                    data, descriptors, _, _ = socket.recv_fds(self._socket, 1 << 16, 16)
+                except OSError:
+                    return
+                if not data:
+                    return
+                self._descriptors += descriptors
+                for payload in self._frames.feed(data):
+                    self._heard(read_json(payload))
+        finally:
+            self._lost()
+
+    def _heard(self, message: dict[str, Any]) -> None:
+        match message["op"]:
+            case "ready":
+                self.facts = message
+                self._is_ready.set()
+            case "warm":
+                self.is_warm.set()
+            case "started" | "refused":
+                descriptors = [self._descriptors.pop(0)] if message["op"] == "started" else []
+                waiting = self._waiting.get(message["id"])
+                if waiting is None:
+                    _close_all(descriptors)
+                else:
+                    waiting.answer, waiting.descriptors = message, descriptors
+                    waiting.answered.set()
+            case "ended":
+                if message["id"] in self._caged:
+                    self._end_of(message["id"], message)
+                elif message["id"] in self._waiting:
+                    self._waiting[message["id"]].answer["ended"] = message
+            case other:
+                raise AssertionError(f"zygote said {other!r}")
+
+    def _forget(self, number: int) -> None:
+        _close_all(self._waiting.pop(number).descriptors)
+
+    def _end_of(self, number: int, message: dict[str, Any]) -> None:
+        self._waiting.pop(number, None)
+        caged = self._caged.pop(number)
+        caged.end = kernel_end_of(
+            message["exit_code"], message["signal"], out_of_memory=message["out_of_memory"], limit=message["limit"]
+        )
+        caged.ended.set()
+
+    def _lost(self) -> None:
+        self.is_gone.set()
+        self._is_ready.set()
+        self.is_warm.set()
+        for waiting in self._waiting.values():
+            waiting.answered.set()
+        for caged in self._caged.values():
+            caged.end = KernelEnd(reason="the zygote that started it is gone")
+            caged.ended.set()
+        self._caged.clear()
+
+    async def _end(self) -> None:
+        """Closing our end tells the zygote to exit; its cages die with it."""
+        self._socket.close()
+        _close_all(self._descriptors)
+        try:
+            with anyio.fail_after(5):
+                await anyio.to_thread.run_sync(self.process.wait, abandon_on_cancel=True)
+        except TimeoutError:
+            self.process.kill()
+            self.process.wait()

@@ -1,0 +1,212 @@
+"""The base zygote: one warm, single-threaded process that kernels are forked from.
+
+Started as `python -I -S zygote_main.py FD CACHE PATHS…` with an empty environment, so it never held a secret. It
+imports only our pinned packages, builds marimo's kernel object once, and then does three things until its starter
+goes away: start a cage, reap what ended, say so.
+"""
+
+from __future__ import annotations
+
+import sys
+
+if __name__ == "__main__":
+    # -S: nothing of site ran; these are the starter's own package directories, and no .pth file is read.
+    sys.path[:0] = sys.argv[3:]
+
+import gc
+import importlib
+import json
+import os
+import select
+import signal
+import socket
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from cellwright.framing import FrameUnpacker, pack_json, read_json
+
+_WARM = ("numpy", "pandas", "cellwright.sandbox.cage.launcher")
+# Imported when nobody asks for a kernel: slow, and not needed for the first. After the kernel object was built,
+# because marimo's formatters hook into these imports as they happen.
+_WARM_LATER = ("sqlglot", "matplotlib.pyplot", "matplotlib.backends.backend_agg")
+_IDLE_SECONDS = 0.25
+# A process with threads cannot be forked safely; pandas loads pyarrow, whose allocator would start one.
+_ONE_THREAD = {
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "NUMEXPR_NUM_THREADS": "1",
+    "JE_ARROW_MALLOC_CONF": "background_thread:false",
+}
+
+
+def main(descriptor: int) -> NoReturn:
+    """Warm up, say so, then serve until the starter closes its end."""
+    starter = socket.socket(fileno=descriptor)
+    starter.set_inheritable(False)
+    os.environ.update(_ONE_THREAD, MPLCONFIGDIR=sys.argv[2])
+    if not os.access(os.path.expanduser("~"), os.W_OK):  # noqa: PTH111  leaves it as it is where nobody knows
+        # A container's user has no home it could write to: marimo and fontconfig would complain to the person.
+        os.environ.update(XDG_CONFIG_HOME=sys.argv[2], XDG_CACHE_HOME=sys.argv[2])
+    driver, patched = _warm()
+    wakeup, child_signal = socket.socketpair()
+    for end in (wakeup, child_signal):
+        end.setblocking(False)
+    signal.signal(signal.SIGCHLD, _wake)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.set_wakeup_fd(child_signal.fileno(), warn_on_full_buffer=False)
+    _settle()
+    zygote = ZygoteServer(starter, driver)
+    threads = len(os.listdir("/proc/self/task"))  # noqa: PTH208
+    zygote.say({"op": "ready", "pid": os.getpid(), "threads": threads, "patches": patched})
+    later: list[str] = list(_WARM_LATER)
+    while True:
+        readable, _, _ = select.select([starter, wakeup], [], [], _IDLE_SECONDS if later else None)
+        if not readable:
+            _warm_one_more(later, zygote)
+        if wakeup in readable:
+            wakeup.recv(4096)
+            zygote.reap()
+        if starter in readable and not zygote.listen():
+            zygote.close()
+            os._exit(0)
+
+
+def _wake(number: int, frame: object) -> None:
+    """Do nothing: the wakeup descriptor has been written by then."""
+
+
+def _warm() -> tuple[Any, list[dict[str, str]]]:
+    for name in _WARM:
+        importlib.import_module(name)
+    from cellwright_guest import driver, patches, zygote_setup
+
+    patches.warm(with_pandas=True)
+    kernel = driver.Driver()
+    zygote_setup.find_blas()
+    return kernel, [{"name": result.name, "state": type(result).__name__} for result in kernel.patches]
+
+
+def _warm_one_more(later: list[str], zygote: ZygoteServer) -> None:
+    importlib.import_module(later.pop(0))
+    if not later:
+        from cellwright.sandbox.linux import huge_pages
+
+        _settle()
+        huge_pages.gather()
+        zygote.say({"op": "warm"})
+
+
+def _settle() -> None:
+    """What stays as it is from here on lies still: a kernel that need not touch it need not copy it."""
+    from cellwright_guest import tool
+
+    tool.note_host()
+    gc.collect()
+    gc.freeze()
+
+
+def _nothing() -> None:
+    """A kernel of another environment has nothing of ours to rehearse."""
+
+
+def _become(command: list[str]) -> NoReturn:
+    from cellwright.sandbox.linux import syscalls
+
+    os.set_inheritable(3, True)
+    try:
+        # For its branches, which enter their places by it.
+        syscalls.keep_over_exec(syscalls.CAP_SYS_CHROOT)
+    except OSError:
+        # Tiers C and D have none to keep, and no places.
+        pass
+    os.execve(command[0], command, dict(os.environ))
+
+
+class ZygoteServer:
+    """Starts cages on request and reports how each ended."""
+
+    def __init__(self, starter: socket.socket, driver: Any) -> None:
+        self._starter = starter
+        self._driver = driver
+        self._frames = FrameUnpacker()
+        self._descriptors: list[int] = []
+        self._caged: dict[int, tuple[int, Any]] = {}
+
+    def say(self, message: dict[str, Any], descriptors: tuple[int, ...] = ()) -> None:
+        """One JSON message to the starter, with descriptors."""
+        try:
+            socket.send_fds(self._starter, [pack_json(message)], descriptors)
+        except BrokenPipeError:
+            # The starter is gone; the loop reads its end of file next and closes everything.
+            return
+
+    def listen(self) -> bool:
+        """Take what the starter sent; False when it is gone."""
+        data, descriptors, _, _ = socket.recv_fds(self._starter, 1 << 18, 16)
+        if not data:
+            return False
+        self._descriptors += descriptors
+        for payload in self._frames.feed(data):
+            self._start(read_json(payload))
+        return True
+
+    def reap(self) -> None:
+        """Report every cage that ended."""
+        from cellwright.sandbox.cage import launcher
+
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if not pid:
+                return
+            known = self._caged.pop(pid, None)
+            if known is not None:
+                number, caged = known
+                ended = launcher.finish(caged, status)
+                self.say({
+                    "op": "ended", "id": number, "exit_code": ended.exit_code, "signal": ended.signal,
+                    "out_of_memory": ended.out_of_memory, "limit": ended.limit,
+                })  # fmt: skip
+
+    def close(self) -> None:
+        """End every cage and leave nothing of them behind."""
+        from cellwright.sandbox.cage import launcher
+
+        for pid in self._caged:
+            os.kill(pid, signal.SIGKILL)
+        for pid, (_number, caged) in self._caged.items():
+            launcher.finish(caged, os.waitpid(pid, 0)[1])
+
+    def _start(self, message: dict[str, Any]) -> None:
+        from cellwright.sandbox.cage import launcher
+        from cellwright.sandbox.spec import CageSpec
+
+        kernel, control = self._descriptors[:2]
+        del self._descriptors[:2]
+        number = message["id"]
+        try:
+            spec = CageSpec.from_json(json.dumps(message["spec"]).encode())
+            command = message.get("exec")
+            rehearse = self._driver.rehearse if command is None else _nothing
+            caged = launcher.start(spec, self._body(command), kernel_fd=kernel, control_fd=control, rehearse=rehearse)
+        except OSError as error:
+            self.say({"op": "refused", "id": number, "reason": str(error)})
+        else:
+            self._caged[caged.pid] = (number, caged)
+            self.say({"op": "started", "id": number, "pid": caged.pid}, (caged.pidfd,))
+        finally:
+            os.close(kernel)
+            os.close(control)
+
+    def _body(self, command: list[str] | None) -> Callable[[], None]:
+        """What the kernel process does once it is confined."""
+        if command is not None:
+            return lambda: _become(command)
+        return lambda: self._driver.serve(socket.socket(fileno=3))
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

@@ -1,0 +1,339 @@
+"""Models, as everything but the gateway sees them: one connection to it, calls by id, answers as they come.
+
+A gateway that dies is started again and asked for the same ids: its record answers. Leaving a call does not cancel it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing, asynccontextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import Final, TypeVar
+
+import anyio
+from anyio.abc import SocketStream, TaskGroup
+
+from cellwright.errors import Defect, Unavailable
+from cellwright.framing import BadFrame, FrameUnpacker
+from cellwright.models.calls import Choice, FailedAttempt, ModelCall, Outcome, Piece, Restarted, Update
+from cellwright.models.client.gateway_process import GatewayLaunch, connect_or_start
+from cellwright.models.client.protocol import (
+    Acknowledgement,
+    CallEnd,
+    CallUpdates,
+    Cancel,
+    Detach,
+    Embed,
+    FromGateway,
+    Keys,
+    Query,
+    QueryReply,
+    RequestFailure,
+    Stop,
+    SubmitCall,
+    ToGateway,
+    Vectors,
+    pack_request,
+    read_reply,
+)
+from cellwright.models.client.socket_stream import open_stream
+from cellwright.models.config.names import CallId
+from cellwright.models.reports import (
+    AskLatency,
+    AskModels,
+    AskProviders,
+    AskStatus,
+    AskTest,
+    AskUsage,
+    LatencyReport,
+    ModelsReport,
+    ProvidersReport,
+    Question,
+    Report,
+    StatusReport,
+    TestReport,
+    UsageBy,
+    UsageReport,
+)
+
+_MAX_RECONNECTS: Final = 3
+"""A call under which the gateway died so often is not asked again by itself."""
+_READ_BYTES: Final = 1 << 18
+_DISCONNECTED = (anyio.BrokenResourceError, anyio.ClosedResourceError, anyio.EndOfStream)
+R = TypeVar("R", bound=Report)
+
+
+class _ConnectionLost(Exception):
+    """The connection is gone."""
+
+
+class _ReplyQueue:
+    """What the gateway said about one request."""
+
+    def __init__(self) -> None:
+        self._messages = deque[FromGateway]()
+        self._news = anyio.Event()
+        self._is_lost = False
+
+    def put(self, message: FromGateway) -> None:
+        self._messages.append(message)
+        self._news.set()
+
+    def lose(self) -> None:
+        self._is_lost = True
+        self._news.set()
+
+    async def get(self) -> FromGateway:
+        while not self._messages:
+            if self._is_lost:
+                raise _ConnectionLost
+            self._news = anyio.Event()
+            await self._news.wait()
+        return self._messages.popleft()
+
+
+class _Link:
+    """One connection, shared by everything that is asked."""
+
+    def __init__(self, stream: SocketStream) -> None:
+        self.stream = stream
+        self.is_lost = False
+        self._inboxes: dict[int, _ReplyQueue] = {}
+        self._sending = anyio.Lock(fast_acquire=True)
+
+    async def read(self) -> None:
+        """Hand out what comes, until the other side is gone."""
+        unpacker = FrameUnpacker()
+        try:
+            while True:
+                for payload in unpacker.feed(await self.stream.receive(_READ_BYTES)):
+                    self._hand_out(read_reply(payload))
+        except (*_DISCONNECTED, BadFrame):
+            pass
+        finally:
+            self.is_lost = True
+            for inbox in self._inboxes.values():
+                inbox.lose()
+            with anyio.CancelScope(shield=True):
+                await self.stream.aclose()
+
+    def open_inbox(self, number: int) -> _ReplyQueue:
+        inbox = self._inboxes[number] = _ReplyQueue()
+        return inbox
+
+    def close_inbox(self, number: int) -> None:
+        del self._inboxes[number]
+
+    async def send(self, message: ToGateway) -> None:
+        # Half a frame would break the connection for everyone who shares it.
+        with anyio.CancelScope(shield=True):
+            async with self._sending:
+                try:
+                    await self.stream.send(pack_request(message))
+                except _DISCONNECTED as problem:
+                    raise _ConnectionLost from problem
+
+    def _hand_out(self, message: FromGateway) -> None:
+        match message:
+            case CallUpdates() | CallEnd() | QueryReply() | Vectors() | Acknowledgement() | RequestFailure():
+                if message.number in self._inboxes:
+                    self._inboxes[message.number].put(message)
+            case _:
+                pass
+
+
+class Models:
+    """The way to every model. `async with Models.open(home) as models`."""
+
+    def __init__(self, launch: GatewayLaunch, tasks: TaskGroup) -> None:
+        self._launch = launch
+        self._connection = None if launch.connection is None else dict(launch.connection)
+        self._tasks = tasks
+        self._link: _Link | None = None
+        self._linking = anyio.Lock()
+        self._numbers = 0
+
+    @classmethod
+    @asynccontextmanager
+    async def open(cls, home: Path, *, launch: GatewayLaunch | None = None) -> AsyncGenerator[Models]:
+        """Connected to the gateway of this state directory, which is started if need be."""
+        problem: Exception | None = None
+        async with anyio.create_task_group() as tasks:
+            models = cls(launch or GatewayLaunch(home=home), tasks)
+            try:
+                await models._linked()
+                yield models
+            except Exception as error:  # noqa: BLE001 - raised again below: our task group is nobody else's business
+                problem = error
+            tasks.cancel_scope.cancel()
+        if problem is not None:
+            raise problem
+
+    async def ask(self, call: ModelCall) -> Outcome:
+        """How the call ends. Raises `ModelUnavailable`, `RefusedByPolicy`, `UserError` or `Unavailable`."""
+        outcome: Outcome | None = None
+        async for item in self._follow(call):
+            if not isinstance(item, Update):
+                outcome = item
+        if outcome is None:
+            raise Defect("A call ended without an outcome.")
+        return outcome
+
+    @asynccontextmanager
+    async def stream(self, call: ModelCall) -> AsyncGenerator[AsyncIterator[Update | Outcome]]:
+        """Updates as they come, the outcome last. Leaving the block early does not cancel the call."""
+        followed = self._follow(call)
+        try:
+            yield followed
+        finally:
+            with anyio.CancelScope(shield=True):
+                await followed.aclose()
+
+    async def cancel(self, call: CallId) -> bool:
+        """Stop a call and stop paying. False if it was not in flight."""
+        number = self._number()
+        match await self._exchange(number, Cancel(number=number, call=call)):
+            case Acknowledgement(happened=happened):
+                return happened
+            case other:
+                raise _unexpected(other)
+
+    async def usage(self, by: UsageBy = "model", since: str = "") -> UsageReport:
+        """What was used and paid."""
+        return await self._report(AskUsage(by=by, since=since), UsageReport)
+
+    async def latency(self, since: str = "") -> LatencyReport:
+        """How long models took, and how often they failed."""
+        return await self._report(AskLatency(since=since), LatencyReport)
+
+    async def listed(self) -> ModelsReport:
+        """Which models there are."""
+        return await self._report(AskModels(), ModelsReport)
+
+    async def providers(self) -> ProvidersReport:
+        """Which providers are ready."""
+        return await self._report(AskProviders(), ProvidersReport)
+
+    async def test(self, model: str) -> TestReport:
+        """Ask one model something trivial. This is paid."""
+        return await self._report(AskTest(model=model), TestReport)
+
+    async def status(self) -> StatusReport:
+        """How the gateway is doing."""
+        return await self._report(AskStatus(), StatusReport)
+
+    async def embed(self, texts: Sequence[str], choice: Choice | None = None) -> list[list[float]]:
+        """One vector per text."""
+        number = self._number()
+        asked = Embed(
+            number=number, texts=tuple(texts), choice=choice or Choice(tier="embed"), connection=self._connection
+        )
+        match await self._exchange(number, asked):
+            case Vectors(vectors=vectors):
+                return vectors
+            case other:
+                raise _unexpected(other)
+
+    async def keys_changed(self, *, forget: Sequence[str] = ()) -> None:
+        """Let the gateway read stored keys anew, and forget what these providers were handed over."""
+        number = self._number()
+        await self._exchange(number, Keys(number=number, forget=tuple(forget)))
+
+    async def stop_gateway(self, *, at_once: bool = False) -> None:
+        """End the gateway when nothing is in flight, or at once."""
+        number = self._number()
+        await self._exchange(number, Stop(number=number, at_once=at_once))
+
+    async def _follow(self, call: ModelCall) -> AsyncGenerator[Update | Outcome]:
+        """Everything about one call, over as many connections as it takes."""
+        lost, has_pieces = 0, False
+        while True:
+            try:
+                async with aclosing(self._follow_once(call)) as items:
+                    async for item in items:
+                        if type(item) is Piece:
+                            has_pieces = True
+                        yield item
+            except _ConnectionLost:
+                lost += 1
+                if lost >= _MAX_RECONNECTS:
+                    raise Unavailable(f"The model gateway died {lost} times under this call.") from None
+            else:
+                return
+            if has_pieces:
+                # It is told from its start again, or answered from the record.
+                has_pieces = False
+                yield Restarted(
+                    failed=FailedAttempt(model="", failing="connection", detail="the model gateway was lost")
+                )
+
+    async def _follow_once(self, call: ModelCall) -> AsyncGenerator[Update | Outcome]:
+        link, number = await self._linked(), self._number()
+        inbox = link.open_inbox(number)
+        is_over = False
+        try:
+            await link.send(SubmitCall(number=number, call=call, connection=self._connection))
+            while not is_over:
+                match await inbox.get():
+                    case CallUpdates(updates=updates):
+                        for update in updates:
+                            yield update
+                    case CallEnd(outcome=outcome):
+                        is_over = True
+                        yield outcome
+                    case RequestFailure(error=error):
+                        is_over = True
+                        raise error
+                    case other:
+                        raise _unexpected(other)
+        except _ConnectionLost:
+            is_over = True
+            raise
+        finally:
+            link.close_inbox(number)
+            if not is_over:
+                with suppress(_ConnectionLost):
+                    await link.send(Detach(number=number))
+
+    async def _report(self, question: Question, kind: type[R]) -> R:
+        number = self._number()
+        match await self._exchange(number, Query(number=number, question=question)):
+            case QueryReply(report=report) if isinstance(report, kind):
+                return report
+            case other:
+                raise _unexpected(other)
+
+    async def _exchange(self, number: int, message: ToGateway) -> FromGateway:
+        """One request, one answer."""
+        link = await self._linked()
+        inbox = link.open_inbox(number)
+        try:
+            await link.send(message)
+            answer = await inbox.get()
+        except _ConnectionLost:
+            raise Unavailable("The model gateway ended before it answered.", hint="Try again.") from None
+        finally:
+            link.close_inbox(number)
+        if isinstance(answer, RequestFailure):
+            raise answer.error
+        return answer
+
+    async def _linked(self) -> _Link:
+        """The connection; a new one, to a new gateway if need be, if it was lost."""
+        if self._link is not None and not self._link.is_lost:
+            return self._link
+        async with self._linking:
+            if self._link is None or self._link.is_lost:
+                self._link = _Link(await open_stream(partial(connect_or_start, self._launch)))
+                self._tasks.start_soon(self._link.read)
+            return self._link
+
+    def _number(self) -> int:
+        self._numbers += 1
+        return self._numbers
+
+
+def _unexpected(message: FromGateway) -> Defect:
+    return Defect(f"The model gateway answered with {type(message).__name__}.")

@@ -1,0 +1,128 @@
+"""Access to the OpenAI-compatible endpoint: its address and token (`endpoint.json`), on whose account it asks, within which limits."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from cellwright.errors import UserError
+from cellwright.policy import Limit, RuleText, read_rules
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndpointAccount:
+    """On whose account the endpoint's calls go, and what may be used."""
+
+    person: str
+    limits: Callable[[], tuple[Limit, ...]]
+    """Read anew for each call. Raises `UserError` where a rule file is broken: then nothing is sent."""
+
+
+def standing_limits(home: Path, team_rules: Path | None) -> tuple[Limit, ...]:
+    """What may be used. Raises `UserError` for a file that is broken, or named and not there. Blocking."""
+    texts: list[RuleText] = []
+    own = home / "rules.toml"
+    if own.exists() or own.is_symlink():
+        texts.append(RuleText(layer="user", origin=str(own), content=_content(own)))
+    if team_rules is not None:
+        texts.append(RuleText(layer="team", origin=str(team_rules), content=_content(team_rules)))
+    return read_rules(texts, project="/", home=str(home)).limits
+
+
+def _content(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        hint = "Put the file back, or change what names it."
+        raise UserError(f"Cannot read the rules in {str(file)!r}: {error.strerror}.", hint=hint) from error
+
+
+ADDRESS_FILE: Final = "endpoint.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndpointAddress:
+    """A port of this machine and what must be said to be heard there."""
+
+    port: int
+    token: str = field(repr=False)
+
+    @property
+    def base_url(self) -> str:
+        """What a client is given."""
+        return f"http://127.0.0.1:{self.port}/v1"
+
+
+def read_address(home: Path) -> EndpointAddress | None:
+    """Where the endpoint was open last. Raises `UserError` if others could have read the token. Blocking."""
+    path = home / ADDRESS_FILE
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise UserError(
+            f"Cannot read {str(path)!r}: {error.strerror}.", hint="Delete it; a new one is made."
+        ) from error
+    with os.fdopen(descriptor, "rb") as file:
+        status = os.fstat(file.fileno())
+        if status.st_mode & 0o077 or status.st_uid != os.getuid():
+            raise UserError(f"Others can read {str(path)!r}.", hint="Delete it; a new one is made, with a new token.")
+        return _parsed(file.read(4096))
+
+
+def bind_endpoint(home: Path) -> tuple[socket.socket, EndpointAddress]:
+    """A socket at the address used before, else at a new one with a new token. Blocking.
+
+    Whoever took the port meanwhile may have been told the old token.
+    """
+    before = read_address(home)
+    if before is not None:
+        try:
+            return _listening(before.port), before
+        except OSError:
+            pass
+    listener = _listening(0)
+    address = EndpointAddress(port=listener.getsockname()[1], token=f"cellwright-{secrets.token_urlsafe(32)}")
+    _write_address(home / ADDRESS_FILE, address)
+    return listener, address
+
+
+def _listening(port: int) -> socket.socket:
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(("127.0.0.1", port))
+        listener.listen(128)
+    except OSError:
+        listener.close()
+        raise
+    listener.setblocking(False)
+    return listener
+
+
+def _parsed(content: bytes) -> EndpointAddress | None:
+    """None for what is no address: it is written anew."""
+    try:
+        match json.loads(content):
+            case {"port": int() as port, "token": str() as token} if 0 < port < 65_536 and len(token) >= 32:
+                return EndpointAddress(port=port, token=token)
+            case _:
+                return None
+    except ValueError:
+        return None
+
+
+def _write_address(path: Path, address: EndpointAddress) -> None:
+    text = json.dumps({"base_url": address.base_url, "port": address.port, "token": address.token})
+    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)
+    beside.replace(path)

@@ -1,0 +1,30 @@
+"""The ledger: every call to a model, written down before it is sent and when it ends, in one SQLite file.
+
+Promises: what a method wrote survives kill -9 and a power cut; no id is sent twice unknowingly; every use is counted
+once; an unknown price is never 0.   Never: deciding (that is `policy`), sending, keys.
+"""
+
+from cellwright.models.money.call_records import (
+    CallMismatch,
+    CallStanding,
+    EndedCall,
+    InFlight,
+    LostCall,
+    NewCall,
+    PriceOf,
+    SentCall,
+)
+from cellwright.models.money.ledger import Ledger, utc_now
+
+__all__ = [
+    "CallMismatch",
+    "CallStanding",
+    "EndedCall",
+    "InFlight",
+    "Ledger",
+    "LostCall",
+    "NewCall",
+    "PriceOf",
+    "SentCall",
+    "utc_now",
+]

@@ -1,0 +1,140 @@
+"""How a call stands in the ledger, which answers may answer again, and how answers are written as text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from pydantic import TypeAdapter
+from pydantic_ai.messages import ModelResponse
+from pydantic_core import PydanticSerializationError, to_json
+
+from cellwright.models.calls import Cancelled, FailedAttempt, ModelAnswer, Payer, TokenUsage
+from cellwright.models.config.names import CallId
+from cellwright.policy import Price
+
+_WHOLE: Final = (None, "stop", "tool_call")
+
+
+def is_worth_keeping(answer: ModelAnswer, first_model: str) -> bool:
+    """Whether an equal request that would go to `first_model` may get this answer too.
+
+    Not the answer of a fallback, which would outlive the fault it stood in for; not one cut short or withheld.
+    """
+    is_whole = answer.response.finish_reason in _WHOLE and bool(answer.response.parts)
+    return is_whole and answer.model == first_model and answer.source == "provider"
+
+
+PriceOf = Callable[[str, TokenUsage], Price]
+"""What so much use of a model (`provider:model`) costs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SentCall:
+    """What is known of a call that was sent and whose answer is not known."""
+
+    id: CallId
+    model: str
+    sent_at: str
+    """UTC, ISO 8601."""
+    idempotency_key: str = ""
+    response_id: str = ""
+    """The provider's own name for the answer, where it told one."""
+    is_background: bool = False
+    """Whether the provider makes the answer on its own, so that `response_id` can fetch it."""
+
+    @property
+    def is_resumable(self) -> bool:
+        """Whether the answer can still be fetched."""
+        return self.is_background and bool(self.response_id)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewCall:
+    """It may be sent: nothing is known of it, every model failed before, or the caller risks paying again."""
+
+    request_hash: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndedCall:
+    """It ended before, and this is how. Nothing is to be sent."""
+
+    outcome: ModelAnswer | Cancelled
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InFlight:
+    """This very process is asking it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LostCall:
+    """It was sent by a gateway that died, may have been paid, and is in flight no more."""
+
+    sent: SentCall
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallMismatch:
+    """The id belongs to another request."""
+
+
+CallStanding = NewCall | EndedCall | InFlight | LostCall | CallMismatch
+
+
+@dataclass(slots=True, kw_only=True)
+class OpenCall:
+    """A call this process has begun and not ended."""
+
+    request_hash: str
+    payer: Payer
+    begun_at: str
+    charged: list[FailedAttempt] = field(default_factory=list[FailedAttempt])
+    """Failed attempts whose use is in the book already."""
+
+
+_RESPONSE: Final[TypeAdapter[ModelResponse]] = TypeAdapter(ModelResponse)
+_ATTEMPTS: Final[TypeAdapter[tuple[FailedAttempt, ...]]] = TypeAdapter(tuple[FailedAttempt, ...])
+
+
+def response_json(response: ModelResponse) -> bytes:
+    """A whole answer; half a character that a provider cut off becomes a mark."""
+    try:
+        return _RESPONSE.dump_json(response)
+    except PydanticSerializationError:
+        # Half a surrogate pair: an answer that was paid is kept all the same.
+        return to_json(_writable_all(_RESPONSE.dump_python(response)))
+
+
+def read_response(text: bytes) -> ModelResponse:
+    """The answer that was written."""
+    return _RESPONSE.validate_json(text)
+
+
+def attempts_json(attempts: Sequence[FailedAttempt], mask: Callable[[str], str]) -> str:
+    """Failed attempts, with no secret in what they say."""
+    masked = tuple(replace(attempt, detail=_writable(mask(attempt.detail))) for attempt in attempts)
+    return _ATTEMPTS.dump_json(masked).decode() if masked else "[]"
+
+
+def read_attempts(text: str) -> tuple[FailedAttempt, ...]:
+    """The attempts that were written."""
+    return _ATTEMPTS.validate_json(text)
+
+
+def _writable_all(value: Any) -> Any:
+    match value:
+        case str():
+            return _writable(value)
+        case dict():
+            return {_writable_all(key): _writable_all(inner) for key, inner in value.items()}
+        case list() | tuple():
+            return [_writable_all(inner) for inner in value]
+        case _:
+            return value
+
+
+def _writable(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()

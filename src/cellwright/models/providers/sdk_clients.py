@@ -1,0 +1,320 @@
+"""The provider SDKs: one connection pool per endpoint, with pydantic-ai's models and embeddings on top of it."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+from typing import TYPE_CHECKING, Any, Final, assert_never
+from urllib.parse import urlsplit
+
+import anyio
+import httpx2
+
+from cellwright.errors import Unavailable, UserError
+from cellwright.models.config.catalogue import Traits
+from cellwright.models.config.configuration import Endpoint
+from cellwright.models.providers.failures import BrokenAnswer
+from cellwright.network import NetworkSettings
+
+if TYPE_CHECKING:
+    import httpx
+    from pydantic_ai.models import Model
+    from pydantic_ai.profiles import ModelProfile
+    from pydantic_ai.profiles.openai import OpenAIModelProfile
+    from pydantic_ai.providers import Provider
+
+    Http = httpx2.AsyncClient | httpx.AsyncClient
+
+
+NO_KEY: Final = "no-key"
+"""SDKs want one where none is needed; it is taken out of every request again."""
+_KEY_HEADERS: Final = ("authorization", "x-api-key", "x-goog-api-key", "api-key")
+_CONNECT_TIMEOUT_SECONDS: Final = 10.0
+_READ_TIMEOUT_SECONDS: Final = 900.0
+"""The last resort: attempts have shorter deadlines of their own."""
+_MAX_CONNECTIONS: Final = 1000
+_MAX_IDLE_CONNECTIONS: Final = 100
+_ADDRESSES: Final[Mapping[str, str]] = {
+    "openai-chat": "https://api.openai.com/v1",
+    "openai-responses": "https://api.openai.com/v1",
+    "anthropic": "https://api.anthropic.com",
+    "groq": "https://api.groq.com",
+    "mistral": "https://api.mistral.ai",
+    "google": "https://generativelanguage.googleapis.com",
+}
+"""Said outright, because SDKs would also take them from the environment: a key goes nowhere else."""
+_OPENAI_ONLY: Final = ("gpt-", "o1", "o3", "o4", "chatgpt-")
+"""Names of models that take `max_completion_tokens` and nothing else; every other server knows `max_tokens`."""
+
+
+BEFORE_SENDING: Final[ContextVar[Callable[[], Awaitable[None]] | None]] = ContextVar("before_sending", default=None)
+"""Awaited when a request is ready, before its first byte: the record is written to the disk while the SDK prepares."""
+_OPENED: Final[ContextVar[list[Any] | None]] = ContextVar("opened", default=None)
+"""The responses that came since somebody began to look after them."""
+
+
+@asynccontextmanager
+async def closing_responses() -> AsyncGenerator[None]:
+    """Closes every response that came in this block, and with it the connection of one that was not read to its end.
+
+    An SDK that reads in nested generators, as Google's does, leaves that to the garbage collector.
+    """
+    before, opened = _OPENED.get(), list[Any]()
+    _OPENED.set(opened)
+    try:
+        yield
+    finally:
+        # Not by a token: a generator may be closed from another context than the one it began in.
+        _OPENED.set(before)
+        with anyio.CancelScope(shield=True):
+            for response in opened:
+                await response.aclose()
+
+
+CONNECTION: Final[ContextVar[NetworkSettings | None]] = ContextVar("connection", default=None)
+"""How whoever asks wants to be connected; None: as this process's own environment says."""
+
+
+@contextmanager
+def connecting_by(variables: Mapping[str, str] | None) -> Generator[None]:
+    """What is begun in this block connects by these settings, to its end."""
+    token = CONNECTION.set(None if variables is None else NetworkSettings.of(variables))
+    try:
+        yield
+    finally:
+        CONNECTION.reset(token)
+
+
+def open_http(endpoint: Endpoint, *, has_key: bool, connection: NetworkSettings | None = None) -> Http:
+    """The pool of an endpoint. Raises `Unavailable` if its certificates cannot be read, `UserError` for a bad proxy."""
+    library: Any = httpx2
+    if endpoint.kind == "groq":
+        # Its SDK is the only one that still wants the older library.
+        import httpx
+
+        library = httpx
+    trust = _trust(endpoint, connection)
+    proxy = endpoint.proxy or _proxy(endpoint, connection)
+    headers = [_Headers(endpoint.headers, has_key=has_key)] if endpoint.headers or not has_key else []
+    return library.AsyncClient(
+        verify=trust,
+        proxy=proxy,
+        # A proxy meant for the web must not see what stays here.
+        trust_env=not endpoint.local and endpoint.proxy is None and connection is None,
+        # What a provider would have us remember is not our business.
+        cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
+        follow_redirects=False,
+        timeout=library.Timeout(_READ_TIMEOUT_SECONDS, connect=_CONNECT_TIMEOUT_SECONDS),
+        limits=library.Limits(max_connections=_MAX_CONNECTIONS, max_keepalive_connections=_MAX_IDLE_CONNECTIONS),
+        event_hooks={"request": [_wait_to_send, *headers], "response": [_track_response]},
+    )
+
+
+def _proxy(endpoint: Endpoint, connection: NetworkSettings | None) -> str | None:
+    if connection is None or endpoint.local:
+        return None
+    url = urlsplit(address_of(endpoint))
+    found = connection.proxy_for(url.scheme, url.hostname or "", url.port)
+    return found.address if found is not None else None
+
+
+def _trust(endpoint: Endpoint, connection: NetworkSettings | None) -> ssl.SSLContext:
+    if endpoint.local and (endpoint.base_url or "").startswith("http://"):
+        # Trusts nobody: nothing here is encrypted, and reading all certificates takes longer than a call.
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    if connection is None or endpoint.local:
+        context = httpx2.create_ssl_context(trust_env=not endpoint.local)
+    elif (file := connection.certificates) is not None:
+        # In place of the usual ones, as httpx and uv have it.
+        context = ssl.create_default_context(cafile=file)
+    elif (folder := connection.certificate_folder) is not None:
+        context = ssl.create_default_context(capath=folder)
+    else:
+        context = httpx2.create_ssl_context(trust_env=False)
+    if endpoint.ca_file is not None:
+        try:
+            context.load_verify_locations(cafile=endpoint.ca_file)
+        except OSError as error:
+            raise Unavailable(
+                f"The certificates of {endpoint.name!r} cannot be read: {error.strerror or type(error).__name__}.",
+                hint=f"ca_file is {endpoint.ca_file}; it must be a PEM file.",
+            ) from error
+    return context
+
+
+async def _wait_to_send(_: object) -> None:
+    """Whatever must be kept before this request leaves is kept by then."""
+    if (is_kept := BEFORE_SENDING.get()) is not None:
+        await is_kept()
+
+
+async def _track_response(response: object) -> None:
+    if (opened := _OPENED.get()) is not None:
+        opened.append(response)
+
+
+class _Headers:
+    """Puts the endpoint's own headers on each request, last, so that they win."""
+
+    def __init__(self, headers: Mapping[str, str], *, has_key: bool) -> None:
+        self._headers = headers
+        self._has_key = has_key
+
+    async def __call__(self, request: httpx2.Request) -> None:
+        if not self._has_key:
+            for name in _KEY_HEADERS:
+                request.headers.pop(name, None)
+        for name, value in self._headers.items():
+            request.headers[name] = value
+
+
+def build_model(endpoint: Endpoint, model: str, key: str | None, http: Http, traits: Traits) -> Model:
+    """pydantic-ai's model over the SDK of this kind of endpoint."""
+    kind = endpoint.kind
+    address = address_of(endpoint)
+    profile = _profile(traits)
+    # Each SDK types its client narrowly; `open_http` made the right one.
+    client: Any = http
+    match kind:
+        case "openai-chat":
+            from pydantic_ai.models.openai import OpenAIChatModel
+
+            provider = openai_provider(endpoint, key, http)
+            return OpenAIChatModel(model, provider=provider, profile=_chat_profile(profile, endpoint, model))
+        case "openai-responses":
+            from pydantic_ai.models.openai import OpenAIResponsesModel
+
+            return OpenAIResponsesModel(model, provider=openai_provider(endpoint, key, http), profile=profile)
+        case "ollama":
+            from pydantic_ai.models.ollama import OllamaModel
+
+            provider = openai_provider(endpoint, key, http)
+            return OllamaModel(model, provider=provider, profile=_chat_profile(profile, endpoint, model))
+        case "anthropic":
+            from anthropic import AsyncAnthropic
+            from pydantic_ai.models.anthropic import AnthropicModel
+            from pydantic_ai.providers.anthropic import AnthropicProvider
+
+            sdk = AsyncAnthropic(
+                api_key=key or NO_KEY, base_url=address, http_client=client, max_retries=0, open_telemetry=False
+            )
+            return AnthropicModel(model, provider=AnthropicProvider(anthropic_client=sdk), profile=profile)
+        case "google":
+            from pydantic_ai.models.google import GoogleModel
+            from pydantic_ai.providers.google import GoogleProvider
+
+            provider = GoogleProvider(api_key=key or NO_KEY, http_client=client, base_url=address)
+            return GoogleModel(model, provider=provider, profile=profile, settings={"max_retries": 0})
+        case "groq":
+            from groq import AsyncGroq
+            from pydantic_ai.models.groq import GroqModel
+            from pydantic_ai.providers.groq import GroqProvider
+
+            sdk = AsyncGroq(api_key=key or NO_KEY, base_url=address, http_client=client, max_retries=0)
+            return GroqModel(model, provider=GroqProvider(groq_client=sdk), profile=profile)
+        case "mistral":
+            from pydantic_ai.models.mistral import MistralModel
+            from pydantic_ai.providers.mistral import MistralProvider
+
+            provider = MistralProvider(api_key=key or NO_KEY, http_client=client, base_url=address)
+            return MistralModel(model, provider=provider, profile=profile, settings={"max_retries": 0})
+        case _:
+            assert_never(kind)
+
+
+def address_of(endpoint: Endpoint) -> str:
+    """Where its requests go."""
+    return endpoint.base_url or _ADDRESSES[endpoint.kind]
+
+
+def openai_provider(endpoint: Endpoint, key: str | None, http: Http) -> Provider[Any]:
+    """pydantic-ai's provider for anything that speaks OpenAI's language."""
+    from openai import AsyncOpenAI
+
+    client: Any = http
+    sdk = AsyncOpenAI(api_key=key or NO_KEY, base_url=address_of(endpoint), http_client=client, max_retries=0)
+    if endpoint.kind == "ollama":
+        from pydantic_ai.providers.ollama import OllamaProvider
+
+        return OllamaProvider(openai_client=sdk)
+    if endpoint.name == "openai":
+        from pydantic_ai.providers.openai import OpenAIProvider
+
+        return OpenAIProvider(openai_client=sdk)
+    from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
+
+    return OpenAICompatibleProvider(endpoint.name, openai_client=sdk)
+
+
+def _profile(traits: Traits) -> ModelProfile:
+    return {
+        "supports_json_schema_output": traits.schema,
+        "supports_image_input": traits.images,
+        "supports_thinking": traits.reasoning,
+        "context_window": traits.context_tokens,
+    }
+
+
+def _chat_profile(profile: ModelProfile, endpoint: Endpoint, model: str) -> OpenAIModelProfile:
+    is_openai = endpoint.name == "openai" or model.rpartition("/")[2].startswith(_OPENAI_ONLY)
+    # pyrefly: ignore[open-unpacking]  # it was made here, and has no more keys than its type
+    return {
+        **profile,
+        # A stream that ends without one was cut off.
+        "openai_chat_streaming_requires_finish_reason": True,
+        "openai_chat_supports_max_completion_tokens": is_openai,
+        "openai_chat_supports_multiple_system_messages": is_openai,
+        "openai_supports_strict_tool_definition": is_openai,
+    }
+
+
+_BATCH: Final = 100
+"""As many texts as every provider takes in one request."""
+
+
+async def embed(endpoint: Endpoint, model: str, texts: Sequence[str], key: str | None, http: Http) -> list[list[float]]:
+    """One vector per text, in order. Raises `UserError` where the endpoint makes none."""
+    vectors = list[list[float]]()
+    for start in range(0, len(texts), _BATCH):
+        batch = list(texts[start : start + _BATCH])
+        made = await _batch(endpoint, model, batch, key, http)
+        if len(made) != len(batch):
+            raise BrokenAnswer(f"{len(batch)} texts were given and {len(made)} vectors came back")
+        vectors += made
+    return vectors
+
+
+async def _batch(endpoint: Endpoint, model: str, texts: list[str], key: str | None, http: Http) -> list[list[float]]:
+    kind = endpoint.kind
+    client: Any = http
+    match kind:
+        case "openai-chat" | "openai-responses" | "ollama":
+            from pydantic_ai.embeddings.openai import OpenAIEmbeddingModel
+
+            made = await OpenAIEmbeddingModel(model, provider=openai_provider(endpoint, key, http)).embed(
+                texts, input_type="document"
+            )
+            return [list(vector) for vector in made.embeddings]
+        case "google":
+            from pydantic_ai.embeddings.google import GoogleEmbeddingModel
+            from pydantic_ai.providers.google import GoogleProvider
+
+            provider = GoogleProvider(api_key=key or NO_KEY, http_client=client, base_url=address_of(endpoint))
+            made = await GoogleEmbeddingModel(model, provider=provider).embed(texts, input_type="document")
+            return [list(vector) for vector in made.embeddings]
+        case "mistral":
+            from pydantic_ai.providers.mistral import MistralProvider
+
+            provider = MistralProvider(api_key=key or NO_KEY, http_client=client, base_url=address_of(endpoint))
+            response = await provider.client.embeddings.create_async(model=model, inputs=texts)
+            return [list(one.embedding or ()) for one in response.data]
+        case "anthropic" | "groq":
+            raise UserError(
+                f"{endpoint.name!r} makes no embeddings.",
+                hint="Name a model of openai, google, mistral or ollama in the tier embed.",
+            )
+        case _:
+            assert_never(kind)

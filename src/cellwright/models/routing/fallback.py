@@ -1,0 +1,320 @@
+"""Asking the models of a route in turn until one answers: retries, breakers, fallback, restarts.
+
+What two tries say is never joined: a try that failed after telling pieces is followed by `Restarted`. What to do after
+a try that gave no answer is decided by `next_move`, which is pure.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
+
+import anyio
+from pydantic_ai.messages import ModelResponse
+
+from cellwright.errors import ModelUnavailable
+from cellwright.models.calls import FailedAttempt, FailureKind, Request, Restarted, Started, Update
+from cellwright.models.config.names import ModelName
+from cellwright.models.providers.failures import failure_of
+from cellwright.models.routing.attempt import AskModel, AttemptFailure, Deadlines, Explain, receive_answer
+from cellwright.models.routing.breaker import NEVER_ASKED, Breakers, CallBlocked, Probe
+from cellwright.models.routing.route import Route
+
+MAX_RETRIES: Final[Mapping[FailureKind, int]] = {
+    "rate-limited": 2,
+    "overloaded": 2,
+    "server-error": 2,
+    "connection": 2,
+    # A whole deadline has been waited, or a whole answer paid: once more, not twice.
+    "timed-out": 1,
+    "broken-answer": 1,
+}
+"""How often one model is asked again after such a failure; after any other, asking again would fail alike."""
+
+INITIAL_BACKOFF_SECONDS: Final = 0.5
+MAX_BACKOFF_SECONDS: Final = 8.0
+MAX_WAIT_WITH_FALLBACK_SECONDS: Final = 10.0
+"""A provider that asks for more patience than this is left for the next model, if there is one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryAfter:
+    """Ask the same model again, not sooner than this."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NextModel:
+    """Nothing more to hope for here."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GiveUp:
+    """The time is over."""
+
+
+Move = RetryAfter | NextModel | GiveUp
+
+
+def next_move(
+    failing: FailureKind,
+    *,
+    tries_on_this_model: int,
+    retry_after_seconds: float | None,
+    seconds_left: float,
+    jitter: float,
+    is_last: bool = False,
+) -> Move:
+    """The move after `tries_on_this_model` tries, the last of which failed so.
+
+    Waits grow exponentially with full jitter (`jitter` is in [0, 1)) and never end before the time a provider
+    named, nor after the deadline. `is_last` says that no other model is left to ask.
+    """
+    if seconds_left <= 0:
+        return GiveUp()
+    if tries_on_this_model > MAX_RETRIES.get(failing, 0):
+        return NextModel()
+    growing = min(MAX_BACKOFF_SECONDS, INITIAL_BACKOFF_SECONDS * 2 ** max(0, tries_on_this_model - 1))
+    named = max(0.0, retry_after_seconds or 0.0)
+    wait = named + jitter * (INITIAL_BACKOFF_SECONDS if named else growing)
+    if wait >= seconds_left or (wait > MAX_WAIT_WITH_FALLBACK_SECONDS and not is_last):
+        return NextModel()
+    return RetryAfter(seconds=wait)
+
+
+OnSent = Callable[[ModelName, str | None], Awaitable[None]]
+OnProviderId = Callable[[ModelName, str], None]
+
+OUTCOME_UNKNOWN: Final[frozenset[FailureKind]] = frozenset({"connection", "timed-out"})
+"""After these nobody knows whether the provider took the request: the next try carries the same idempotency key."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RouteAnswer:
+    """One model answered."""
+
+    response: ModelResponse
+    model: ModelName
+    reason: str
+    """Why this model was asked."""
+    attempts: tuple[FailedAttempt, ...]
+    """What was tried before."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RouteExhausted:
+    """None did."""
+
+    attempts: tuple[FailedAttempt, ...]
+
+    def error(self) -> ModelUnavailable:
+        """Names every attempt."""
+        tried = "; ".join(f"{attempt.model}: {attempt.failing} ({attempt.detail})" for attempt in self.attempts)
+        return ModelUnavailable(
+            f"No model answered. Tried: {tried}." if tried else "There was no time to ask a model.",
+            hint="`cellwright models test` shows which models answer now; add another to the chain as a fallback.",
+        )
+
+
+@dataclass(slots=True, kw_only=True)
+class _RouteProgress:
+    """One call on its way along the route."""
+
+    request: Request
+    stream: bool
+    ends_at: float
+    tell: Callable[[Update], None]
+    on_sent: OnSent | None
+    on_provider_id: OnProviderId | None
+    idempotency_key: str | None
+    attempts: list[FailedAttempt] = field(default_factory=list[FailedAttempt])
+    tries: dict[ModelName, int] = field(default_factory=dict[ModelName, int])
+    heard: dict[ModelName, int] = field(default_factory=dict[ModelName, int])
+    """Tries the provider did answer, badly."""
+    passed: dict[ModelName, float] = field(default_factory=dict[ModelName, float])
+    """Models passed over because of an open breaker, and until when it is."""
+    void: FailedAttempt | None = None
+    """The try whose pieces were told and must be taken back."""
+
+    def key_for(self, model: ModelName) -> str | None:
+        """The same for tries of which nobody knows what became, another once the provider has answered."""
+        if self.idempotency_key is None:
+            return None
+        text = f"{self.idempotency_key}\n{model}\n{self.heard.get(model, 0)}"
+        return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+    def start(self, model: ModelName, reason: str) -> None:
+        """Tell that a model is asked, after taking back what an earlier try told."""
+        self.passed.pop(model, None)
+        self.tries[model] = self.tries.get(model, 0) + 1
+        if self.void is not None:
+            self.tell(Restarted(failed=self.void))
+            self.void = None
+        self.tell(Started(model=str(model), reason=reason))
+
+    def note(self, model: ModelName, failure: AttemptFailure, milliseconds: int) -> None:
+        """Keep what failed."""
+        attempt = FailedAttempt(
+            model=str(model),
+            failing=failure.failing,
+            detail=failure.detail,
+            milliseconds=milliseconds,
+            usage=failure.usage,
+        )
+        self.attempts.append(attempt)
+        if failure.failing not in OUTCOME_UNKNOWN:
+            self.heard[model] = self.heard.get(model, 0) + 1
+        if failure.has_told:
+            self.void = attempt
+
+    def pass_over(self, model: ModelName, until: float) -> None:
+        """Keep that a model was not asked; said once, however often it is looked at."""
+        self.passed[model] = until
+        attempt = FailedAttempt(
+            model=str(model), failing="breaker-open", detail="its endpoint failed lately; not asked"
+        )
+        if attempt not in self.attempts:
+            self.attempts.append(attempt)
+
+
+@dataclass(slots=True, kw_only=True)
+class Attempts:
+    """Asks along a route. One for the whole gateway: the breakers are shared by all calls."""
+
+    ask: AskModel
+    breakers: Breakers
+    deadlines: Deadlines = field(default_factory=Deadlines)
+    explain: Explain = failure_of
+    clock: Callable[[], float] = anyio.current_time
+    sleep: Callable[[float], Awaitable[None]] = anyio.sleep
+    jitter: Callable[[], float] = random.random
+    patience_seconds: float = 30
+    """How long a call waits for an endpoint with an open breaker when no other model is left."""
+
+    async def run(
+        self,
+        request: Request,
+        route: Route,
+        *,
+        stream: bool,
+        deadline_seconds: float,
+        tell: Callable[[Update], None],
+        on_sent: OnSent | None = None,
+        on_provider_id: OnProviderId | None = None,
+        idempotency_key: str | None = None,
+    ) -> RouteAnswer | RouteExhausted:
+        """The first answer along the route, or every failure.
+
+        `tell` hears `Started` before each try, `Piece`s as they come, `Restarted` when they are void. `on_sent` is
+        awaited before anything goes out, with the idempotency key it will carry. Cancelling closes the connection.
+        """
+        progress = _RouteProgress(
+            request=request,
+            stream=stream,
+            ends_at=self.clock() + deadline_seconds,
+            tell=tell,
+            on_sent=on_sent,
+            on_provider_id=on_provider_id,
+            idempotency_key=idempotency_key,
+        )
+        finished = await self._along(route, progress) or await self._once_back(route, progress)
+        return finished or RouteExhausted(attempts=tuple(progress.attempts))
+
+    async def _along(self, route: Route, progress: _RouteProgress) -> RouteAnswer | None:
+        for position, model in enumerate(route.order):
+            if self._seconds_left(progress) <= 0:
+                return None
+            is_last = position == len(route.order) - 1
+            finished = await self._at(model, route, progress, is_last=is_last)
+            if finished is not None:
+                return finished
+        return None
+
+    async def _once_back(self, route: Route, progress: _RouteProgress) -> RouteAnswer | None:
+        """Wait for the endpoints that were passed over, now that there is nothing better to do."""
+        until = min(self.clock() + self.patience_seconds, progress.ends_at)
+        while progress.passed and (left := until - self.clock()) > 0:
+            model = min(progress.passed, key=lambda model: progress.passed[model])
+            await self.breakers.wait(model.provider, min(left, max(0.0, progress.passed[model] - self.clock())))
+            finished = await self._at(model, route, progress, is_last=True)
+            if finished is not None:
+                return finished
+        return None
+
+    async def _at(
+        self, model: ModelName, route: Route, progress: _RouteProgress, *, is_last: bool
+    ) -> RouteAnswer | None:
+        """Every try at one model."""
+        reason = route.reasons.get(model, "")
+        while True:
+            permission = self.breakers.enter(model.provider)
+            if isinstance(permission, CallBlocked):
+                progress.pass_over(model, permission.until)
+                return None
+            progress.start(model, reason)
+            outcome = await self._try(model, progress, is_probe=isinstance(permission, Probe))
+            if isinstance(outcome, ModelResponse):
+                return RouteAnswer(response=outcome, model=model, reason=reason, attempts=tuple(progress.attempts))
+            move = next_move(
+                outcome.failing,
+                tries_on_this_model=progress.tries[model],
+                retry_after_seconds=outcome.retry_after_seconds,
+                seconds_left=self._seconds_left(progress),
+                jitter=self.jitter(),
+                is_last=is_last,
+            )
+            match move:
+                case RetryAfter(seconds=seconds):
+                    await self.sleep(seconds)
+                case NextModel() | GiveUp():
+                    return None
+
+    async def _try(
+        self, model: ModelName, progress: _RouteProgress, *, is_probe: bool
+    ) -> ModelResponse | AttemptFailure:
+        """One try, with the breaker told how it ended, also when it is cancelled."""
+        began_at = self.clock()
+        try:
+            outcome = await self._put(model, progress)
+        except BaseException:
+            if is_probe:
+                self.breakers.abandoned(model.provider)
+            raise
+        if isinstance(outcome, ModelResponse):
+            self.breakers.succeeded(model.provider)
+            return outcome
+        progress.note(model, outcome, round(1000 * (self.clock() - began_at)))
+        if is_probe and outcome.failing in NEVER_ASKED:
+            self.breakers.abandoned(model.provider)
+        else:
+            self.breakers.failed(model.provider, outcome.failing, outcome.retry_after_seconds)
+        return outcome
+
+    async def _put(self, model: ModelName, progress: _RouteProgress) -> ModelResponse | AttemptFailure:
+        key = progress.key_for(model)
+        if progress.on_sent is not None:
+            await progress.on_sent(model, key)
+        on_id = progress.on_provider_id
+        answer = self.ask(
+            model,
+            progress.request,
+            stream=progress.stream,
+            idempotency_key=key,
+            on_provider_id=None if on_id is None else partial(on_id, model),
+        )
+        return await receive_answer(
+            answer,
+            stream=progress.stream,
+            deadlines=self.deadlines,
+            seconds_left=self._seconds_left(progress),
+            tell=progress.tell,
+            explain=self.explain,
+        )
+
+    def _seconds_left(self, progress: _RouteProgress) -> float:
+        return progress.ends_at - self.clock()

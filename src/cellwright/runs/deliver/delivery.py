@@ -1,0 +1,158 @@
+"""What a run hands over in the end, whatever came of it, and what its check found.
+
+Plain values: a workflow's result. The check is code, not a model: what a fresh kernel in a fresh environment says, and
+whether each promised test is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal
+
+from pydantic import TypeAdapter
+
+from cellwright.runs.goal.goal import Goal
+from cellwright.runs.plan.plan import Plan, TaskStatus
+
+DeliveryStatus = Literal["done", "partial", "refused", "stopped", "failed"]
+"""done: proven. partial: a notebook is there, and what is wrong with it is said. refused: policy or the person said no.
+stopped: by a person. failed: there is nothing to hand over."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeliveredTask:
+    """A task and what came of it."""
+
+    id: str
+    title: str
+    status: TaskStatus
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeliveredCheck:
+    """A check and whether it held."""
+
+    name: str
+    says: str
+    has_passed: bool
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparedWay:
+    """One of several ways that were tried side by side, and how it did."""
+
+    name: str
+    status: str
+    """passed, failed, refused or lost; `not tried` for one that a plan named and nobody tried."""
+    checks: str = ""
+    """How many of its checks held: `2/3`."""
+    shows: str = ""
+    """Variables it came to, in a few words."""
+    way: str = ""
+    ms: float = 0.0
+    is_kept: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """Alternatives of one task, best first."""
+
+    task: str
+    """Its title."""
+    ways: tuple[ComparedWay, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivery:
+    """What a run hands over."""
+
+    status: DeliveryStatus
+    goal: str
+    title: str = ""
+    answer: str = ""
+    """First of all: what the person wanted to know."""
+    summary: str = ""
+    why: str = ""
+    """What ended it, unless it is done."""
+    assumptions: tuple[str, ...] = ()
+    caveats: tuple[str, ...] = ()
+    tasks: tuple[DeliveredTask, ...] = ()
+    checks: tuple[DeliveredCheck, ...] = ()
+    comparisons: tuple[Comparison, ...] = ()
+    """Alternatives that were tried in branches."""
+    problems: tuple[str, ...] = ()
+    """What the check found and nobody mended."""
+    notebook: str = ""
+    report: str = ""
+    """The HTML report's path."""
+    proof: str = ""
+    """The signed proof's path; empty: not proven."""
+    microdollars: int = 0
+    tokens: int = 0
+    seconds: float = 0.0
+    is_price_known: bool = True
+
+
+_DELIVERY: Final = TypeAdapter(Delivery)
+_COMPARISON: Final = TypeAdapter(Comparison)
+
+
+def comparison_json(comparison: Comparison) -> Any:
+    """As plain values."""
+    return _COMPARISON.dump_python(comparison, mode="json")
+
+
+def delivery_json(delivery: Delivery) -> Any:
+    """As a workflow's result."""
+    return _DELIVERY.dump_python(delivery, mode="json")
+
+
+def parse_delivery(value: Any) -> Delivery:
+    """The delivery of such a result."""
+    return _DELIVERY.validate_python(value)
+
+
+CheckExtent = Literal["whole", "not at all", "unavailable"]
+"""not at all: the problems say why, and nothing is known of its tests. unavailable: the same, for want of something
+outside, so that no change to the notebook would help."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckOutcome:
+    """What the check found."""
+
+    problems: tuple[str, ...]
+    """What is wrong, each in words an agent can mend it by; empty: proven."""
+    checks: tuple[DeliveredCheck, ...] = ()
+    proof: str = ""
+    """Where the signed proof is."""
+    ran: CheckExtent = "whole"
+    note: str = ""
+    """What to know about how it was checked."""
+
+
+CheckNotebook = Callable[[str, Goal], Awaitable[CheckOutcome]]
+"""Checks the notebook of this run and goal."""
+
+
+def with_plan_checks(checked: CheckOutcome, plan: Plan) -> CheckOutcome:
+    """With the words of the plan's own checks, and a problem for each that no test in the notebook shows.
+
+    Of a notebook that could not be run only the cause is told: which tests it has was never seen.
+    """
+    if checked.ran != "whole":
+        return checked
+    says = {check.test: check.says for check in plan.checks()}
+    there = {check.name for check in checked.checks}
+    known = tuple(replace(check, says=says.get(check.name, check.says)) for check in checked.checks)
+    missing = [name for name in says if name not in there]
+    problems = [f"No test {name!r} is in the notebook: {says[name]}" for name in missing]
+    absent = tuple(
+        DeliveredCheck(name=name, says=says[name], has_passed=False, detail="no such test") for name in missing
+    )
+    # A proof is of a notebook that keeps what was promised.
+    proof = "" if problems else checked.proof
+    return replace(checked, problems=(*checked.problems, *problems), checks=(*known, *absent), proof=proof)

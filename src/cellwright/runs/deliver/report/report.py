@@ -1,0 +1,62 @@
+"""The report of a run: one HTML page that needs nothing else, and the same in words for a terminal. The answer first.
+
+The page loads nothing and runs nothing: no script, no style from elsewhere, no picture but those it holds.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from cellwright.errors import Unavailable
+from cellwright.runs.deliver.delivery import Delivery
+from cellwright.runs.deliver.report.text import MARK, duration, report_text
+
+if TYPE_CHECKING:
+    from cellwright.ids import CellId
+    from cellwright.kernel import CellOutcome
+    from cellwright.notebook import Document
+
+__all__ = ["MARK", "DrawCharts", "draw_charts", "duration", "report_html", "report_text"]
+
+DrawCharts = Callable[[Sequence[str]], Awaitable[Sequence[str | None]]]
+"""Specifications of charts, as JSON, become SVG; None for what cannot be drawn. May raise `Unavailable`."""
+_logger = logging.getLogger(__name__)
+
+
+async def draw_charts(outcomes: Mapping[CellId, CellOutcome], draw: DrawCharts) -> Mapping[str, str]:
+    """The charts that cells show as pictures, for `report_html`. Without whom to draw them, there are none."""
+    from cellwright.runs.deliver.report.outputs import Charts, output_html
+
+    charts = Charts()
+    for outcome in outcomes.values():
+        output = outcome.output
+        if output is not None and ("vega" in output.mimetype or "vega" in output.data):
+            output_html(outcome, charts)
+    try:
+        pictures = await draw(list(charts.found)) if charts.found else ()
+    except Unavailable as error:
+        _logger.warning("The charts of a report are not drawn: %s", error)
+        return {}
+    return {spec: picture for spec, picture in zip(charts.found, pictures, strict=True) if picture is not None}
+
+
+def report_html(
+    delivery: Delivery,
+    document: Document | None = None,
+    outcomes: Mapping[CellId, CellOutcome] | None = None,
+    *,
+    charts: Mapping[str, str] | None = None,
+    masked: Callable[[str], str] = str,
+) -> str:
+    """The whole report as one page, with what the notebook shows; `masked` has the last word on its text.
+
+    A chart that is not among `charts` is replaced by a note.
+    """
+    # Loads marimo, which whoever only wants the words need not wait for.
+    from cellwright.runs.deliver.report.page import page_html
+
+    # On the page they are no text any more.
+    pictures = {spec: masked(picture) for spec, picture in (charts or {}).items()}
+    return masked(page_html(delivery, document, outcomes or {}, pictures))

@@ -1,0 +1,124 @@
+"""Agree: everything a plan will touch becomes one envelope. Inside the standing rules there is no stop."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Final
+
+from cellwright.journal import Flow
+from cellwright.policy import (
+    Action,
+    AgreedEnvelope,
+    EditCells,
+    Envelope,
+    InstallPackage,
+    Malformed,
+    Masker,
+    Money,
+    No,
+    Rules,
+    RunCode,
+    UseNetwork,
+    envelope_agreed,
+    envelope_of,
+    judge_plan,
+    parse_action,
+    serialization,
+)
+from cellwright.runs.goal.goal import Goal
+from cellwright.runs.plan.plan import Plan
+from cellwright.tools import ask_approval
+from cellwright.tools.approval.inbox import read_grants
+
+_HTTPS: Final = 443
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgreedPlan:
+    """Go ahead."""
+
+    envelope: AgreedEnvelope | None
+    allowed: tuple[Action, ...]
+    """What the plan touches and may."""
+    denied: tuple[str, ...]
+    """What the plan must do without, and why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefusedPlan:
+    """Not this way."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _PlanJudgement:
+    """What the rules say to a plan, as a step keeps it."""
+
+    denied: tuple[str, ...]
+    asking: tuple[object, ...]
+    """Actions, as JSON."""
+
+
+def actions_of(plan: Plan, goal: Goal) -> tuple[Action, ...]:
+    """What the plan will touch, as far as it says so."""
+    notebook = [EditCells(notebook=goal.notebook, diff=""), RunCode(notebook=goal.notebook, code="")]
+    return (
+        *notebook,
+        *(_network(host) for host in plan.hosts),
+        *(InstallPackage(requirement=package) for package in plan.packages),
+    )
+
+
+def _network(said: str) -> UseNetwork:
+    # A planner may write an address where a host was asked for.
+    host = said.partition("://")[2] or said
+    host = host.partition("/")[0]
+    name, colon, port = host.rpartition(":")
+    if colon and port.isdigit() and not name.endswith(":"):
+        return UseNetwork(host=name, port=int(port))
+    return UseNetwork(host=host, port=80 if said.startswith("http://") else _HTTPS)
+
+
+async def agree(
+    flow: Flow, plan: Plan, goal: Goal, *, rules: Rules, masker: Masker, number: int
+) -> AgreedPlan | RefusedPlan:
+    """Whether the plan may be carried out: by the rules, or because a person agrees to all of it at once."""
+    actions = actions_of(plan, goal)
+
+    async def judge() -> _PlanJudgement:
+        grants = tuple((await read_grants(flow.read)).values())
+        verdict = judge_plan(actions, rules, grants, run=flow.run, now=datetime.now(UTC))
+        return _PlanJudgement(
+            denied=tuple(f"{_line(action)}: {deny.reason}" for action, deny in verdict.denied),
+            asking=tuple(serialization(action) for action, _ in verdict.asking),
+        )
+
+    judged = await flow.step(f"judge the plan {number}", judge, returns=_PlanJudgement)
+    asking = [parse_action(each) for each in judged.asking]
+    allowed = tuple(each for each in actions if not any(line.startswith(_line(each)) for line in judged.denied))
+    if not asking:
+        return AgreedPlan(envelope=None, allowed=allowed, denied=judged.denied)
+    if goal.approve == "never":
+        return RefusedPlan(why=f"Nobody may be asked, and the plan needs: {'; '.join(map(_line, asking))}.")
+    envelope = _envelope(asking, rules.project, goal.budget_usd)
+    reason = f"The plan {plan.title!r} needs this."
+    answered = await ask_approval(flow, envelope, reason=reason, project=rules.project, masker=masker)
+    if isinstance(answered.reply, No):
+        return RefusedPlan(why=f"{answered.by.name} said no to the plan. {answered.reply.feedback}".rstrip())
+    return AgreedPlan(envelope=envelope_agreed(answered), allowed=allowed, denied=judged.denied)
+
+
+def _envelope(asking: Sequence[Action], project: str, budget: Decimal | None) -> Envelope:
+    money = None if budget is None else Money(amount=budget, currency="USD")
+    made = envelope_of(asking, project=project, money=money)
+    # What cannot be read as an action was denied before.
+    assert not isinstance(made, Malformed)
+    return made
+
+
+def _line(action: Action) -> str:
+    return action.describe().split("\n", 1)[0].rstrip(":")

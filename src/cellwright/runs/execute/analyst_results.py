@@ -1,0 +1,160 @@
+"""What the analyst reads back from its live notebook: the state of a section's cells, its tests, and the answer.
+
+Bounded and validated: it comes out of a cage.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from pydantic import TypeAdapter, ValidationError
+
+from cellwright.analyst.drafts import CellDraft, TestRow
+from cellwright.analyst.profile import one_line
+from cellwright.ids import CellId
+from cellwright.kernel import OpenNotebook
+from cellwright.policy import Action, RunCode
+from cellwright.tools.notebook.editor import NotebookEditor
+from cellwright.tools.notebook.live_values import json_cell_code, read_live_json
+from cellwright.tools.section_cells import AnalystCell, FittedSection
+from cellwright.tools.tool import Done, Tool, ToolError, ToolResult, tool
+
+_BAD: Final = frozenset({"failed", "interrupted", "cancelled", "lost"})
+_LONGEST: Final = 240
+ANCESTOR_FAILED: Final = "AncestorFailed"
+"""So begins why a cell has no result that only needs another one's."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SectionState:
+    """A section in the notebook. Plain values: a step's result."""
+
+    cells: tuple[AnalystCell, ...] = ()
+    bad: tuple[tuple[str, str], ...] = ()
+    """Drafts whose cells have no result, and why."""
+    harmed: tuple[str, ...] = ()
+    """Cells of others that ran before and fail now."""
+
+
+def failing_cells(notebook: OpenNotebook) -> tuple[str, ...]:
+    """The ids of all cells that have failed."""
+    return tuple(cell for cell, outcome in notebook.outcomes.items() if outcome.status in _BAD)
+
+
+def section_state_of(
+    desk: NotebookEditor,
+    section: str,
+    drafts: Sequence[CellDraft],
+    fitted: FittedSection,
+    *,
+    keys: Sequence[str],
+    failing: Sequence[str],
+) -> SectionState:
+    """How the section stands after these calls; `failing`: cells that had failed before them."""
+    document = desk.notebook.document
+    now = [
+        replace(cell, version=found.version)
+        for cell in (*fitted.stands, *_created(desk, section, drafts, fitted, keys))
+        if (found := document.find(CellId(cell.id))) is not None
+    ]
+    wrong = [(cell.draft, why) for cell in now if (why := _why_not(desk.notebook, cell.id))]
+    own = {cell.id for cell in now}
+    harmed = set(failing_cells(desk.notebook)) - own - set(failing)
+    return SectionState(
+        cells=tuple(now),
+        bad=tuple(wrong),
+        harmed=tuple(sorted(desk.notebook.name_of(CellId(cell)) for cell in harmed)),
+    )
+
+
+def _created(
+    desk: NotebookEditor, section: str, drafts: Sequence[CellDraft], fitted: FittedSection, keys: Sequence[str]
+) -> list[AnalystCell]:
+    """The cells that these calls made, as the desk remembers them, in the order of the drafts."""
+    turns = [turn for key in keys if (turn := desk.done(key)) is not None]
+    made = {change.after.name: change.after for turn in turns for change in turn.changes if change.after is not None}
+    named = dict(fitted.names)
+    return [
+        AnalystCell(section=section, draft=draft.name, id=cell.id, code=cell.code, is_at_start=draft.at_start)
+        for draft in drafts
+        if draft.name in named and (cell := made.get(named[draft.name])) is not None
+    ]
+
+
+def _why_not(notebook: OpenNotebook, cell: str) -> str:
+    """Why a cell has no result; empty if it has one."""
+    outcome = notebook.outcomes.get(CellId(cell))
+    if outcome is None:
+        return "it did not run"
+    if outcome.status not in _BAD:
+        return ""
+    fault = outcome.error
+    return outcome.status if fault is None else one_line(f"{fault.type}: {fault.message}", _LONGEST)
+
+
+READ_TESTS: Final = "read_tests"
+_MOST_ROWS: Final = 500
+_LONGEST_WORDS: Final = 600
+_LONGEST_ANSWER: Final = 4_000
+_NUMBERS: Final = ("statistic", "p", "p_adjusted", "effect", "low", "high")
+_WORDS: Final = ("table", "y", "x", "test", "effect_name", "checked", "says")
+_ROWS: Final = TypeAdapter(list[TestRow])
+_BODY: Final = """\
+_first = TABLE.sort_values("is_finding", ascending=False, kind="stable").head(MOST).sort_index()
+return _first.to_json(orient="records", double_precision=15, default_handler=str)"""
+
+
+def tests_tool(desk: NotebookEditor, table: str) -> Tool:
+    """Reads the table of tests, whatever it is called in this notebook. Only the analyst has it."""
+    path = str(desk.notebook.path)
+    code = json_cell_code(_BODY.replace("TABLE", table).replace("MOST", str(_MOST_ROWS)))
+
+    def action(_: Any) -> Action:
+        return RunCode(notebook=path, code=code)
+
+    @tool(name=READ_TESTS, action=action, seconds=None)
+    async def read_tests() -> ToolResult:
+        """The rows of the table of tests."""
+        try:
+            rows = _ROWS.validate_python([_cut(row) for row in await read_live_json(desk, code)])
+        except (ValidationError, TypeError) as error:
+            return ToolError(kind="failed", message=f"The table of tests is none: {one_line(str(error), 300)}")
+        return Done(text=f"{len(rows)} tests.", value=[_kept(row) for row in rows], is_untrusted=True)
+
+    return read_tests
+
+
+def parse_tests(value: Any) -> tuple[TestRow, ...]:
+    """The tests as a record keeps them."""
+    return tuple(_ROWS.validate_python([_whole(row) for row in value]))
+
+
+def answer_in(value: object) -> str:
+    """The answer as the notebook has it; empty if it is no text."""
+    if not isinstance(value, str):
+        return ""
+    lines = [one_line(line, _LONGEST_ANSWER) for line in value[: _LONGEST_ANSWER * 2].splitlines()]
+    return "\n".join(lines).strip()[:_LONGEST_ANSWER]
+
+
+def _cut(row: Any) -> dict[str, Any]:
+    """A row of strangers with its words on one line each; numbers that are none become `nan`."""
+    if not isinstance(row, dict):
+        raise TypeError("a row is no row")
+    known: dict[str, Any] = dict(row)
+    known |= {key: one_line(str(known.get(key, "")), _LONGEST_WORDS) for key in _WORDS}
+    return _whole(known)
+
+
+def _whole(row: dict[str, Any]) -> dict[str, Any]:
+    """`null` in the place of a number is a number nobody knows."""
+    return row | {key: math.nan for key in _NUMBERS if row.get(key) is None}
+
+
+def _kept(row: TestRow) -> dict[str, Any]:
+    """The row as JSON has it, which knows no `nan` and no infinity."""
+    plain: dict[str, Any] = {key: getattr(row, key) for key in TestRow.__slots__}
+    return plain | {key: None for key in _NUMBERS if not math.isfinite(plain[key])}

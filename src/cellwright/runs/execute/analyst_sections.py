@@ -1,0 +1,288 @@
+"""What the analyst knows of the data, the sections it writes, the plan made of them, and the order of the page.
+
+What was found is read first, how it was found last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+import anyio.to_thread
+from msgspec.structs import replace as with_fields
+
+from cellwright.analyst.drafts import CellDraft, Section, TestRow
+from cellwright.analyst.goal.parser import read_goal_words
+from cellwright.analyst.goal.request import AnalysisRequest, UnsupportedGoal
+from cellwright.analyst.names import NotebookNames, name_tables
+from cellwright.analyst.profile import Profile, TableProfile, one_line, profile_json, read_profile
+from cellwright.analyst.sections.conclusion import conclusion_section
+from cellwright.analyst.sections.findings import findings_section
+from cellwright.analyst.sections.hypothesis_tests import test_section
+from cellwright.analyst.sections.overview import overview_section
+from cellwright.analyst.sections.quality import quality_section
+from cellwright.analyst.sections.tables import tables_section
+from cellwright.errors import Defect, RefusedByPolicy, Unavailable, UserError
+from cellwright.notebook import Cell, Document
+from cellwright.notebook.source_text import literal, variable_name
+from cellwright.runs.execute.workspace import DataReader
+from cellwright.runs.goal.goal import ANALYST, Goal
+from cellwright.runs.goal.new_notebook import COMMENT, DATA_CELL, GoalDataFile, data_code, data_files, title_line
+from cellwright.runs.plan.plan import Check, Plan, Task, checked
+from cellwright.tools.section_cells import SECTIONS, AnalystCell, defined_in
+
+_MOST_FOUND: Final = 12
+"""Data files of a project that are looked at when the goal names none."""
+_MOST_SAID: Final = 5
+NO_DATA: Final = "There is no data to look at: none was named, and none is in the project."
+NAME_DATA: Final = "Name files or folders with --data."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnalystSource:
+    """A file or folder, and how the notebook reaches it."""
+
+    shown: str
+    """What the profile calls it."""
+    variable: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataOverview:
+    """What the analyst knows before it writes anything. Plain values: a step's result."""
+
+    profile: str = ""
+    """As JSON."""
+    sources: tuple[AnalystSource, ...] = ()
+    code: str = ""
+    """Of the cell that knows where the files lie; empty: the notebook has it already."""
+    taken: tuple[str, ...] = ()
+    """Variables and cell names of the notebook before the analyst came."""
+    needs_marimo: bool = False
+    """No cell imports marimo yet."""
+    notes: tuple[str, ...] = ()
+    problem: str = ""
+    """Why there is nothing to go on with, in words; then the rest is empty."""
+
+    def read(self) -> Profile:
+        """The profile itself."""
+        return read_profile(self.profile.encode())
+
+    @property
+    def paths(self) -> dict[str, str]:
+        """Each file or folder of the profile, and its variable."""
+        return {source.shown: source.variable for source in self.sources}
+
+    def first_cells(self) -> tuple[CellDraft, ...]:
+        """What every other cell needs, where the notebook does not have it."""
+        marimo = (CellDraft(name="imports", code="import marimo as mo"),) if self.needs_marimo else ()
+        return (*marimo, CellDraft(name=DATA_CELL, code=self.code)) if self.code else marimo
+
+
+async def read_data_overview(goal: Goal, eyes: DataReader, document: Document) -> DataOverview:
+    """The data of the goal, or of its project; expected failures are said in `problem`."""
+    try:
+        files, notes = await _files(goal, eyes)
+        if not files:
+            return DataOverview(problem=f"{NO_DATA} {NAME_DATA}")
+        shown = _shown_names(files, Path(goal.project))
+        profile = await eyes.profile([(file.source, name) for file, name in zip(files, shown, strict=True)])
+    except (UserError, RefusedByPolicy, Unavailable) as problem:
+        return DataOverview(problem=f"{problem.message} {problem.hint}".rstrip())
+    if not any(table.columns and table.looked_at for table in profile.tables):
+        return DataOverview(problem=_unreadable(profile))
+    is_known = any(cell.code.strip() == data_code(files).strip() for cell in document.cells)
+    # An earlier run of its own is taken up: the names it gave are not somebody else's.
+    defined = defined_in(document.cells) if not goal.continues else frozenset[str]()
+    cells = document.cells if not goal.continues else ()
+    variables = _variables(files, taken=() if is_known else defined)
+    return DataOverview(
+        profile=profile_json(profile).decode(),
+        sources=tuple(
+            AnalystSource(shown=name, variable=variable) for name, variable in zip(shown, variables, strict=True)
+        ),
+        code="" if is_known else _code(files, variables),
+        taken=tuple(sorted(defined | {cell.name for cell in cells})),
+        needs_marimo="mo" not in defined_in(document.cells),
+        notes=notes,
+    )
+
+
+async def _files(goal: Goal, eyes: DataReader) -> tuple[tuple[GoalDataFile, ...], tuple[str, ...]]:
+    words, notes = goal.data, tuple[str, ...]()
+    if not words:
+        found = _nearest(await eyes.data_files(), goal.words)
+        words = tuple(str(path) for path in found[:_MOST_FOUND])
+        if len(found) > len(words):
+            notes = (f"Of the {len(found)} data files of the project {len(words)} were looked at.",)
+    notebook, project = Path(goal.notebook), Path(goal.project)
+    files = await anyio.to_thread.run_sync(lambda: data_files(words, notebook=notebook, project=project))
+    return files, notes
+
+
+def _nearest(found: Sequence[Path], words: str) -> list[Path]:
+    """Those that the goal speaks of first."""
+    said = words.casefold()
+    return sorted(found, key=lambda path: path.stem.casefold().replace("_", " ") not in said.replace("_", " "))
+
+
+def _shown_names(files: Sequence[GoalDataFile], project: Path) -> list[str]:
+    """What each is called in the profile: never a path that leads out of a folder."""
+    inside, names = project.resolve(), list[str]()
+    for file in files:
+        plain = file.name if file.is_outside else file.source.relative_to(inside).as_posix()
+        name, number = plain, 1
+        while name in names or name in {"", "."}:
+            number += 1
+            name = f"{number}-{file.name}"
+        names.append(name)
+    return names
+
+
+def _variables(files: Sequence[GoalDataFile], taken: Collection[str]) -> list[str]:
+    used, names = set(taken), list[str]()
+    for file in files:
+        names.append(variable_name(file.name, is_folder=file.is_folder, taken=used))
+        used.add(names[-1])
+    return names
+
+
+def _code(files: Sequence[GoalDataFile], variables: Sequence[str]) -> str:
+    places = zip(files, variables, strict=True)
+    return "\n".join([COMMENT, *(f"{name} = mo.notebook_dir() / {literal(file.place)}" for file, name in places)])
+
+
+def _unreadable(profile: Profile) -> str:
+    why = [f"{one_line(each.path, 200)}: {each.why}" for each in profile.skipped[:_MOST_SAID]]
+    why += [f"{one_line(table.name, 200)}: {_lack(table)}" for table in profile.tables[:_MOST_SAID]]
+    said = "; ".join(why) or "it is empty"
+    return f"None of the data can be used: {said}. Name other files with --data."
+
+
+def _lack(table: TableProfile) -> str:
+    return "it has names of columns, but no rows" if table.columns else "it has no columns"
+
+
+_DELIVERABLE = "A first day's work on the data: what it is, how far to trust it, and what can be told from it."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Understanding:
+    """What the analyst knows of the data and wants with it."""
+
+    profile: Profile
+    names: NotebookNames
+    wanted: AnalysisRequest
+
+    def without(self, tables: Collection[str], words: str) -> Understanding | None:
+        """The same without tables that could not be used; None if none is left."""
+        left = with_fields(
+            self.profile,
+            tables=tuple(table for table in self.profile.tables if table.name not in tables),
+            joins=tuple(join for join in self.profile.joins if not {join.left, join.right} & set(tables)),
+        )
+        names = replace(
+            self.names,
+            tables=tuple(table for table in self.names.tables if table.name not in tables),
+            joined=tuple(joint for joint in self.names.joined if not {joint.left.name, joint.right.name} & set(tables)),
+        )
+        wanted = read_goal_words(words, left) if names.tables else None
+        return Understanding(profile=left, names=names, wanted=wanted) if isinstance(wanted, AnalysisRequest) else None
+
+
+def understand(words: str, data: DataOverview) -> Understanding | UnsupportedGoal:
+    """The goal, read with the data in sight; what cannot be served without a model is said."""
+    profile = data.read()
+    wanted = read_goal_words(words, profile)
+    if isinstance(wanted, UnsupportedGoal):
+        return wanted
+    names = name_tables(profile, data.paths, taken=data.taken, wanted=wanted)
+    return Understanding(profile=profile, names=names, wanted=wanted)
+
+
+def write_section(section: str, known: Understanding, tests: Sequence[TestRow]) -> Section:
+    """The cells of one section."""
+    profile, names, wanted = known.profile, known.names, known.wanted
+    match section:
+        case "read":
+            return tables_section(profile=profile, names=names, wanted=wanted)
+        case "quality":
+            return quality_section(profile=profile, names=names, wanted=wanted)
+        case "look":
+            return overview_section(profile=profile, names=names, wanted=wanted)
+        case "test":
+            return test_section(profile=profile, names=names, wanted=wanted)
+        case "findings":
+            return findings_section(profile=profile, names=names, wanted=wanted, tests=tests)
+        case "tell":
+            return conclusion_section(profile=profile, names=names, wanted=wanted, tests=tests)
+        case _:
+            raise Defect(f"The analyst writes no section {section!r}.")
+
+
+def plan_for(words: str, known: Understanding, notes: Sequence[str] = ()) -> Plan:
+    """A task for each section. What findings and telling check is known once the tests are."""
+    tasks = [_task(write_section(section, known, ())) for section in SECTIONS]
+    assumed = () if known.wanted.is_understood else ("The goal names nothing the data has: an overview was given.",)
+    title = title_line(words)
+    plan = Plan(title=title, deliverable=_DELIVERABLE, tasks=tuple(tasks), assumptions=(*assumed, *notes))
+    try:
+        return checked(plan)
+    except UserError as problem:
+        raise Defect(f"The analyst made a plan that is none: {problem.message}") from problem
+
+
+def checks_of(section: Section) -> tuple[Check, ...]:
+    """What the section's own tests show."""
+    return tuple(Check(test=test, says=says) for test, says in section.checks)
+
+
+def _task(section: Section) -> Task:
+    return Task(id=section.id, title=section.title, role=ANALYST, checks=checks_of(section))
+
+
+_METHODS: Final = ("about_the_methods", "method_", "define_", "answer_sentences")
+_CHECKS: Final = "check_"
+_FOUND, _TOLD, _DATA, _MADE_WITH, _CHECKED = range(1, 6)
+
+
+def page_moves(document: Document, ours: Sequence[AnalystCell]) -> tuple[dict[str, Any], ...]:
+    """The moves that bring the page into order, as the tool `apply` takes them; none if it is.
+
+    The answer, the findings and what to keep in mind; then the data as it was read, repaired, looked at and tested;
+    functions and checks at the end. Cells of others stay where they are among the data.
+    """
+    known = {cell.id: cell for cell in ours}
+    places = [_section_rank(cell, known) for cell in document.cells]
+    if places == sorted(places):
+        return ()
+    top = next((cell.id for cell in reversed(document.cells) if _section_rank(cell, known) == 0), None)
+    story = [cell for place in (_FOUND, _TOLD) for cell in _at(document, known, place)]
+    behind: dict[str, str] = {"after": top} if top is not None else {"at": "start"}
+    # Each goes right behind the same cell: so the last comes first.
+    moves = [_move(cell, behind) for cell in reversed(story)]
+    end = [cell for place in (_MADE_WITH, _CHECKED) for cell in _at(document, known, place)]
+    return (*moves, *(_move(cell, {"at": "end"}) for cell in end))
+
+
+def _at(document: Document, known: dict[str, AnalystCell], place: int) -> list[Cell]:
+    return [cell for cell in document.cells if _section_rank(cell, known) == place]
+
+
+def _section_rank(cell: Cell, known: dict[str, AnalystCell]) -> int:
+    ours = known.get(cell.id)
+    if ours is None:
+        return _DATA
+    if ours.is_at_start:
+        return 0
+    if ours.draft.startswith(_METHODS):
+        return _MADE_WITH
+    if ours.draft.startswith(_CHECKS):
+        return _CHECKED
+    return {"findings": _FOUND, "tell": _TOLD}.get(ours.section, _DATA)
+
+
+def _move(cell: Cell, where: dict[str, str]) -> dict[str, Any]:
+    return {"op": "move", "cell": cell.id, "base_version": cell.version, **where}

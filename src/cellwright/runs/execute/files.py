@@ -1,0 +1,159 @@
+"""The files of a run: its notebook at the beginning, what code alone can tidy, and what is handed over at the end."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import anyio.to_thread
+
+from cellwright.journal import RunStarted, stream_of
+from cellwright.kernel import OpenNotebook
+from cellwright.notebook.atomic_write import write_atomically
+from cellwright.runs.deliver.cleanup import tidy
+from cellwright.runs.deliver.data_copies import copy_data
+from cellwright.runs.deliver.delivery import Delivery
+from cellwright.runs.deliver.header import local_modules, with_header
+from cellwright.runs.deliver.report.report import MARK, draw_charts, report_html
+from cellwright.runs.execute.workspace import Workspace
+from cellwright.runs.goal.goal import Goal
+from cellwright.runs.goal.new_notebook import GoalDataFile, create_if_missing, data_files, new_notebook_text
+from cellwright.runs.plan.plan import Plan
+from cellwright.runs.views.run_view import ReadStream, read_view
+
+_NAMED: Final = 5
+"""So many files that were not kept are named."""
+_MARKED_WITHIN: Final = 2_000
+"""Bytes of a report in which its mark stands."""
+
+
+# ── at the beginning ──
+
+
+async def make_notebook(goal: Goal) -> bool:
+    """A notebook where the goal wants one, unless it is there; whether it was made."""
+
+    def work() -> bool:
+        return create_if_missing(Path(goal.notebook), _first_text(goal))
+
+    return await anyio.to_thread.run_sync(work)
+
+
+def mounts_of(goal: Goal) -> tuple[str, ...]:
+    """The goal's data that is not in the project, as a notebook's files take it. Blocking."""
+    return tuple(file.mount for file in _data(goal) if file.is_outside)
+
+
+def _first_text(goal: Goal) -> str:
+    return new_notebook_text("", _data(goal))
+
+
+def _data(goal: Goal) -> tuple[GoalDataFile, ...]:
+    return data_files(goal.data, notebook=Path(goal.notebook), project=Path(goal.project))
+
+
+# ── before the check ──
+
+
+async def tidy_up(place: Workspace, plan: Plan, key: str, *, is_new: bool) -> None:
+    """Names, a title and a header, as far as code can give them, once for this key.
+
+    In a notebook that was there before, nothing but a header that is there already is completed.
+    """
+    desk = place.desk
+    await desk.sync()
+    if is_new and desk.done(key) is None:
+        edits = tidy(desk.notebook.document, title=plan.title, plan=plan)
+        if edits:
+            await desk.apply(edits, key=key, run="none")
+    if not is_new and desk.notebook.document.script_metadata is None:
+        return
+    installed = await desk.notebook.distributions()
+    document, path = desk.notebook.document, desk.notebook.path
+    wanted = await anyio.to_thread.run_sync(
+        lambda: with_header(document, installed=installed, local=local_modules(path))
+    )
+    if wanted is not document:
+        await desk.set_header(wanted.header)
+
+
+# ── at the end ──
+
+
+async def deliver(
+    place: Workspace, goal: Goal, delivery: Delivery, run: str, read: ReadStream, *, is_new: bool
+) -> Delivery:
+    """The data beside the notebook, the report, the time it took. Where nothing was done, nothing is left behind."""
+    desk = place.desk
+    await desk.sync()
+    await desk.notebook.settle()
+    delivery = replace(delivery, caveats=(*not_kept(desk.notebook), *delivery.caveats))
+    seen = await read_view(read, run)
+    delivery = replace(delivery, seconds=await _seconds(run, read), is_price_known=seen.is_price_known)
+    if delivery.status == "partial" and desk.last_turn() is None and not delivery.answer:
+        delivery = replace(delivery, status="failed", proof="")
+    if delivery.status in {"refused", "failed", "stopped"} and desk.last_turn() is None:
+        is_gone = is_new and await anyio.to_thread.run_sync(_take_away, goal)
+        return replace(delivery, notebook="" if is_gone else goal.notebook)
+    copies = await anyio.to_thread.run_sync(copy_data, _data(goal), Path(goal.notebook))
+    whole = replace(delivery, caveats=(*delivery.caveats, *copies.caveats))
+    report = _report_path(Path(goal.notebook))
+    whole = replace(whole, report=str(report))
+    masker, outcomes = place.studio.masker, desk.notebook.outcomes
+    charts = await draw_charts(outcomes, place.draw)
+    page = report_html(
+        whole, desk.notebook.document, outcomes, charts=charts, masked=lambda text: masker.mask(text).text
+    )
+    await anyio.to_thread.run_sync(write_atomically, report, page.encode())
+    return whole
+
+
+def not_kept(notebook: OpenNotebook) -> tuple[str, ...]:
+    """What did not become part of the project of the files its kernels changed, each in a sentence with a way out."""
+    said: list[str] = []
+    for number, report in enumerate(notebook.kept, 1):
+        held_back = report.held_back
+        # Of a kernel that died, and was replaced, nobody knows what it had changed.
+        if held_back is not None and (held_back.files or number == len(notebook.kept)):
+            option = f" --limit {held_back.option}" if held_back.option else ""
+            said.append(
+                f"No file that the notebook changed was kept: {held_back.reason.rstrip('.')}. "
+                f"To have them: `cellwright notebook run {shlex.quote(str(notebook.path))}{option}`"
+            )
+        said += [f"{path} was not kept: {reason}." for path, reason in report.refused[:_NAMED]]
+        if (more := len(report.refused) - _NAMED) > 0:
+            said.append(f"{more:,} more files were not kept for such reasons.")
+    return tuple(dict.fromkeys(said))
+
+
+async def _seconds(run: str, read: ReadStream) -> float:
+    async for recorded in read(stream_of(run)):
+        if isinstance(recorded.event, RunStarted) and recorded.event.workflow == run:
+            return round(time.time() - recorded.at_ms / 1_000, 1)
+    return 0.0
+
+
+def _take_away(goal: Goal) -> bool:
+    path = Path(goal.notebook)
+    if path.read_text() != _first_text(goal):
+        return False
+    path.unlink()
+    return True
+
+
+def _report_path(notebook: Path) -> Path:
+    """Beside the notebook, and never in the place of a file that is not ours."""
+    number = 1
+    while True:
+        path = notebook.with_name(f"{notebook.stem}.report{'' if number == 1 else f'-{number}'}.html")
+        if not path.exists() or _is_ours(path):
+            return path
+        number += 1
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether it is a report of ours: any other file of that name is somebody's."""
+    return path.is_file() and not path.is_symlink() and MARK.encode() in path.read_bytes()[:_MARKED_WITHIN]

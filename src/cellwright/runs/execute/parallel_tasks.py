@@ -1,0 +1,247 @@
+"""Parts: tasks that need nothing of each other, each built in a lane of its own at the same time, and then joined.
+
+Joined in the order of the plan, by running its cells in the notebook. A part that cannot be joined is not forced in: it
+is built again after the others, or left out if a person says so. All that is decided is recorded, lanes are kept in
+files: killed anywhere, it goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Final
+
+from cellwright.agents import AgentReport, Assignment, Note
+from cellwright.agents.agent_context import AgentContext
+from cellwright.agents.loop import assignment_json
+from cellwright.ids import CellId
+from cellwright.journal import Flow, Json, Question
+from cellwright.kernel import CellOutcome
+from cellwright.kernel.branches.branch import outcome_differences
+from cellwright.kernel.branches.branch_kernel import BranchKernel
+from cellwright.notebook import Document
+from cellwright.runs.execute.workspace import BranchWorkspace, ContextRegistry, Workspace
+from cellwright.runs.plan.brief import STORY_TASK
+from cellwright.runs.plan.plan import Plan, Task
+from cellwright.tools.notebook.cell_changes import changes_between
+from cellwright.tools.notebook.editor import NotebookEditor
+from cellwright.tools.notebook.parallel_branches import JoinConflict, ParallelBranch, join
+from cellwright.tools.notebook.trial_records import TrialRecord, trial_event
+from cellwright.tools.notebook.trials import differing, trial_cell
+
+AT_ONCE: Final = 3
+"""So many parts are built at the same time."""
+CLASH: Final = "part-clash"
+"""The topic of the question what becomes of a part that cannot be joined."""
+AGAIN: Final = "build it again"
+LEAVE_OUT: Final = "leave it out"
+_SOUND: Final = frozenset({"ok", "stopped", "disabled"})
+_SHOWN: Final = 5
+
+
+def independent_tasks(plan: Plan, alone: frozenset[str]) -> tuple[Task, ...]:
+    """Tasks that can be built at the same time: a plan that says what needs what is taken at its word.
+
+    One that names no needs at all was made as a list, to be done in its order.
+    """
+    if not any(task.after for task in plan.tasks if task.id != STORY_TASK):
+        return ()
+    able = [task for task in plan.ready_tasks() if task.id not in alone and task.id != STORY_TASK]
+    return tuple(task for task in able if not task.alternatives and task.role != "fixer")[:AT_ONCE]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParallelTask:
+    """One task, and who builds it where."""
+
+    task: Task
+    agent: str
+    booth: BranchWorkspace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinOutcome:
+    """What became of a part."""
+
+    tried: TrialRecord
+    why: str = ""
+    """Why it is not in the notebook; empty: it is."""
+    note: str = ""
+    """What there is to say of it."""
+
+    @property
+    def is_there(self) -> bool:
+        """Whether it is in the notebook."""
+        return not self.why
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _BranchFit:
+    """How a part fits in, as a step keeps it."""
+
+    renamed: Mapping[str, str] = field(default_factory=dict[str, str])
+    why: str = ""
+
+
+class ParallelTasks:
+    """Builds parts of one run side by side."""
+
+    def __init__(self, flow: Flow, place: Workspace, doorway: ContextRegistry) -> None:
+        self._flow = flow
+        self._place = place
+        self._doorway = doorway
+
+    async def why_not(self, tasks: Sequence[Task]) -> str:
+        """Why these are built one after another; empty: they need not be."""
+        if self._place.open_booth is None:
+            return "lanes cannot be made here"
+        desk = self._place.desk
+
+        async def work() -> str:
+            return await _why_not_parallel(desk)
+
+        return await self._flow.step(f"see whether {', '.join(task.id for task in tasks)} can go on at once", work)
+
+    @asynccontextmanager
+    async def open(self, tasks: Sequence[Task], agent: str) -> AsyncGenerator[tuple[ParallelTask, ...]]:
+        """A booth for each of them; `agent` names the workflow that builds it."""
+        assert self._place.open_booth is not None
+        async with AsyncExitStack() as stack:
+            parts: list[ParallelTask] = []
+            for number, task in enumerate(tasks):
+                name = self._flow.next_child(agent, number)
+                booth = await stack.enter_async_context(self._place.open_booth(name.rpartition("/")[2]))
+                parts.append(ParallelTask(task=task, agent=name, booth=booth))
+            yield tuple(parts)
+
+    async def build(
+        self, parts: Sequence[ParallelTask], agent: str, work: Sequence[tuple[AgentContext, Assignment]]
+    ) -> list[Json]:
+        """Their agents at the same time; what each hands in, in the order of the parts."""
+        with ExitStack() as stack:
+            for part, (studio, _) in zip(parts, work, strict=True):
+                stack.enter_context(self._doorway.let_in(part.agent, studio))
+            children = [self._flow.child(agent, assignment_json(assignment)) for _, assignment in work]
+            return await self._flow.parallel(*children)
+
+    async def join(self, part: ParallelTask, report: AgentReport) -> JoinOutcome:
+        """Put the part into the notebook, or say why that cannot be; told to whoever watches."""
+        desk, lane, suffix = self._place.desk, part.booth.lane, part.task.id.replace("-", "_")
+
+        async def fit() -> _BranchFit:
+            return await _fit(desk, lane, suffix)
+
+        async def put() -> JoinOutcome:
+            return await _put(desk, part, report, fitting, suffix)
+
+        fitting = await self._flow.step(f"fit {part.task.id} in", fit, returns=_BranchFit)
+        joined = await self._flow.step(f"join {part.task.id}", put, returns=JoinOutcome)
+        await self._flow.tell(trial_event(joined.tried))
+        return joined
+
+    async def ask(self, task: Task, why: str) -> bool:
+        """Whether a part that cannot be joined is built again; else it is left out."""
+        text = f"The part {task.title!r} was built beside others and cannot be joined with them: {why}. What now?"
+        return await self._flow.ask(Question(topic=CLASH, text=text, choices=(AGAIN, LEAVE_OUT))) == AGAIN
+
+
+def parallel_note(task: Task, others: Sequence[Task]) -> Note:
+    """What an agent is told of those who build beside it."""
+    lines = [f"- {other.title}" for other in others if other.id != task.id]
+    text = "These parts are built by others at this moment, each in its own copy of the notebook; leave them to them:\n"
+    return Note(name="beside you", text=text + "\n".join(lines), is_data=False)
+
+
+# ── the work ──
+
+
+async def _why_not_parallel(desk: NotebookEditor) -> str:
+    await desk.sync()
+    notebook = desk.notebook
+    if notebook.files_mode == "direct":
+        return "the notebook writes to the project's own files"
+    if not any(outcome.status == "ok" for outcome in notebook.outcomes.values()):
+        # Nothing has run: a kernel of its own has as much as a fork would.
+        return ""
+    async with notebook.branch() as branch:
+        way = branch.way
+    return "" if way.kind == "fork" else "; ".join(way.reasons) or "the kernel cannot be forked"
+
+
+async def _fit(desk: NotebookEditor, lane: ParallelBranch, suffix: str) -> _BranchFit:
+    await desk.sync()
+    await lane.desk.sync()
+    found = join(lane.base, lane.desk.notebook.document, desk.notebook.document, suffix)
+    return _BranchFit(why=found.why) if isinstance(found, JoinConflict) else _BranchFit(renamed=dict(found.renamed))
+
+
+async def _put(
+    desk: NotebookEditor, part: ParallelTask, report: AgentReport, fitting: _BranchFit, suffix: str
+) -> JoinOutcome:
+    lane, key = part.booth.lane, f"{part.agent}/join"
+    before, there = dict(desk.notebook.outcomes), dict(lane.desk.notebook.outcomes)
+    why = fitting.why or _broken(lane, report)
+    is_done = desk.done(key) is not None
+    if not why and not is_done:
+        why = await _make(desk, lane, key, suffix)
+    notes = [f"{name} is called {new} here, because another part has {name}" for name, new in fitting.renamed.items()]
+    if not why:
+        notes += _otherwise(there, desk.notebook.outcomes, fitting.renamed)
+    changed = [change.id for change in changes_between(lane.base, lane.desk.notebook.document)]
+    tried = TrialRecord(
+        branch=f"{part.agent}/lane",
+        agent=part.agent,
+        purpose=part.task.title,
+        group=part.agent.rpartition(":")[0],
+        way="fork" if isinstance(lane.desk.notebook.kernel, BranchKernel) else "replayed",
+        status="passed" if report.outcome == "finished" and not _bad(lane, there) else "failed",
+        cells=tuple(trial_cell(there[cell]) for cell in changed if cell in there),
+        variables=differing({} if is_done else before, there),
+        ms=sum(there[cell].ms for cell in changed if cell in there),
+        is_kept=not why,
+        note=why or "; ".join(notes),
+    )
+    return JoinOutcome(tried=tried, why=why, note="; ".join(notes))
+
+
+async def _make(desk: NotebookEditor, lane: ParallelBranch, key: str, suffix: str) -> str:
+    """Run the part's cells in the notebook; why that did not come to pass, if so."""
+    await desk.sync()
+    joint = join(lane.base, lane.desk.notebook.document, desk.notebook.document, suffix)
+    if isinstance(joint, JoinConflict):
+        return joint.why
+    if not joint.edits:
+        return ""
+    applied = await desk.apply(joint.edits, key=key)
+    if applied.observation.refused is not None:
+        return "somebody changed the same cells at this moment"
+    fine = {cell for cell, outcome in lane.desk.notebook.outcomes.items() if outcome.status in _SOUND}
+    failed = [cell.name for cell in applied.observation.cells if cell.id in fine and cell.status not in _SOUND]
+    if not failed:
+        return ""
+    await desk.undo(key=f"{key}/undone-1")
+    return f"in the notebook, together with the others, these cells do not run: {', '.join(failed[:_SHOWN])}"
+
+
+def _broken(lane: ParallelBranch, report: AgentReport) -> str:
+    """What an agent that gave up has left is joined only if it runs."""
+    if report.outcome == "finished":
+        return ""
+    bad = _bad(lane, lane.desk.notebook.outcomes)
+    return f"what was built does not run: {', '.join(bad[:_SHOWN])}" if bad else ""
+
+
+def _bad(lane: ParallelBranch, outcomes: Mapping[CellId, CellOutcome]) -> list[str]:
+    document: Document = lane.desk.notebook.document
+    mine = [change.id for change in changes_between(lane.base, document) if change.after is not None]
+    return [outcomes[cell].name for cell in mine if cell in outcomes and outcomes[cell].status not in _SOUND]
+
+
+def _otherwise(
+    tried: Mapping[CellId, CellOutcome], made: Mapping[CellId, CellOutcome], renamed: Mapping[str, str]
+) -> list[str]:
+    """Values that came out otherwise in the notebook than in the lane: chance, the clock, or another part's doing."""
+    found = outcome_differences(dict(tried), dict(made))
+    names = [each.name for each in found if each.what == "variable" and not {each.name} & {*renamed, *renamed.values()}]
+    return [f"came out otherwise than in its lane: {', '.join(dict.fromkeys(names[:_SHOWN]))}"] if names else []

@@ -1,0 +1,501 @@
+"""One run at work: its state, and the verbs of its workflow. All of the state follows from recorded steps."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, replace
+from typing import Final
+
+from pydantic import TypeAdapter
+
+from cellwright.agents import AgentReport, Assignment, Note
+from cellwright.agents.agent_context import AgentContext
+from cellwright.agents.loop import assignment_json
+from cellwright.agents.steering import SteeringInput, pause_question, read_steering
+from cellwright.journal import Flow
+from cellwright.policy import Limit
+from cellwright.runs.deliver.delivery import (
+    CheckNotebook,
+    CheckOutcome,
+    Comparison,
+    DeliveredTask,
+    Delivery,
+    DeliveryStatus,
+    with_plan_checks,
+)
+from cellwright.runs.execute import steering_commands
+from cellwright.runs.execute.agreement import AgreedPlan, RefusedPlan, agree
+from cellwright.runs.execute.analyst import Analyst, UnservedGoal
+from cellwright.runs.execute.files import deliver, tidy_up
+from cellwright.runs.execute.parallel_tasks import ParallelTask, ParallelTasks, independent_tasks, parallel_note
+from cellwright.runs.execute.slots import RunSlots
+from cellwright.runs.execute.steering_commands import NewGoal, PlanChanged
+from cellwright.runs.execute.workspace import ContextRegistry, OpenWorkspace, Workspace, with_tool
+from cellwright.runs.goal.goal import Goal, Worker, found_worker, named_worker
+from cellwright.runs.history.restore import backtrack
+from cellwright.runs.plan import brief
+from cellwright.runs.plan.plan import Plan, Task, TaskStatus, edited
+from cellwright.runs.views.branches import branches_of, compare_alternatives
+from cellwright.runs.views.run_view import (
+    RunStage,
+    comparison_event,
+    delivery_event,
+    plan_event,
+    stage_event,
+    task_event,
+)
+
+AGENT: Final = "agent"
+"""The workflow that does one assignment."""
+_REPAIR_ROUNDS: Final = 2
+"""So often what the check found goes back to be mended."""
+_REPORT: Final = TypeAdapter(AgentReport)
+_STOPPED: Final = frozenset({"stopped", "cancelled"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunEnd:
+    """The run comes to its end."""
+
+    status: DeliveryStatus
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunResources:
+    """What runs of this process work with."""
+
+    open_place: OpenWorkspace
+    doorway: ContextRegistry
+    turns: RunSlots
+    check: CheckNotebook
+
+
+@dataclass(slots=True)
+class _RunTotals:
+    """What is used and known so far."""
+
+    tokens: int = 0
+    microdollars: int = 0
+    answer: str = ""
+    summary: str = ""
+
+
+class Run:
+    """The state of one run."""
+
+    def __init__(self, flow: Flow, goal: Goal, workshop: RunResources, place: Workspace, *, is_new: bool) -> None:
+        self._flow = flow
+        self._goal = goal
+        self._workshop = workshop
+        self._place = place
+        self._is_new = is_new
+        self._plan = goal.plan or Plan(title=goal.words[:120])
+        self._has_plan = goal.plan is not None
+        self._agreed = AgreedPlan(envelope=None, allowed=(), denied=())
+        self._agreed_for: tuple[tuple[str, ...], ...] | None = None
+        self._limits: tuple[Limit, ...] = _limits(goal)
+        self._heard = 0
+        self._steered = SteeringInput()
+        self._round = 0
+        self._checked: CheckOutcome | None = None
+        self._used = _RunTotals()
+        self._comparisons: dict[str, Comparison] = {}
+        self._worker: Worker | None = None
+        self._parts = ParallelTasks(flow, place, workshop.doorway)
+        self._alone = set[str]()
+        """Tasks that are not built beside others: they could not be joined, or no lane can be had."""
+        self._analyst = Analyst(flow, place, is_new=is_new, is_continued=bool(goal.continues))
+
+    # ── brief ──
+
+    async def make_brief(self) -> RunEnd | None:
+        """A plan for the goal, unless there is one."""
+        worker = self._worker = self._worker or await self._find_worker()
+        if worker.who == "analyst":
+            return await self._make_analysts_brief(worker)
+        if self._has_plan:
+            if self._goal.plan is not None and not self._round:
+                await self._adopt(brief.with_story(self._plan))
+            return None
+        await self._stage("brief")
+        notes = (brief.work_so_far(self._plan),) if self._plan.tasks else ()
+        report = await self._ask_planner(notes)
+        if report.outcome != "finished":
+            return None if self._is_overruled(await self._hear()) else _run_end(report)
+        self._has_plan = True
+        await self._adopt(brief.plan_of(report, self._goal.words))
+        return None
+
+    async def _find_worker(self) -> Worker:
+        """Who works on this run, from its first goal to its last."""
+        if (named := named_worker(self._goal)) is not None:
+            return named
+        goal, place = self._goal, self._place
+
+        async def work() -> Worker:
+            return found_worker(goal, has_model=await place.has_model(goal))
+
+        return await self._flow.step("find who works", work, returns=Worker)
+
+    async def _make_analysts_brief(self, worker: Worker) -> RunEnd | None:
+        if self._has_plan and self._round:
+            return None
+        await self._stage("brief", worker.why)
+        plan = await self._analyst.make_plan(self._goal)
+        if isinstance(plan, UnservedGoal):
+            return RunEnd(status="failed", why=plan.why)
+        given, self._has_plan = self._goal.plan, True
+        await self._adopt(plan if given is None else given)
+        return None
+
+    async def _ask_planner(self, notes: tuple[Note, ...]) -> AgentReport:
+        studio = self._studio(before_agreement=True)
+        studio = replace(studio, tools=with_tool(studio.tools, brief.plan_finish()))
+        return await self._work(studio, self._assignment(self._goal.words, brief.ROLE, "", notes))
+
+    async def _adopt(self, plan: Plan) -> None:
+        self._plan = plan
+        await self._flow.tell(plan_event(plan), *(task_event(task) for task in plan.tasks))
+
+    # ── agree ──
+
+    async def agree(self) -> RunEnd | None:
+        """Leave for everything the plan will touch, or the end."""
+        self._round += 1
+        if self._agreed_for == _touched(self._plan):
+            return None
+        await self._stage("agree")
+        agreed = await agree(
+            self._flow,
+            self._plan,
+            self._goal,
+            rules=self._place.rules,
+            masker=self._place.studio.masker,
+            number=self._round,
+        )
+        if isinstance(agreed, RefusedPlan):
+            return RunEnd(status="refused", why=agreed.why)
+        self._agreed, self._agreed_for = agreed, _touched(self._plan)
+        if (put := self._place.studio.put_into_effect) is not None:
+            for action in agreed.allowed:
+                # Not in a step: what it changes is this process, so a replay must do it again.
+                await put(action)
+        return None
+
+    # ── build ──
+
+    async def build(self) -> RunEnd | None:
+        """Every task of the plan, one after another; None when nothing is left that can be done."""
+        await self._stage("build")
+        while True:
+            await self._hear()
+            if self._steered.stop:
+                return RunEnd(status="stopped", why=self._steered.stop)
+            task = self._plan.next_task() if self._has_plan else None
+            if task is None:
+                return None
+            if (over := await self._do_next(task)) is not None:
+                return over
+
+    async def _do_next(self, task: Task) -> RunEnd | None:
+        """It, or it and others that need nothing of each other."""
+        tasks = independent_tasks(self._plan, frozenset(self._alone))
+        is_analysts = self._worker is not None and self._worker.who == "analyst"
+        if is_analysts or task not in tasks or len(tasks) < 2:
+            return await self._do(task)
+        if why := await self._parts.why_not(tasks):
+            self._alone |= {each.id for each in tasks}
+            await self._stage("build", f"One after another: {why}.")
+            return await self._do(task)
+        return await self._do_side_by_side(tasks)
+
+    async def _do_side_by_side(self, tasks: tuple[Task, ...]) -> RunEnd | None:
+        """Each in a lane of its own at the same time; joined in the order of the plan."""
+        tasks = tuple([await self._became(task, "running") for task in tasks])
+        async with self._parts.open(tasks, AGENT) as parts:
+            work = [
+                (
+                    self._place.studio_under(self._agreed.envelope, self._goal.approve, part.booth.studio),
+                    self._task_assignment(part.task, parallel_note(part.task, tasks)),
+                )
+                for part in parts
+            ]
+            given = self._limits
+            reports = [self._received(done, given) for done in await self._parts.build(parts, AGENT, work)]
+            is_stopped = any(report.outcome in _STOPPED for report in reports)
+            is_overruled = is_stopped and self._is_overruled(await self._hear())
+            for part, report in zip(parts, reports, strict=True):
+                await self._join(part, report, is_over=not is_overruled or report.outcome not in _STOPPED)
+        if is_stopped and not is_overruled:
+            return RunEnd(status="stopped", why=next(each.why for each in reports if each.outcome in _STOPPED))
+        return None
+
+    async def _join(self, part: ParallelTask, report: AgentReport, *, is_over: bool) -> None:
+        """A part that is built becomes one with the notebook, or is built again after the others, or left out."""
+        task = self._plan.find(part.task.id) or part.task
+        joined = await self._parts.join(part, report)
+        if not is_over:
+            # What runs of it is in the notebook; whoever takes the task up again finds it there.
+            return
+        if report.outcome != "finished":
+            note = f"{report.why} {joined.why or joined.note}".strip()
+            await self._became(task, "failed", note)
+        elif joined.is_there:
+            self._used.answer = report.answer or self._used.answer
+            self._used.summary = report.summary or self._used.summary
+            await self._became(task, "done", " ".join(filter(None, [report.answer or report.summary, joined.note])))
+        elif not self._goal.is_attended or await self._parts.ask(task, joined.why):
+            self._alone.add(task.id)
+            await self._became(task, "planned", f"To be built again after the others: {joined.why}.")
+        else:
+            await self._became(task, "dropped", f"Left out: {joined.why}.")
+
+    async def _do(self, task: Task) -> RunEnd | None:
+        task = await self._became(task, "running")
+        if self._worker is not None and self._worker.who == "analyst":
+            await self._analyse(task)
+            return None
+        agent = self._flow.next_child(AGENT)
+        report = await self._work(self._studio(), self._task_assignment(task))
+        if task.alternatives:
+            await self._compare(task, agent)
+        match report.outcome:
+            case "finished":
+                self._used.answer = report.answer or self._used.answer
+                self._used.summary = report.summary or self._used.summary
+                await self._became(task, "done", report.answer or report.summary)
+                return None
+            case "stopped" | "cancelled":
+                if self._is_overruled(await self._hear()):
+                    return None
+                await self._became(task, "failed", report.why)
+                return RunEnd(status="stopped", why=report.why)
+            case "out-of-budget" | "gave-up":
+                became = await self._backtrack(task, agent)
+                await self._became(task, "failed", f"{report.why} {became}".strip())
+                return None
+
+    async def _compare(self, task: Task, agent: str) -> None:
+        """What the agent tried of the task's alternatives, as one table."""
+        read, run = self._flow.read, self._flow.run
+
+        async def work() -> Comparison:
+            return compare_alternatives(task, await branches_of(read, run, agent))
+
+        comparison = await self._flow.step(f"compare {task.id}", work, returns=Comparison)
+        self._comparisons[task.id] = comparison
+        await self._flow.tell(comparison_event(comparison))
+
+    async def _backtrack(self, task: Task, agent: str) -> str:
+        """A failed task leaves no broken notebook behind: what it was before is gone back to. Says so."""
+        desk = self._place.desk
+
+        async def work() -> str:
+            return await backtrack(desk, agent)
+
+        return await self._flow.step(f"go back before {task.id}", work)
+
+    async def _analyse(self, task: Task) -> None:
+        """One task, done by the analyst; whatever came of it, the next one comes."""
+        came = await self._analyst.do(task, self._goal, self._studio())
+        self._used.answer = self._analyst.answer
+        await self._became(replace(task, checks=came.checks or task.checks), came.status, came.note)
+
+    async def _became(self, task: Task, status: TaskStatus, note: str = "") -> Task:
+        changed = replace(task, status=status, note=note)
+        self._plan = self._plan.with_task(changed)
+        await self._flow.tell(task_event(changed))
+        return changed
+
+    # ── check ──
+
+    async def check(self) -> RunEnd | None:
+        """Whether the notebook stands up; what does not goes back to be mended. None when that is settled."""
+        for attempt in range(_REPAIR_ROUNDS + 1):
+            await self._stage("check")
+            self._checked = await self._check(attempt)
+            if not self._checked.problems or attempt == _REPAIR_ROUNDS or not self._can_be_mended():
+                return None
+            mend = Task(
+                id=f"mend-{self._round}-{attempt + 1}",
+                title="Mend what the check found",
+                todo="\n".join(f"- {problem}" for problem in self._checked.problems),
+                role="fixer",
+            )
+            await self._adopt(self._plan.with_task(mend))
+            if (over := await self.build()) is not None or not self._has_plan:
+                return over
+        return None
+
+    async def _check(self, attempt: int) -> CheckOutcome:
+        place, goal, plan = self._place, self._goal, self._plan
+        name = f"check {self._round}.{attempt + 1}"
+
+        async def work() -> CheckOutcome:
+            await tidy_up(place, plan, f"{self._flow.id}/{name}", is_new=self._is_new)
+            return with_plan_checks(await self._workshop.check(self._flow.run, goal), plan)
+
+        return await self._flow.step(name, work, returns=CheckOutcome)
+
+    def _can_be_mended(self) -> bool:
+        """What failed for want of a model, money or a network is not mended by asking again. The analyst asks none."""
+        if self._checked is not None and self._checked.ran == "unavailable":
+            return False
+        is_ours = self._worker is not None and self._worker.who == "analyst"
+        return not is_ours and not any(task.status == "failed" for task in self._plan.tasks)
+
+    async def is_settled(self) -> bool:
+        """Whether nobody has given it more to do meanwhile."""
+        await self._hear()
+        return self._has_plan and self._plan.next_task() is None
+
+    @property
+    def has_new_goal(self) -> bool:
+        """Whether the goal changed, so that there is no plan for it yet."""
+        return not self._has_plan
+
+    # ── deliver ──
+
+    async def deliver(self, over: RunEnd | None) -> Delivery:
+        """What there is, handed over honestly."""
+        await self._stage("deliver")
+        plan, checked = self._plan, self._checked
+        problems = () if checked is None else checked.problems
+        unmet = [
+            f"{task.title}: {task.note or task.status}" for task in plan.tasks if task.status in {"failed", "planned"}
+        ]
+        status: DeliveryStatus = over.status if over else "partial" if problems or unmet or checked is None else "done"
+        delivery = Delivery(
+            status=status,
+            goal=self._goal.words,
+            title=plan.title,
+            answer=self._used.answer,
+            summary=self._used.summary,
+            why=over.why if over else "; ".join([*unmet, *problems]),
+            assumptions=(*plan.assumptions, *([self._worker.why] if self._worker and self._worker.why else [])),
+            caveats=(
+                *self._agreed.denied,
+                *unmet,
+                *self._analyst.caveats,
+                *([checked.note] if checked is not None and checked.note else []),
+            ),
+            tasks=tuple(DeliveredTask(id=t.id, title=t.title, status=t.status, note=t.note) for t in plan.tasks),
+            checks=() if checked is None else checked.checks,
+            # What kept it from being checked is why it ended, and is told once.
+            problems=problems if checked is None or checked.ran == "whole" else (),
+            comparisons=tuple(self._comparisons.values()),
+            notebook=self._goal.notebook,
+            proof="" if checked is None else checked.proof,
+            microdollars=self._used.microdollars,
+            tokens=self._used.tokens,
+        )
+
+        async def work() -> Delivery:
+            flow = self._flow
+            return await deliver(self._place, self._goal, delivery, flow.run, flow.read, is_new=self._is_new)
+
+        delivered = await self._flow.step("deliver", work, returns=Delivery)
+        await self._flow.tell(delivery_event(delivered), stage_event("over", delivered.status))
+        return delivered
+
+    # ── what people say meanwhile ──
+
+    async def _hear(self) -> tuple[steering_commands.SteeringCommand, ...]:
+        """What people ordered since, put into effect; waits while the run is paused."""
+        heard_upto, steered = self._heard, self._steered
+
+        async def work() -> _SteeringRead:
+            # What agents were told to hand over for stands among the orders.
+            said = await read_steering(self._flow.read, self._flow.id, steered, knows_order=sys.maxsize)
+            heard = await steering_commands.read_commands(self._flow.read, self._flow.run, heard_upto)
+            return _SteeringRead(steered=said, heard=heard)
+
+        said = await self._flow.step("hear", work, returns=_SteeringRead)
+        if said.steered.pause:
+            await self._flow.ask(pause_question(said.steered.pause))
+        self._steered, self._heard = said.steered, said.heard.upto
+        for order in said.heard.orders:
+            await self._obey(order)
+        return said.heard.orders
+
+    async def _obey(self, order: steering_commands.SteeringCommand) -> None:
+        match order:
+            case NewGoal(words=words):
+                self._goal = replace(self._goal, words=words, plan=None)
+                self._has_plan = False
+            case PlanChanged(edit=edit):
+                await self._adopt(edited(self._plan, edit))
+
+    @staticmethod
+    def _is_overruled(heard: tuple[steering_commands.SteeringCommand, ...]) -> bool:
+        """Whether what was stopped was stopped for something else to be done."""
+        return bool(heard)
+
+    # ── agents ──
+
+    def _studio(self, *, before_agreement: bool = False) -> AgentContext:
+        envelope = None if before_agreement else self._agreed.envelope
+        return self._place.studio_under(envelope, self._goal.approve)
+
+    def _task_assignment(self, task: Task, *more: Note) -> Assignment:
+        denied = tuple(Note(name="not allowed", text=line, is_data=False) for line in self._agreed.denied)
+        text = brief.work_text(self._goal.words, task)
+        return self._assignment(text, task.role, brief.overview(self._plan, task), (*denied, *more))
+
+    def _assignment(self, text: str, role: str, plan: str, notes: tuple[Note, ...]) -> Assignment:
+        return Assignment(
+            goal=text,
+            role=role,
+            plan=plan,
+            notes=notes,
+            limits=self._limits,
+            models=self._goal.models,
+            is_private=self._goal.is_private,
+            is_attended=self._goal.approve != "never",
+            if_unknown="ask" if self._goal.approve != "never" else "stop",
+            orders_heard=self._heard,
+        )
+
+    async def _work(self, studio: AgentContext, assignment: Assignment) -> AgentReport:
+        with self._workshop.doorway.let_in(self._flow.next_child(AGENT), studio):
+            done = await self._flow.child(AGENT, assignment_json(assignment))
+        return self._received(done, self._limits)
+
+    def _received(self, done: object, given: tuple[Limit, ...]) -> AgentReport:
+        report = _REPORT.validate_python(done)
+        self._used.tokens += report.tokens
+        self._used.microdollars += report.microdollars
+        # Of several at once, those count that a person has changed.
+        self._limits = report.limits if report.limits != given else self._limits
+        return report
+
+    async def _stage(self, stage: RunStage, note: str = "") -> None:
+        await self._flow.tell(stage_event(stage, note))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _SteeringRead:
+    """What a step heard."""
+
+    steered: SteeringInput
+    heard: steering_commands.SteeringBatch
+
+
+def _touched(plan: Plan) -> tuple[tuple[str, ...], ...]:
+    return plan.hosts, plan.packages
+
+
+def _limits(goal: Goal) -> tuple[Limit, ...]:
+    if goal.budget_usd is None:
+        return ()
+    return (Limit(measure="money", per="run", at_most=goal.budget_usd, currency="USD", where="--budget"),)
+
+
+def _run_end(report: AgentReport) -> RunEnd:
+    """Why there is no plan."""
+    match report.outcome:
+        case "stopped" | "cancelled":
+            return RunEnd(status="stopped", why=report.why)
+        case _:
+            return RunEnd(status="failed", why=report.why or "No plan could be made.")

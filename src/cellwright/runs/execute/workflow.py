@@ -1,0 +1,70 @@
+"""The run as a workflow: brief → agree → build → check → deliver. Killed anywhere, it goes on where it was."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from cellwright.agents import Assignment
+from cellwright.agents.agent_context import AgentContext
+from cellwright.agents.loop import agent_workflow
+from cellwright.errors import CellwrightError, RefusedByPolicy, Unavailable, UserError
+from cellwright.journal import Flow, Workflow
+from cellwright.runs.deliver.delivery import Delivery, delivery_json
+from cellwright.runs.execute.files import make_notebook
+from cellwright.runs.execute.run import Run, RunResources
+from cellwright.runs.goal.goal import Goal, parse_goal
+from cellwright.runs.views.run_view import delivery_event, goal_event, stage_event
+
+RUN = "run"
+"""The workflow's name."""
+
+
+async def execute_run(flow: Flow, goal: Goal, workshop: RunResources) -> Delivery:
+    """From a goal to a delivery, whatever came of it."""
+    await flow.tell(goal_event(goal), stage_event("queued"))
+    async with workshop.turns.take(flow.run, goal):
+        is_new = await flow.step("make the notebook", lambda: make_notebook(goal))
+        async with workshop.open_place(flow.run, goal) as place:
+            return await _work(Run(flow, goal, workshop, place, is_new=is_new))
+
+
+async def _work(run: Run) -> Delivery:
+    """Again from the brief whenever the goal becomes another, or there is more to do."""
+    while True:
+        over = await run.make_brief()
+        if over is None and not run.has_new_goal:
+            over = await run.agree()
+        if over is None and not run.has_new_goal:
+            over = await run.build()
+        if over is None and not run.has_new_goal:
+            over = await run.check()
+        if over is not None or await run.is_settled():
+            return await run.deliver(over)
+
+
+def run_workflows(workshop: RunResources) -> list[Workflow]:
+    """Runs, and the agents inside them."""
+
+    async def body(flow: Flow, argument: Any) -> Any:
+        goal = parse_goal(argument)
+        try:
+            return delivery_json(await execute_run(flow, goal, workshop))
+        except (UserError, RefusedByPolicy, Unavailable) as problem:
+            failed = _failed(goal, problem)
+            await flow.tell(delivery_event(failed), stage_event("over", failed.status))
+            return delivery_json(failed)
+
+    @asynccontextmanager
+    async def open_studio(flow: Flow, _: Assignment) -> AsyncGenerator[AgentContext]:
+        yield await workshop.doorway.studio_of(flow.id)
+
+    return [Workflow(name=RUN, body=body), agent_workflow(open_studio)]
+
+
+def _failed(goal: Goal, problem: CellwrightError) -> Delivery:
+    status = "refused" if isinstance(problem, RefusedByPolicy) else "failed"
+    return Delivery(
+        status=status, goal=goal.words, why=f"{problem.message} {problem.hint}".rstrip(), notebook=goal.notebook
+    )

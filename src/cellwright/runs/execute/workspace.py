@@ -1,0 +1,140 @@
+"""Where one run works: its notebook, live, and everything its agents work with. Opened anew in each process.
+
+Agents are workflows of their own: after a crash one may be taken up before its run is. It waits here until the run has
+come to the point where it lets that agent in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Protocol
+
+import anyio
+
+from cellwright.agents.agent_context import AgentContext
+from cellwright.analyst.profile import Profile
+from cellwright.errors import Unavailable
+from cellwright.policy import AgreedEnvelope, Rules
+from cellwright.runs.deliver.report.report import DrawCharts
+from cellwright.runs.goal.goal import Approve, Goal
+from cellwright.tools.approval.guard import Guard
+from cellwright.tools.notebook.editor import NotebookEditor
+from cellwright.tools.notebook.parallel_branches import ParallelBranch
+from cellwright.tools.tool import Done, Tool, ToolResult, tool
+
+_NOBODY = "Nobody can be asked in this run. Take the plainest reading, and say in the answer what you took for granted."
+
+
+class DataReader(Protocol):
+    """Sees the data of one run; nothing is read outside a cage."""
+
+    async def data_files(self) -> tuple[Path, ...]:
+        """The project's own data files."""
+        ...
+
+    async def profile(self, named: Sequence[tuple[Path, str]]) -> Profile:
+        """What these files and folders are, under these names."""
+        ...
+
+
+class NoDataReader:
+    """Where data cannot be looked at."""
+
+    async def data_files(self) -> tuple[Path, ...]:
+        """None."""
+        return ()
+
+    async def profile(self, named: Sequence[tuple[Path, str]]) -> Profile:
+        """Raises `Unavailable`."""
+        raise Unavailable("Data cannot be looked at here.", hint="Work with a model.")
+
+
+async def _models_answer(_: Goal) -> bool:
+    return True
+
+
+async def _nobody_draws(specs: Sequence[str]) -> tuple[str | None, ...]:
+    return (None,) * len(specs)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BranchWorkspace:
+    """Where one agent builds a part beside others: a lane of the notebook, with its own studio."""
+
+    lane: ParallelBranch
+    studio: AgentContext
+
+
+OpenBranchWorkspace = Callable[[str], AbstractAsyncContextManager[BranchWorkspace]]
+"""For the part of this name; the second time, as it was left."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workspace:
+    """One run's live place."""
+
+    desk: NotebookEditor
+    studio: AgentContext
+    rules: Rules
+    eyes: DataReader = field(default_factory=NoDataReader)
+    has_model: Callable[[Goal], Awaitable[bool]] = _models_answer
+    """Whether a model would answer whoever works on this goal."""
+    draw: DrawCharts = _nobody_draws
+    """Draws the charts of the report."""
+    open_booth: OpenBranchWorkspace | None = None
+    """None: parts are built one after another."""
+
+    def studio_under(
+        self, envelope: AgreedEnvelope | None, approve: Approve, studio: AgentContext | None = None
+    ) -> AgentContext:
+        """The studio, or that of a booth, as agents find it once this was agreed to."""
+        studio = studio or self.studio
+        guard = Guard(rules=self.rules, masker=studio.masker, envelope=envelope, asks=approve == "ask")
+        tools = studio.tools if approve != "never" else with_tool(studio.tools, _nobody_to_ask())
+        return replace(studio, guard=guard, tools=tools)
+
+
+OpenWorkspace = Callable[[str, Goal], AbstractAsyncContextManager[Workspace]]
+"""For a run of this name with this goal."""
+
+
+def with_tool(tools: Sequence[Tool], other: Tool) -> list[Tool]:
+    """The tools, with the one of the same name replaced."""
+    return [*(each for each in tools if each.name != other.name), other]
+
+
+def _nobody_to_ask() -> Tool:
+    @tool()
+    async def ask_person(question: str) -> ToolResult:
+        """Ask the person you work for. Nobody is there in this run: you get back how to go on without."""
+        return Done(text=_NOBODY)
+
+    return ask_person
+
+
+@dataclass(slots=True)
+class ContextRegistry:
+    """Lets agents into the places of their runs."""
+
+    _let_in: dict[str, AgentContext] = field(default_factory=dict[str, AgentContext])
+    _changed: anyio.Event = field(default_factory=anyio.Event)
+
+    @contextmanager
+    def let_in(self, agent: str, studio: AgentContext) -> Generator[None]:
+        """While the block lasts, the agent of this workflow finds this studio."""
+        self._let_in[agent] = studio
+        changed, self._changed = self._changed, anyio.Event()
+        changed.set()
+        try:
+            yield
+        finally:
+            del self._let_in[agent]
+
+    async def studio_of(self, agent: str) -> AgentContext:
+        """The agent's studio, once its run lets it in."""
+        while agent not in self._let_in:
+            await self._changed.wait()
+        return self._let_in[agent]

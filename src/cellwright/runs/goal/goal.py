@@ -1,0 +1,107 @@
+"""A goal: what the person asks for, in words, with data, a budget and how much may be asked; and who works on it.
+
+It is a run's argument. Agents that ask models work on it, or the analyst, who needs none: decided once, at the brief.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Final, Literal
+
+from pydantic import TypeAdapter, ValidationError
+
+from cellwright.errors import UserError
+from cellwright.runs.plan.plan import Plan
+
+Approve = Literal["ask", "envelope", "never"]
+"""ask: whatever the rules leave open is asked. envelope: only the plan as a whole is; what lies outside it is refused.
+never: nobody is asked; what would be asked is refused."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Goal:
+    """One goal, as a door took it."""
+
+    words: str
+    notebook: str
+    """Where the notebook is or will be: an absolute path."""
+    project: str
+    """The directory the notebook's code may read and change: an absolute path."""
+    person: str
+    data: tuple[str, ...] = ()
+    """Files and folders, absolute, or `NAME=PATH`."""
+    models: tuple[str, ...] = ()
+    """`provider:model`, instead of each role's tier."""
+    budget_usd: Decimal | None = None
+    approve: Approve = "ask"
+    is_private: bool = False
+    """Nothing may leave this machine."""
+    priority: int = 0
+    """Higher comes first."""
+    plan: Plan | None = None
+    """What to do, when that is agreed already: nothing is planned again."""
+    python: Literal["header", "ours"] = "header"
+    """ours: on Cellwright's own Python, whatever the header of a notebook that is there asks for."""
+    limits: tuple[str, ...] = ()
+    """What its notebook may use, as `--limit` takes it: `memory=2g`."""
+    continues: str = ""
+    """The run this one takes up."""
+
+    @property
+    def is_attended(self) -> bool:
+        """Whether somebody may be asked while it works."""
+        return self.approve == "ask"
+
+
+_GOAL: Final = TypeAdapter(Goal)
+
+
+def goal_json(goal: Goal) -> Any:
+    """As a workflow's argument."""
+    return _GOAL.dump_python(goal, mode="json")
+
+
+def parse_goal(value: Any) -> Goal:
+    """The goal of such an argument. Raises `UserError`."""
+    try:
+        return _GOAL.validate_python(value)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise UserError(
+            f"No goal: {place}: {first['msg']}.", hint="It needs words, notebook, project, person."
+        ) from error
+
+
+ANALYST: Final = "analyst"
+"""Named as a goal's only model it means the analyst; it is the role of its tasks, too."""
+CONFIGURE: Final = "`cellwright models set-key PROVIDER` gives agents a model; `cellwright models list` shows which."
+_NOBODY: Final = "No model is configured, so the built-in analyst works on it."
+_NOBODY_HERE: Final = "Nothing may leave this machine and no model on it answers, so the built-in analyst works on it."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Worker:
+    """Who works, and what to say about it."""
+
+    who: Literal["models", "analyst"]
+    why: str = ""
+    """Why the analyst works although nobody named it, and what to do about that; empty: it was named."""
+
+
+def named_worker(goal: Goal) -> Worker | None:
+    """Whoever the goal names; None: whoever can work is to be found out."""
+    if goal.plan is not None:
+        is_ours = any(task.role == ANALYST for task in goal.plan.tasks)
+        return Worker(who="analyst" if is_ours else "models")
+    if goal.models == (ANALYST,):
+        return Worker(who="analyst")
+    return Worker(who="models") if goal.models else None
+
+
+def found_worker(goal: Goal, *, has_model: bool) -> Worker:
+    """Models where one would answer, else the analyst."""
+    if has_model:
+        return Worker(who="models")
+    return Worker(who="analyst", why=f"{_NOBODY_HERE if goal.is_private else _NOBODY} {CONFIGURE}")

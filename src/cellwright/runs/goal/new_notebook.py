@@ -1,0 +1,156 @@
+"""A new notebook: its title, and one cell through which all its data is reached, wherever that lies."""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from cellwright.errors import Defect, UserError
+from cellwright.notebook import CellConfig, CreateCell, Document, Edit, EditRefused, apply_edits, render
+from cellwright.notebook.source_text import literal, markdown_text, variable_name
+
+DATA_CELL: Final = "data_files"
+"""The name of the cell that knows where the data lies."""
+DATA_FOLDER: Final = "data"
+"""Data from outside the project stands in this folder beside the notebook: mounted while it is made, copied later."""
+COMMENT: Final = "# Every data file is reached through this cell: when files move, only this cell changes."
+_LONGEST_TITLE: Final = 150
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GoalDataFile:
+    """A file or folder the notebook reads."""
+
+    name: str
+    """As the person calls it: the file's name, or the NAME of `NAME=PATH`."""
+    place: str
+    """Relative to the notebook's folder, with `/`."""
+    source: Path
+    """Where it lies now, with symbolic links followed."""
+    is_outside: bool
+    """Not in the project: the cage shows it at `place`, and delivery copies it there."""
+    is_folder: bool = False
+
+    @property
+    def mount(self) -> str:
+        """As `Files.data` takes it, for what is outside."""
+        return f"{self.name}={self.source}"
+
+
+def data_files(words: Sequence[str], *, notebook: Path, project: Path) -> tuple[GoalDataFile, ...]:
+    """The data of a goal, `PATH` or `NAME=PATH` each. Raises `UserError` for what is not there. Blocking."""
+    folder, inside = notebook.resolve().parent, project.resolve()
+    files = tuple(dict.fromkeys(_data_file(word, folder, inside) for word in words))
+    places = [file.place for file in files if file.is_outside]
+    if twice := {place for place in places if places.count(place) > 1}:
+        raise UserError(f"Two data files are called {min(twice)!r}.", hint="Rename one with NAME=PATH.")
+    return files
+
+
+def _data_file(word: str, folder: Path, project: Path) -> GoalDataFile:
+    name, equals, rest = word.partition("=")
+    is_named = bool(equals) and not Path(word).exists()
+    path = Path(rest if is_named else word).expanduser()
+    if not path.exists():
+        raise UserError(f"No data at {str(path)!r}.", hint="Name a file or folder, or NAME=PATH.")
+    source = path.resolve()
+    label = name if is_named else source.name
+    if "/" in label or "\0" in label or label in ("", ".", ".."):
+        raise UserError(f"{label!r} is no name for data.", hint="Use NAME=PATH with a plain name.")
+    is_outside = not source.is_relative_to(project)
+    place = f"{DATA_FOLDER}/{label}" if is_outside else os.path.relpath(source, folder)
+    return GoalDataFile(name=label, place=place, source=source, is_outside=is_outside, is_folder=source.is_dir())
+
+
+# ── its text ──
+
+
+def new_notebook_text(title: str, data: Sequence[GoalDataFile]) -> str:
+    """A marimo notebook with its title, if it has one already, and its data, ready to be worked on."""
+    cells: list[Edit] = [CreateCell(code="import marimo as mo", name="imports")]
+    line = title_line(title)
+    if line:
+        cells.append(CreateCell(code=title_code(line), name="title", config=CellConfig(hide_code=True)))
+    if data:
+        cells.append(CreateCell(code=data_code(data), name=DATA_CELL))
+    document = apply_edits(Document.new(options={"app_title": line} if line else {}), cells)
+    if isinstance(document, EditRefused):
+        raise Defect(f"A new notebook cannot be made: {document.message}")
+    return render(document)
+
+
+def data_code(data: Sequence[GoalDataFile]) -> str:
+    """The cell that knows where each file lies, as its path relative to the notebook."""
+    taken, lines = set[str](), [COMMENT, "data_folder = mo.notebook_dir()"]
+    for file in data:
+        name = variable_name(file.name, is_folder=file.is_folder, taken=taken)
+        taken.add(name)
+        lines.append(f"{name} = data_folder / {literal(file.place)}")
+    return "\n".join(lines)
+
+
+def title_line(words: str) -> str:
+    """One printable line of it."""
+    line = "".join(sign if sign.isprintable() else " " for sign in words)
+    line = " ".join(line.split())
+    return line if len(line) <= _LONGEST_TITLE else f"{line[: _LONGEST_TITLE - 1].rstrip()}…"
+
+
+def title_code(line: str, below: str = "") -> str:
+    """The markdown cell of a title, as marimo's editor writes it. The words show as they are: no markup, no formula."""
+    text = f"# {markdown_text(line)}" + (f"\n\n{markdown_text(below)}" if below else "")
+    return f'mo.md(r"""\n{text}\n""")'
+
+
+# ── its file ──
+
+
+def create_if_missing(path: Path, text: str) -> bool:
+    """Put the notebook there unless something is there already; whether it was put. All or nothing. Blocking.
+
+    Raises `UserError` where no file can be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return _create(path, text.encode())
+    except OSError as error:
+        raise UserError(
+            f"Could not create {str(path)!r}: {error.strerror or error}.",
+            hint="Check the folder's permissions and free space.",
+        ) from error
+
+
+def _create(path: Path, content: bytes) -> bool:
+    if os.path.lexists(path):
+        return False
+    temporary = path.with_name(f".{path.name[:200]}.{secrets.token_hex(6)}.saving")
+    try:
+        with temporary.open("xb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        # A link, not a rename: it fails where a file has appeared meanwhile.
+        return _linked(temporary, path)
+    finally:
+        with suppress(FileNotFoundError):
+            temporary.unlink()
+
+
+def _linked(temporary: Path, path: Path) -> bool:
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        return False
+    except OSError as error:
+        if error.errno not in {errno.EPERM, errno.ENOTSUP, errno.EMLINK}:
+            raise
+        if os.path.lexists(path):
+            return False
+        temporary.rename(path)
+    return True

@@ -1,0 +1,212 @@
+"""What a person gave a door, as a goal: every mistake is said before anything starts."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import Final, Literal
+
+from cellwright.errors import UserError
+from cellwright.policy.money import is_amount
+from cellwright.runs.goal.goal import ANALYST, Approve, Goal
+from cellwright.sandbox import Limits, project_of
+
+LONGEST: Final = 20_000
+"""Characters of a goal."""
+_SLUG: Final = 48
+_MODEL: Final = re.compile(r"[^\s:]+:\S+")
+_APPROVE: Final[dict[str, Approve]] = {"ask": "ask", "envelope": "envelope", "never": "never"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GoalRequest:
+    """What a person typed, word for word."""
+
+    words: str
+    data: Sequence[str] = ()
+    notebook: Path | None = None
+    models: Sequence[str] = ()
+    budget: str | None = None
+    approve: str = "ask"
+    is_private: bool = False
+    priority: int = 0
+    python: Literal["header", "ours"] = "header"
+    project: Path | None = None
+    limits: Sequence[str] = ()
+
+
+HasData = Callable[[Path], bool]
+"""Whether a project has data of its own; what knows that takes long to load."""
+
+
+def read_goal(
+    typed: GoalRequest,
+    *,
+    person: str,
+    here: Path,
+    taken: Collection[str] = (),
+    has_data: HasData = lambda project: True,
+) -> Goal:
+    """The goal, its paths absolute. Raises `UserError`. `taken`: notebooks other runs are about to write. Blocking."""
+    words = read_words(typed.words)
+    if typed.notebook is None:
+        notebook = new_notebook_path(words, here, taken)
+    else:
+        notebook = _notebook(here / typed.notebook.expanduser())
+    project = _project(notebook, None if typed.project is None else here / typed.project.expanduser())
+    data, models = _data(typed.data, here), _models(typed.models)
+    if models == (ANALYST,) and not data and not has_data(project):
+        raise UserError(f"There is no data in {str(project)!r}.", hint="Name files or folders with --data.")
+    return Goal(
+        words=words,
+        notebook=str(notebook),
+        project=str(project),
+        person=person,
+        data=data,
+        models=models,
+        budget_usd=None if typed.budget is None else read_budget(typed.budget),
+        approve=_approve(typed.approve),
+        is_private=typed.is_private,
+        priority=typed.priority,
+        python=typed.python,
+        limits=_limits(typed.limits),
+    )
+
+
+def read_words(typed: str) -> str:
+    """The goal in words. Raises `UserError`."""
+    try:
+        # Bytes that are no text come as lone surrogates, which have no place in a record.
+        words = typed.encode().decode().strip()
+    except UnicodeError as error:
+        raise no_text() from error
+    if not words:
+        raise UserError("No goal.", hint='Say what you want: cellwright run "why did revenue fall in Q3?"')
+    if len(words) > LONGEST:
+        raise UserError(f"A goal has at most {LONGEST:,} characters.", hint="Put longer texts in a file, with --data.")
+    return words
+
+
+def no_text() -> UserError:
+    """Why a goal that is not UTF-8 is none."""
+    return UserError("The goal is no text.", hint="Say it in words, in UTF-8.")
+
+
+def new_notebook_path(words: str, here: Path, taken: Collection[str] = ()) -> Path:
+    """A file for a new notebook, named after the goal, that is not there yet."""
+    slug, number = slug_of(words), 1
+    while True:
+        place = here.resolve() / f"{slug}{f'-{number}' if number > 1 else ''}.py"
+        if not place.exists() and not place.is_symlink() and str(place) not in taken:
+            return place
+        number += 1
+
+
+def slug_of(words: str) -> str:
+    """The goal as a file name: `why-did-revenue-fall-in-q3`."""
+    plain = unicodedata.normalize("NFKD", words.casefold()).encode("ascii", "ignore").decode()
+    found = re.findall(r"[a-z0-9]+", plain)
+    slug = ""
+    for word in found:
+        longer = f"{slug}-{word}" if slug else word
+        if len(longer) > _SLUG:
+            break
+        slug = longer
+    # A name made of digits alone, or of none of our letters, is still a name.
+    return slug or (found[0][:_SLUG] if found else "notebook")
+
+
+def read_budget(text: str) -> Decimal:
+    """An amount of money. Raises `UserError`."""
+    try:
+        amount = Decimal(text)
+    except InvalidOperation:
+        amount = Decimal(0)
+    if not is_amount(amount) or amount <= 0:
+        raise UserError(f"{text!r} is no budget.", hint="A positive number of US dollars, e.g. --budget 0.50.")
+    return amount
+
+
+def _notebook(path: Path) -> Path:
+    """An existing notebook, read to be sure that it is one; or a new file. Raises `UserError`."""
+    place = path.resolve()
+    if place.suffix != ".py":
+        raise UserError(f"{str(path)!r} is no notebook.", hint="A marimo notebook is a .py file.")
+    if place.exists():
+        # Two seconds of import that a new notebook does not need.
+        from cellwright.notebook import read
+
+        return read(place).path
+    if not place.parent.is_dir():
+        raise UserError(f"There is no folder {str(place.parent)!r}.", hint="Make it first, or name another --notebook.")
+    return place
+
+
+def _project(notebook: Path, named: Path | None) -> Path:
+    if named is None:
+        return project_of(notebook)
+    project = named.resolve()
+    if not project.is_dir():
+        raise UserError(f"There is no folder {str(named)!r}.", hint="--project takes the folder the notebook may see.")
+    if not notebook.is_relative_to(project):
+        raise UserError(
+            f"{str(notebook)!r} is not inside the project {str(project)!r}.",
+            hint="Name another --project, or a --notebook inside it.",
+        )
+    return project
+
+
+def _data(words: Sequence[str], here: Path) -> tuple[str, ...]:
+    """Each as an absolute path, or `NAME=` and one. Raises `UserError`."""
+    found: dict[str, str] = {}
+    for word in words:
+        name, path = _named(word, here)
+        if name in found:
+            raise UserError(f"Two --data options are named {name!r}.", hint="Rename one with NAME=PATH.")
+        found[name] = str(path) if name == path.name else f"{name}={path}"
+    return tuple(found.values())
+
+
+def _named(word: str, here: Path) -> tuple[str, Path]:
+    as_it_is = here / Path(word).expanduser()
+    name, equals, source = word.partition("=")
+    if as_it_is.exists() or not equals:
+        name, path = as_it_is.resolve().name, as_it_is.resolve()
+    else:
+        path = (here / Path(source).expanduser()).resolve()
+    if not path.exists():
+        raise UserError(f"No data at {str(path)!r}.", hint="--data takes a file or folder, or NAME=PATH.")
+    if "/" in name or name in {"", ".", ".."}:
+        raise UserError(f"{name!r} is no name for data.", hint="Use --data NAME=PATH with a plain name.")
+    return name, path
+
+
+def _models(names: Sequence[str]) -> tuple[str, ...]:
+    """The models, or the analyst alone. Raises `UserError`."""
+    if ANALYST not in names:
+        return tuple(_model(name) for name in names)
+    if len(set(names)) > 1:
+        raise UserError("The analyst works without models.", hint=f"Name {ANALYST!r} alone, or models.")
+    return (ANALYST,)
+
+
+def _model(name: str) -> str:
+    if _MODEL.fullmatch(name) is None:
+        hint = f"provider:model, `cellwright models list` shows them; or {ANALYST}, which needs none."
+        raise UserError(f"{name!r} is no model.", hint=hint)
+    return name
+
+
+def _limits(words: Sequence[str]) -> tuple[str, ...]:
+    Limits.parse(words)
+    return tuple(words)
+
+
+def _approve(text: str) -> Approve:
+    if text not in _APPROVE:
+        raise UserError(f"Unknown --approve {text!r}.", hint=f"{', '.join(_APPROVE)}.")
+    return _APPROVE[text]

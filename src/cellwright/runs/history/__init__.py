@@ -1,0 +1,1 @@
+"""The history of a run's notebook: its revisions, undo and redo, single cells reverted, reviews; live or in the file."""

@@ -1,0 +1,316 @@
+"""The branches a run tried, as its own stream tells of them: how each stands, alternatives compared, and a person's decision.
+
+A decision accepts one that waits, or drops one or all; it answers the run's own question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Literal
+
+from cellwright.errors import UserError
+from cellwright.journal import Fact, QuestionAnswered, QuestionAsked, Recorded, Records, stream_of
+from cellwright.policy import Person
+from cellwright.runs.deliver.delivery import ComparedWay, Comparison
+from cellwright.runs.plan.plan import Task
+from cellwright.runs.views.run_view import ReadStream
+from cellwright.tools.notebook.trial_records import (
+    BRANCH_CHOICE,
+    BRANCH_DROPPED,
+    NONE,
+    BranchDecision,
+    TrialRecord,
+    choices_of,
+    dropped_event,
+    read_trial,
+    trial_json,
+)
+
+BranchViewState = Literal["waits", "accepted", "dropped", "kept", "not-kept"]
+"""waits: for a person. accepted, dropped: by one; whether it is in the notebook then, `is_kept` says. kept, not-kept:
+nobody was asked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BranchView:
+    """One branch, when its outcome was told, and what people said to it."""
+
+    tried: TrialRecord
+    at_ms: int
+    question: str = ""
+    """Where it is decided about; empty: nobody was asked."""
+    decision: BranchDecision = ""
+    decided_by: str = ""
+
+    def state(self, open_questions: Collection[str]) -> BranchViewState:
+        """How it stands while these questions are open. One that was withdrawn leaves its branches as they are."""
+        if self.decision:
+            return self.decision
+        if self.tried.waits and self.question in open_questions:
+            return "waits"
+        return "kept" if self.tried.is_kept else "not-kept"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BranchViews:
+    """Every branch a run told of."""
+
+    by_branch: Mapping[str, BranchView] = field(default_factory=dict[str, BranchView])
+    """A branch that is told again, e.g. after its run was cut off, is as the last word says."""
+
+    @property
+    def lanes(self) -> tuple[BranchView, ...]:
+        """In the order in which they were first told."""
+        return tuple(self.by_branch.values())
+
+    def asked(self, question: str) -> tuple[BranchView, ...]:
+        """Those that a question is about."""
+        return tuple(lane for lane in self.lanes if lane.question == question)
+
+
+def add_branch_event(lanes: BranchViews, recorded: Recorded) -> BranchViews:
+    """One more event."""
+    match recorded.event:
+        case Fact(topic=topic, subject=branch, text=by) if topic == BRANCH_DROPPED:
+            return _with_decision(lanes, {branch: "dropped"}, by)
+        case QuestionAsked(topic=topic, workflow=workflow, question=question) if topic == BRANCH_CHOICE:
+            return _with_question(lanes, workflow, question)
+        case QuestionAnswered(question=question, answer=answer, by=by):
+            of = [lane.tried for lane in lanes.asked(question)]
+            chosen = choices_of(of).get(answer)
+            return _with_decision(
+                lanes, {each.branch: "accepted" if each.branch == chosen else "dropped" for each in of}, by
+            )
+        case event:
+            tried = read_trial(event)
+            return lanes if tried is None else _with_trial(lanes, tried, recorded.at_ms)
+
+
+def _with_trial(lanes: BranchViews, tried: TrialRecord, at_ms: int) -> BranchViews:
+    before = lanes.by_branch.get(tried.branch)
+    lane = BranchView(tried=tried, at_ms=at_ms, decision=tried.decision, decided_by=tried.decided_by)
+    if before is not None and not tried.decision:
+        lane = replace(lane, question=before.question, decision=before.decision, decided_by=before.decided_by)
+    elif before is not None:
+        lane = replace(lane, question=before.question)
+    return replace(lanes, by_branch={**lanes.by_branch, tried.branch: lane})
+
+
+def _with_question(lanes: BranchViews, workflow: str, question: str) -> BranchViews:
+    """A workflow asks about one group at a time: the one whose branches wait."""
+    found = {
+        lane.tried.branch: replace(lane, question=question)
+        for lane in lanes.lanes
+        if lane.tried.waits and not lane.question and lane.tried.group.rpartition("/")[0] == workflow
+    }
+    return replace(lanes, by_branch={**lanes.by_branch, **found})
+
+
+def _with_decision(lanes: BranchViews, said: Mapping[str, BranchDecision], by: str) -> BranchViews:
+    """The first word of a person about a branch stands, but for one that accepts it."""
+    known = {branch: lane for branch in said if (lane := lanes.by_branch.get(branch)) is not None}
+    found = {
+        branch: replace(lane, decision=said[branch], decided_by=by)
+        for branch, lane in known.items()
+        if not lane.decision or said[branch] == "accepted"
+    }
+    return replace(lanes, by_branch={**lanes.by_branch, **found})
+
+
+def branch_view_json(lane: BranchView, open_questions: Collection[str] = ()) -> dict[str, Any]:
+    """A lane as plain values."""
+    told = trial_json(lane.tried)
+    shown = {name: value for name, value in told.items() if name not in _INNER} if isinstance(told, dict) else {}
+    state = {"state": lane.state(open_questions), "decided_by": lane.decided_by}
+    return {**shown, **state, "at_ms": lane.at_ms}
+
+
+_INNER: Final = frozenset({"waits", "decision"})
+"""What `state` says better."""
+
+
+async def read_branch_views(records: Records, run: str) -> BranchViews:
+    """What it tried until now."""
+    lanes = BranchViews()
+    async for recorded in records.log.read_all(stream_of(run)):
+        lanes = add_branch_event(lanes, recorded)
+    return lanes
+
+
+async def open_choices(records: Records, run: str) -> tuple[str, ...]:
+    """The questions of a run at which branches wait, oldest first."""
+    pending = await records.questions.pending(run)
+    return tuple(each.id for each in pending if each.question.topic == BRANCH_CHOICE)
+
+
+_VARIABLES: Final = 3
+_LONGEST: Final = 60
+NOT_TRIED: Final = "not tried"
+
+
+async def branches_of(read: ReadStream, run: str, agent: str = "") -> tuple[TrialRecord, ...]:
+    """Every branch the run, or one of its agents, has tried so far, oldest first."""
+    found = [read_trial(recorded.event) async for recorded in read(stream_of(run))]
+    return tuple(each for each in found if each is not None and agent in ("", each.agent))
+
+
+def compare_alternatives(task: Task, tried: Sequence[TrialRecord]) -> Comparison:
+    """The alternatives of a task in one table: best first, as they were ranked last; then those nobody tried."""
+    names = [each.name.strip() for each in task.alternatives]
+    found: dict[str, TrialRecord] = {}
+    for group in reversed(list(dict.fromkeys(each.group for each in tried if each.group))):
+        of_group = [each for each in tried if each.group == group and each.purpose.strip() in names]
+        found |= {each.purpose.strip(): each for each in of_group if each.purpose.strip() not in found}
+    ways = [_compared_row(name, each) for name, each in found.items()]
+    missing = [ComparedWay(name=name, status=NOT_TRIED) for name in names if name not in found]
+    return Comparison(task=task.title, ways=(*ways, *missing))
+
+
+def _compared_row(name: str, tried: TrialRecord) -> ComparedWay:
+    shown = [f"{each.name} = {each.after[:_LONGEST]}" for each in tried.variables if each.after]
+    return ComparedWay(
+        name=name,
+        status=tried.status,
+        checks=f"{tried.checks_passed}/{len(tried.checks)}" if tried.checks else "",
+        shows="; ".join(shown[:_VARIABLES]),
+        way=tried.way,
+        ms=tried.ms,
+        is_kept=tried.is_kept,
+    )
+
+
+class NoSuchBranch(UserError):
+    """The run has tried no such branch."""
+
+
+class NotWaiting(UserError):
+    """The branch does not wait for anybody, or not any more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecidedBranches:
+    """A person's word that counts."""
+
+    run: str
+    decision: Literal["accepted", "dropped"]
+    branches: tuple[str, ...]
+    by: str
+    is_settled: bool
+    """The question is answered and the run goes on; else other branches still wait."""
+    says: str
+
+    def json(self) -> dict[str, Any]:
+        """As plain values."""
+        return {
+            "run": self.run,
+            "decision": self.decision,
+            "branches": list(self.branches),
+            "by": self.by,
+            "is_settled": self.is_settled,
+            "says": self.says,
+        }
+
+
+async def accept(records: Records, run: str, branch: str, person: Person) -> DecidedBranches:
+    """Let this branch be kept. Raises `NoSuchBranch`, `NotWaiting`."""
+    lanes, choices = await read_branch_views(records, run), await open_choices(records, run)
+    lane = _waiting(lanes, choices, branch, run)
+    answers = choices_of([each.tried for each in lanes.asked(lane.question)])
+    answer = next(answer for answer, known in answers.items() if known == lane.tried.branch)
+    await _answer(records, lane.question, answer, person)
+    says = f"{_name(lane)} is accepted; the run makes it in the notebook."
+    return _decided(run, "accepted", [lane], person, says)
+
+
+async def drop(records: Records, run: str, branch: str | None, person: Person) -> DecidedBranches:
+    """Drop one branch, or everything that waits; with the last one the run goes on. Raises as `accept` does."""
+    lanes, choices = await read_branch_views(records, run), await open_choices(records, run)
+    if branch is None:
+        return await _drop_all(records, run, lanes, choices, person)
+    lane = _waiting(lanes, choices, branch, run)
+    await records.log.append(stream_of(run), dropped_event(lane.tried.branch, person.name))
+    # Read again: somebody else may have dropped the others at the same moment.
+    left = [each for each in (await read_branch_views(records, run)).asked(lane.question) if not each.decision]
+    if left:
+        names = ", ".join(_name(each) for each in left)
+        says = f"{_name(lane)} is dropped; {names} {'waits' if len(left) == 1 else 'wait'} still."
+        return _decided(run, "dropped", [lane], person, says, is_settled=False)
+    try:
+        await _answer(records, lane.question, NONE, person)
+    except NotWaiting:
+        # Whoever dropped the other last one at the same moment has said it already.
+        if (await read_branch_views(records, run)).by_branch[lane.tried.branch].decision != "dropped":
+            raise
+    return _decided(run, "dropped", [lane], person, f"{_name(lane)} is dropped; nothing is kept, and the run goes on.")
+
+
+async def _drop_all(
+    records: Records, run: str, lanes: BranchViews, choices: Sequence[str], person: Person
+) -> DecidedBranches:
+    if not choices:
+        raise NotWaiting(f"No branch of {run!r} waits.", hint="Nothing to do.")
+    dropped = [lane for question in choices for lane in lanes.asked(question) if not lane.decision]
+    for question in choices:
+        await _answer(records, question, NONE, person)
+    names = ", ".join(_name(lane) for lane in dropped)
+    says = f"Dropped: {names or 'all'}. Nothing is kept, and the run goes on."
+    return _decided(run, "dropped", dropped, person, says)
+
+
+async def _answer(records: Records, question: str, answer: str, person: Person) -> None:
+    try:
+        await records.questions.answer(question, answer, by=person.name)
+    except UserError as problem:
+        # Somebody was faster, or the run has ended.
+        raise NotWaiting(problem.message, hint=problem.hint) from problem
+
+
+def _waiting(lanes: BranchViews, choices: Sequence[str], text: str, run: str) -> BranchView:
+    """The lane of this name that a person can decide about now."""
+    waiting = [lane for lane in lanes.lanes if lane.state(choices) == "waits"]
+    found = _named(waiting, text)
+    if len(found) == 1:
+        return found[0]
+    if len(found) > 1:
+        names = ", ".join(lane.tried.branch for lane in found)
+        raise NoSuchBranch(f"Several branches are {text!r}.", hint=f"Name one of: {names}.")
+    others = _named(lanes.lanes, text)
+    hint = f"These wait: {', '.join(_name(lane) for lane in waiting)}." if waiting else f"No branch of {run!r} waits."
+    if not others:
+        raise NoSuchBranch(f"The run {run!r} tried no branch {text!r}.", hint=hint)
+    lane = others[-1]
+    state = lane.state(choices)
+    if lane.decision:
+        raise NotWaiting(f"{_name(lane)} was {lane.decision} by {lane.decided_by} already.", hint=hint)
+    raise NotWaiting(f"{_name(lane)} does not wait: it is {state.replace('-', ' ')}.", hint=hint)
+
+
+def _named(lanes: Sequence[BranchView], text: str) -> list[BranchView]:
+    """By its whole name, by what it is for, or by the end of its name."""
+    exact = [lane for lane in lanes if lane.tried.branch == text]
+    meant = [lane for lane in lanes if _name(lane).casefold() == text.casefold()]
+    return exact or meant or [lane for lane in lanes if lane.tried.branch.endswith(f"/{text}")]
+
+
+def _name(lane: BranchView) -> str:
+    return " ".join(lane.tried.purpose.split()) or lane.tried.branch
+
+
+def _decided(
+    run: str,
+    decision: Literal["accepted", "dropped"],
+    lanes: Sequence[BranchView],
+    person: Person,
+    says: str,
+    *,
+    is_settled: bool = True,
+) -> DecidedBranches:
+    return DecidedBranches(
+        run=run,
+        decision=decision,
+        branches=tuple(lane.tried.branch for lane in lanes),
+        by=person.name,
+        is_settled=is_settled,
+        says=says,
+    )

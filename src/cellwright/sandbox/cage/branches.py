@@ -1,0 +1,499 @@
+"""Places for branches of a kernel, made by a cage's init: a root of its own, a copy of what the parent had changed.
+
+A place is the cage's root once more, mount by mount, with its own overlay of the project and its own scratch space. A
+branch enters it by `chroot`; whatever runs in it is known by that root, and ends with it.
+"""
+
+# Plain paths and descriptors: this runs in a cage's init.
+# ruff: noqa: PTH101, PTH102, PTH115, PTH123, PTH208
+
+from __future__ import annotations
+
+import errno
+import os
+import select
+import shutil
+import signal
+import stat
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from cellwright.sandbox.cage import overlay, rootfs
+from cellwright.sandbox.cage.file_copies import LayerCopier
+from cellwright.sandbox.cage.rootfs import OverlayView
+from cellwright.sandbox.linux import syscalls
+from cellwright.sandbox.linux.volumes import unescaped
+from cellwright.sandbox.spec import BRANCH_SLOTS, CageSpec
+
+MAIN = 0
+"""The number of the place that is no branch: the cage's own root."""
+
+_SCRATCH = (("tmp", "tmp", 0o1777), ("home", "home/cell", 0o700), ("shm", "dev/shm", 0o1777))
+_OWN = ("/project", "/tmp", "/home/cell", "/dev/shm", rootfs.STAGE, "/branches")
+_END_SECONDS = 10.0
+_PAUSE_SECONDS = 0.0005
+_LOOK_SECONDS = 0.25
+_LOOK_SHARE = 50
+_FIRST_TO_GO = 1000
+_TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BranchRoot:
+    """One root of the cage."""
+
+    number: int
+    path: str
+    """As init sees it."""
+    of: int
+    """Whose copy it was made from."""
+    upper: str
+    snapshots: tuple[str, ...]
+    """Layers with what its ancestors had changed, newest first; nothing writes there any more."""
+    history: tuple[OverlayView, ...]
+    """What changed there since it was made, and before that in each ancestor, newest first."""
+
+    @property
+    def views(self) -> OverlayView:
+        """What changed there since it was made."""
+        return self.history[0]
+
+
+@dataclass(slots=True)
+class BranchRoots:
+    """Every place of one cage."""
+
+    spec: CageSpec
+    main: OverlayView
+    _mounts: list[str] = field(default_factory=list[str])
+    _within_scratch: list[str] = field(default_factory=list[str])
+    _made: dict[int, BranchRoot] = field(default_factory=dict[int, BranchRoot])
+    _left: set[int] = field(default_factory=set[int])
+    """Ended, but something made from them still lives below."""
+
+    def make(self, of: int) -> tuple[int, int] | None:
+        """Mount a place; its number and its root, open: nobody but init finds it by name. None if there is no room."""
+        number = next((one for one in range(1, BRANCH_SLOTS + 1) if one not in self._made), None)
+        if number is None:
+            return None
+        above = self._root_of(of)
+        try:
+            self._build(number, of, above)
+        except BaseException:
+            self._take_down(number, f"{above}/branches/{number}")
+            raise
+        return number, os.open(self._made[number].path, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+
+    def views(self, number: int) -> OverlayView:
+        """What changed there since it was made; of the main place, since the cage was."""
+        return self.main if number == MAIN else self._made[number].views
+
+    def history(self, number: int) -> list[OverlayView]:
+        """The same since the cage was made: one step per place on the way, newest first."""
+        if number == MAIN:
+            return [self.main]
+        return list(self._made[number].history)
+
+    def processes(self, number: int) -> list[int]:
+        """Everything that runs in a place, by its root; whoever has left that, by the mark it was born with."""
+        found: list[int] = []
+        for name in os.listdir("/proc"):
+            if name.isdigit() and name != "1":
+                try:
+                    if (self._by_root(os.readlink(f"/proc/{name}/root")) or _mark(name)) == number:
+                        found.append(int(name))
+                except (OSError, ValueError):
+                    continue
+        return found
+
+    def _by_root(self, path: str) -> int:
+        return next((place.number for place in self._made.values() if place.path == path), MAIN)
+
+    def kill(self, number: int) -> None:
+        """End everything in a place: stopped first, so that nothing is forked while we look."""
+        end = time.monotonic() + _END_SECONDS
+        while (running := [pid for pid in self.processes(number) if not _is_dead(pid)]) and time.monotonic() < end:
+            for sign in (signal.SIGSTOP, signal.SIGKILL):
+                for pid in running:
+                    try:
+                        os.kill(pid, sign)
+                    except ProcessLookupError:
+                        continue
+            time.sleep(_PAUSE_SECONDS)
+
+    def remove(self, number: int) -> None:
+        """End everything in a place and take it down; later, if something made from it still lives."""
+        if number not in self._made:
+            return
+        self.kill(number)
+        self._left.add(number)
+        while ready := [one for one in self._left if not any(place.of == one for place in self._made.values())]:
+            for one in ready:
+                place = self._made.pop(one)
+                self._left.discard(one)
+                _close(place.views)
+                self._take_down(one, place.path)
+
+    def _build(self, number: int, of: int, above: str) -> None:
+        limits, path, stage = self.spec.limits, f"{above}/branches/{number}", f"{rootfs.STAGE}/{number}"
+        options = {"size": f"{limits.disk_mb}m", "nr_inodes": str(limits.inodes + 16), "mode": "0700"}
+        rootfs.attach_new("tmpfs", options, rootfs.READ_WRITE, stage)
+        for name in ("upper", "work", "snapshot", "scratch", "volumes"):
+            os.mkdir(f"{stage}/{name}", 0o755)
+        upper, snapshots = self._layers_of(of)
+        if upper is not None and _copy(_open(upper), f"{stage}/snapshot"):
+            snapshots = (f"{stage}/snapshot", *snapshots)
+        shared, within_scratch = self._known_mounts()
+        _mount_again(shared, path)
+        self._scratch(f"{stage}/scratch", above, path)
+        _mount_again(within_scratch, path)
+        lowers = (*snapshots, *overlay.bottoms(self.spec))
+        os.chmod(f"{stage}/upper", 0o755)
+        overlay.lay(self.spec, f"{path}/project", stage, lowers)
+        overlay.cover(self.spec, f"{path}/project", "/.mask", lower=rootfs.LOWER, data_from="/project")
+        bottom = self.main.lowers if self.main.upper is not None else (_open("/project"),)
+        layers = (_open(f"{stage}/upper"), *map(_open, snapshots), *map(os.dup, bottom))
+        history = tuple(
+            OverlayView(upper=layers[step], lowers=layers[step + 1 :]) for step in range(len(snapshots) + 1)
+        )
+        self._made[number] = BranchRoot(
+            number=number, path=path, of=of, upper=f"{stage}/upper", snapshots=snapshots, history=history
+        )
+
+    def _scratch(self, place: str, above: str, path: str) -> None:
+        options = {"size": f"{self.spec.limits.tmp_mb}m", "mode": "0755"}
+        rootfs.attach_new("tmpfs", options, rootfs.READ_WRITE, place)
+        for name, seen_at, mode in _SCRATCH:
+            os.mkdir(f"{place}/{name}", mode)
+            os.chmod(f"{place}/{name}", mode)
+            # Without what is mounted below, such as software.
+            source = syscalls.open_tree(f"{above}/{seen_at}", recursive=False)
+            _copy(_open(".", source), f"{place}/{name}")
+            os.close(source)
+            tree = syscalls.open_tree(f"{place}/{name}", recursive=False)
+            syscalls.attach(tree, f"{path}/{seen_at}")
+            os.close(tree)
+
+    def _layers_of(self, number: int) -> tuple[str | None, tuple[str, ...]]:
+        if number == MAIN:
+            return (None if self.spec.files == "direct" else f"{rootfs.STAGE}/inner/upper"), ()
+        return self._made[number].upper, self._made[number].snapshots
+
+    def _root_of(self, number: int) -> str:
+        return "" if number == MAIN else self._made[number].path
+
+    def project_of(self, number: int) -> str:
+        """Where its project is for init."""
+        return f"{self._root_of(number)}/project"
+
+    def _known_mounts(self) -> tuple[list[str], list[str]]:
+        """What the cage's root is made of, without what each place has of its own, and what lies within scratch space.
+
+        The outer first.
+        """
+        if not self._mounts:
+            with open("/proc/self/mountinfo", "rb") as file:
+                points = sorted({unescaped(line.split(b" ")[4]) for line in file})
+            own, scratch = tuple(f"{place}/" for place in _OWN), tuple(f"/{place}/" for _, place, _ in _SCRATCH)
+            self._mounts = [point for point in points if not f"{point}/".startswith(own)]
+            self._within_scratch = [point for point in points if point.startswith(scratch)]
+        return self._mounts, self._within_scratch
+
+    def _take_down(self, number: int, path: str) -> None:
+        for mount in (path, f"{rootfs.STAGE}/{number}"):
+            try:
+                syscalls.detach(mount)
+            except OSError as error:
+                if error.errno != errno.EINVAL:
+                    raise
+
+
+class BranchTable:
+    """The branches of one cage's kernel, as its init keeps them: who runs where, and within which limits."""
+
+    def __init__(self, places: BranchRoots, tell: Callable[[dict[str, Any]], None], poll: select.poll) -> None:
+        self.places = places
+        self._tell = tell
+        self._poll = poll
+        self._leaders: dict[int, _Leader] = {}
+        self.successor = MAIN
+        """Who is the notebook's kernel now."""
+
+    @property
+    def are_there(self) -> bool:
+        """Whether any branch lives."""
+        return bool(self._leaders)
+
+    def obey(self, message: dict[str, Any]) -> dict[str, Any] | None:
+        """Carry out a command about branches; None if it is about something else."""
+        match message["do"]:
+            case "branch":
+                made = self.places.make(int(message["of"]))
+                return {} if made is None else {"branch": made[0], "place": made[1]}
+            case "adopt":
+                self._adopt(int(message["branch"]), int(message["pid"]), message)
+            case "unbranch":
+                self._forget(int(message["branch"]))
+                self.places.remove(int(message["branch"]))
+            case "succeed":
+                self._succeed(int(message["branch"]))
+            case "measure":
+                return {"meters": self._measure(int(message["branch"]))}
+            case "carry":
+                copy_paths(
+                    self.places.project_of(int(message["source"])),
+                    self.places.project_of(int(message["branch"])),
+                    [str(path) for path in message["paths"]],
+                )
+            case _:
+                return None
+        return {}
+
+    def signal(self, number: int, sign: int) -> None:
+        """Send a signal to a branch's own process."""
+        if number in self._leaders:
+            signal.pidfd_send_signal(self._leaders[number].pidfd, sign)
+
+    def look_after(self) -> None:
+        """Tell who has ended, and end who uses too much."""
+        for number, leader in [*self._leaders.items()]:
+            if _has_ended(leader.pidfd):
+                self._forget(number)
+                self.places.kill(number)
+                self._tell({"event": "branch-ended", "branch": number, "limit": leader.limit})
+            elif leader.limit is None and (limit := self._exceeded(number, leader)) is not None:
+                leader.limit = limit
+                self.places.kill(number)
+
+    def _adopt(self, number: int, pid: int, message: dict[str, Any]) -> None:
+        if pid not in self.places.processes(number):
+            raise OSError(errno.ESRCH, "that process is not in the branch's place")
+        memory_mb, cpu_seconds = message.get("memory_mb"), message.get("cpu_seconds")
+        self._leaders[number] = _Leader(
+            pidfd=os.pidfd_open(pid),
+            memory_kb=int(memory_mb) * 1024 if memory_mb is not None else None,
+            cpu_seconds=float(cpu_seconds) if cpu_seconds is not None else None,
+        )
+        self._poll.register(self._leaders[number].pidfd, select.POLLIN)
+        _set_mark(pid, number)
+
+    def _succeed(self, number: int) -> None:
+        """It is the notebook's kernel from now on: what held for a branch, beside its parent, holds no longer."""
+        self.successor = number
+        if number in self._leaders:
+            self._leaders[number].memory_kb = self._leaders[number].cpu_seconds = None
+
+    def _forget(self, number: int) -> None:
+        leader = self._leaders.pop(number, None)
+        if leader is not None:
+            self._poll.unregister(leader.pidfd)
+            os.close(leader.pidfd)
+
+    def _exceeded(self, number: int, leader: _Leader) -> str | None:
+        began = time.monotonic()
+        if (leader.memory_kb is None and leader.cpu_seconds is None) or began < leader.look_again:
+            return None
+        found = self.places.processes(number)
+        try:
+            return self._limit_met(found, leader)
+        finally:
+            # A look at much memory takes long: looking takes a small part of the time, however many there are.
+            leader.look_again = time.monotonic() + max(_LOOK_SECONDS, _LOOK_SHARE * (time.monotonic() - began))
+
+    def _limit_met(self, found: list[int], leader: _Leader) -> str | None:
+        if leader.cpu_seconds is not None and sum(map(_cpu_seconds, found)) > leader.cpu_seconds:
+            return "cpu"
+        if leader.memory_kb is not None and sum(map(_own_memory_kb, found)) > leader.memory_kb:
+            return "memory"
+        return None
+
+    def _measure(self, number: int) -> dict[str, Any]:
+        found = self.places.processes(number)
+        return {
+            "processes": len(found),
+            "cpu_seconds": round(sum(map(_cpu_seconds, found)), 3),
+            "own_memory_kb": sum(map(_own_memory_kb, found)),
+            "waits_for": [_waits_for(pid) for pid in found[:64]],
+        }
+
+
+@dataclass(slots=True, kw_only=True)
+class _Leader:
+    """The process that a branch is, and its limits."""
+
+    pidfd: int
+    memory_kb: int | None
+    cpu_seconds: float | None
+    limit: str | None = None
+    """Which of them ended it."""
+    look_again: float = 0.0
+
+
+def _mount_again(mounts: list[str], path: str) -> None:
+    """What the cage's root has there, in a place too."""
+    for mount in mounts:
+        tree = syscalls.open_tree(mount, recursive=False)
+        if mount == "/proc":
+            # Landlock allows changes below /branches; what must not change is read-only there.
+            syscalls.set_mount_attributes(tree, syscalls.MOUNT_ATTR_RDONLY, recursive=False)
+        syscalls.attach(tree, path if mount == "/" else f"{path}{mount}")
+        os.close(tree)
+
+
+def _mark(pid: str) -> int:
+    """The place a process was born in; 0 for those of none. Whoever leaves a root by `chroot` still has its mark."""
+    with open(f"/proc/{pid}/oom_score_adj", "rb") as file:
+        number = _FIRST_TO_GO - int(file.read())
+    return number if 1 <= number <= BRANCH_SLOTS else 0
+
+
+def _set_mark(pid: int, number: int) -> None:
+    """Its children will have it too, and none of them may write there. When memory runs out a branch goes first."""
+    with open(f"/proc/{pid}/oom_score_adj", "w", encoding="utf-8") as file:
+        file.write(str(_FIRST_TO_GO - number))
+
+
+def _has_ended(pidfd: int) -> bool:
+    poll = select.poll()
+    poll.register(pidfd, select.POLLIN)
+    return bool(poll.poll(0))
+
+
+def copy_paths(source: str, target: str, paths: list[str]) -> None:
+    """Make each of these paths in one project what it is in another; what is not there goes."""
+    for path in paths:
+        if any(part in {"", ".", ".."} for part in path.split("/")):
+            raise ValueError(f"bad path {path!r}")
+    reading, writing = _open(source), _open(target)
+    try:
+        for path in sorted(paths):
+            _copy_path(reading, writing, path)
+    finally:
+        os.close(reading)
+        os.close(writing)
+
+
+def _copy_path(source: int, target: int, path: str) -> None:
+    *parents, name = path.split("/")
+    try:
+        above = _walk_to(source, parents)
+    except (FileNotFoundError, NotADirectoryError):
+        _remove(target, path)
+        return
+    try:
+        status = os.stat(name, dir_fd=above, follow_symlinks=False)
+    except FileNotFoundError:
+        _remove(target, path)
+        return
+    finally:
+        os.close(above)
+    beside = _walk_to(target, parents, is_made=True)
+    above = _walk_to(source, parents)
+    try:
+        _remove_entry(beside, name, only_other_than=stat.S_IFMT(status.st_mode))
+        LayerCopier().copy_one(above, beside, name, status)
+    finally:
+        os.close(above)
+        os.close(beside)
+
+
+def _walk_to(directory: int, parents: list[str], *, is_made: bool = False) -> int:
+    """The directory below, step by step and through no link."""
+    here = os.dup(directory)
+    for parent in parents:
+        try:
+            if is_made:
+                try:
+                    os.mkdir(parent, 0o755, dir_fd=here)
+                except FileExistsError:
+                    pass
+            below = os.open(parent, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=here)
+        finally:
+            os.close(here)
+        here = below
+    return here
+
+
+def _remove(directory: int, path: str) -> None:
+    *parents, name = path.split("/")
+    try:
+        above = _walk_to(directory, parents)
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    try:
+        _remove_entry(above, name, only_other_than=0)
+    finally:
+        os.close(above)
+
+
+def _remove_entry(above: int, name: str, *, only_other_than: int) -> None:
+    """Whatever has this name, unless both are directories: their contents are told path by path."""
+    try:
+        kind = stat.S_IFMT(os.stat(name, dir_fd=above, follow_symlinks=False).st_mode)
+    except FileNotFoundError:
+        return
+    if kind == stat.S_IFDIR and only_other_than == stat.S_IFDIR:
+        return
+    if kind == stat.S_IFDIR:
+        shutil.rmtree(name, dir_fd=above)
+    else:
+        os.unlink(name, dir_fd=above)
+
+
+def _cpu_seconds(pid: int) -> float:
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return sum(map(int, file.read().rpartition(b")")[2].split()[11:15])) / _TICKS_PER_SECOND
+    except (OSError, ValueError):
+        return 0.0
+
+
+def _own_memory_kb(pid: int) -> int:
+    """What it does not share with anybody: its private pages."""
+    try:
+        with open(f"/proc/{pid}/smaps_rollup", "rb") as file:
+            return sum(int(line.split()[1]) for line in file if line.startswith(b"Private_"))
+    except (OSError, ValueError):
+        return 0
+
+
+def _waits_for(pid: int) -> str:
+    """The number of the system call its main thread waits in; `running` if in none."""
+    try:
+        with open(f"/proc/{pid}/syscall", "rb") as file:
+            return file.read(32).split()[0].decode(errors="replace")
+    except (OSError, IndexError):
+        return ""
+
+
+def _copy(reading: int, target: str) -> bool:
+    """Everything below an open directory, which is closed; whether there was anything."""
+    writing = _open(target)
+    try:
+        if not os.listdir(reading):
+            return False
+        LayerCopier().copy_all(reading, writing)
+        return True
+    finally:
+        os.close(reading)
+        os.close(writing)
+
+
+def _open(path: str, within: int | None = None) -> int:
+    return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=within)
+
+
+def _close(views: OverlayView) -> None:
+    for descriptor in (views.upper, *views.lowers):
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+def _is_dead(pid: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()[0] in {b"Z", b"X"}
+    except OSError:
+        return True

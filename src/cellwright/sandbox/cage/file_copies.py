@@ -1,0 +1,240 @@
+"""Copies of project files for where the real ones cannot be used in place.
+
+Goes by directory descriptors, follows no link, leaves special files out, and stops at a budget.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Collection
+from contextlib import suppress
+from dataclasses import dataclass
+
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_OPAQUE = "user.overlay.opaque"
+
+
+@dataclass(slots=True, kw_only=True)
+class CopyBudget:
+    """What may still be copied."""
+
+    bytes: int
+    files: int
+
+    def has_room(self, size: int) -> bool:
+        """Whether one more file of this size fits."""
+        return self.files >= 1 and self.bytes >= size
+
+    def spend(self, size: int) -> None:
+        """Take one file from the budget; `OSError(EFBIG)` when it is used up."""
+        if not self.has_room(size):
+            raise OSError(errno.EFBIG, "the project is too big to be copied")
+        self.files -= 1
+        self.bytes -= size
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Copier:
+    """Copies from one project into another place, for one owner."""
+
+    leave_out: Collection[str]
+    """Paths relative to the project."""
+    owner: tuple[int, int] | None
+    """Whom the copies belong to; nobody in particular if we are not root."""
+    budget: CopyBudget
+
+    def copy_all(self, source: int, target: int, prefix: str = "") -> None:
+        """Everything below `source`; what we may not read is left out."""
+        for entry in _entries(source):
+            path = prefix + entry.name
+            if path in self.leave_out:
+                continue
+            status = entry.stat(follow_symlinks=False)
+            if stat.S_ISDIR(status.st_mode):
+                self._copy_directory(source, target, entry.name, path, status)
+            elif stat.S_ISLNK(status.st_mode):
+                self.budget.spend(0)
+                os.symlink(os.readlink(entry.name, dir_fd=source), entry.name, dir_fd=target)
+                self._own(target, entry.name)
+            elif stat.S_ISREG(status.st_mode):
+                self.copy_file(source, target, entry.name, status)
+
+    def _copy_directory(self, source: int, target: int, name: str, path: str, status: os.stat_result) -> None:
+        try:
+            inner = os.open(name, _DIRECTORY, dir_fd=source)
+        except PermissionError:
+            return
+        try:
+            self.budget.spend(0)
+            place = self.make_directory(target, name, status)
+            try:
+                self.copy_all(inner, place, f"{path}/")
+            finally:
+                os.close(place)
+        finally:
+            os.close(inner)
+
+    def make_directory(self, target: int, name: str, like: os.stat_result) -> int:
+        """A new directory with the same mode for its owner, opened."""
+        os.mkdir(name, 0o700, dir_fd=target)
+        os.chmod(name, (like.st_mode & 0o777) | 0o700, dir_fd=target)
+        self._own(target, name)
+        return os.open(name, _DIRECTORY, dir_fd=target)
+
+    def copy_file(self, source: int, target: int, name: str, status: os.stat_result) -> None:
+        """One plain file with its mode and modification time."""
+        try:
+            reading = os.open(name, _READ, dir_fd=source)
+        except PermissionError:
+            return
+        try:
+            self.budget.spend(status.st_size)
+            writing = os.open(name, _CREATE, 0o600, dir_fd=target)
+            try:
+                left = status.st_size
+                while left and (sent := os.sendfile(writing, reading, None, min(left, 1 << 30))):
+                    left -= sent
+                if self.owner is not None:
+                    os.fchown(writing, *self.owner)
+                os.fchmod(writing, status.st_mode & 0o777)
+                os.utime(writing, ns=(status.st_atime_ns, status.st_mtime_ns))
+            finally:
+                os.close(writing)
+        finally:
+            os.close(reading)
+
+    def _own(self, target: int, name: str) -> None:
+        if self.owner is not None:
+            os.chown(name, *self.owner, dir_fd=target, follow_symlinks=False)
+
+
+class LayerCopier:
+    """Copies a layer of an overlay, or scratch space, as it is: also the marks for what is gone or replaced."""
+
+    def copy_all(self, source: int, target: int) -> None:
+        """Everything below `source`, which may change meanwhile; what vanishes is left out."""
+        for entry in _entries(source):
+            try:
+                self.copy_one(source, target, entry.name, entry.stat(follow_symlinks=False))
+            except FileNotFoundError:
+                continue
+
+    def copy_one(self, source: int, target: int, name: str, status: os.stat_result) -> None:
+        """One entry with everything below it; a file or a link of this name is replaced, a directory gone into."""
+        mode = stat.S_IMODE(status.st_mode)
+        if stat.S_ISDIR(status.st_mode):
+            self._copy_directory(source, target, name, mode)
+        elif stat.S_ISLNK(status.st_mode):
+            os.symlink(os.readlink(name, dir_fd=source), name, dir_fd=target)
+        elif stat.S_ISREG(status.st_mode):
+            self._copy_file(source, target, name, status)
+        elif stat.S_ISCHR(status.st_mode) and status.st_rdev == 0:
+            os.mknod(name, stat.S_IFCHR, os.makedev(0, 0), dir_fd=target)
+        elif stat.S_ISFIFO(status.st_mode):
+            os.mkfifo(name, mode, dir_fd=target)
+
+    def _copy_directory(self, source: int, target: int, name: str, mode: int) -> None:
+        inner = os.open(name, _DIRECTORY, dir_fd=source)
+        with suppress(FileExistsError):
+            os.mkdir(name, mode, dir_fd=target)
+        place = os.open(name, _DIRECTORY, dir_fd=target)
+        try:
+            self.copy_all(inner, place)
+            _copy_marks(inner, place)
+            os.fchmod(place, mode)
+        finally:
+            os.close(inner)
+            os.close(place)
+
+    def _copy_file(self, source: int, target: int, name: str, status: os.stat_result) -> None:
+        reading = os.open(name, _READ, dir_fd=source)
+        writing = os.open(name, _CREATE, 0o600, dir_fd=target)
+        try:
+            while os.sendfile(writing, reading, None, 1 << 30):
+                pass
+            _copy_marks(reading, writing)
+            os.fchmod(writing, stat.S_IMODE(status.st_mode))
+            os.utime(writing, ns=(status.st_atime_ns, status.st_mtime_ns))
+        finally:
+            os.close(reading)
+            os.close(writing)
+
+
+def _copy_marks(source: int, target: int) -> None:
+    for name in os.listxattr(source):
+        if name.startswith("user.overlay."):
+            os.setxattr(target, name, os.getxattr(source, name))
+
+
+class ForeignCopier:
+    """Finds what belongs to neither the project's owner nor group and copies it into an overlay layer."""
+
+    def __init__(self, copier: Copier, project: os.stat_result) -> None:
+        self._copier = copier
+        self._owner = (project.st_uid, project.st_gid)
+        self.left_read_only = 0
+
+    def copy(self, source: int, target: int, prefix: str = "") -> None:
+        """All of it that fits; the rest stays as it is, readable if its mode says so."""
+        self._walk(source, _Layer(self._copier, target, None, "", None), prefix)
+
+    def _walk(self, source: int, layer: _Layer, prefix: str) -> None:
+        for entry in _entries(source):
+            path = prefix + entry.name
+            if path in self._copier.leave_out:
+                continue
+            status = entry.stat(follow_symlinks=False)
+            is_foreign = (status.st_uid, status.st_gid) != self._owner
+            if stat.S_ISDIR(status.st_mode):
+                self._walk_directory(source, layer, entry.name, path, status, is_foreign=is_foreign)
+            elif is_foreign and stat.S_ISREG(status.st_mode):
+                if self._copier.budget.has_room(status.st_size):
+                    self._copier.copy_file(source, layer.descriptor(), entry.name, status)
+                else:
+                    self.left_read_only += 1
+
+    def _walk_directory(
+        self, source: int, layer: _Layer, name: str, path: str, status: os.stat_result, *, is_foreign: bool
+    ) -> None:
+        inner = os.open(name, _DIRECTORY, dir_fd=source)
+        below = _Layer(self._copier, None, layer, name, status)
+        try:
+            if is_foreign and status.st_mode & 0o005 != 0o005:
+                # Nobody in the cage could look into it: the copy must stand for all of it.
+                self._copier.copy_all(inner, below.descriptor(), f"{path}/")
+                os.setxattr(below.descriptor(), _OPAQUE, b"y")
+            else:
+                if is_foreign:
+                    below.descriptor()
+                self._walk(inner, below, f"{path}/")
+        finally:
+            os.close(inner)
+            below.close()
+
+
+class _Layer:
+    """A directory of the layer that is made when something must go into it."""
+
+    def __init__(
+        self, copier: Copier, opened: int | None, parent: _Layer | None, name: str, like: os.stat_result | None
+    ) -> None:
+        self._copier, self._opened, self._parent, self._name, self._like = copier, opened, parent, name, like
+
+    def descriptor(self) -> int:
+        if self._opened is None:
+            assert self._parent is not None and self._like is not None
+            self._opened = self._copier.make_directory(self._parent.descriptor(), self._name, self._like)
+        return self._opened
+
+    def close(self) -> None:
+        if self._opened is not None:
+            os.close(self._opened)
+
+
+def _entries(directory: int) -> list[os.DirEntry[str]]:
+    with os.scandir(directory) as entries:
+        return list(entries)

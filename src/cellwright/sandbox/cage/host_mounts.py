@@ -1,0 +1,187 @@
+"""What is prepared for a cage on the host: mounts under root's rights, copies of a project, mount points."""
+
+# Plain paths and descriptors: this runs in the zygote, as root.
+# ruff: noqa: PTH106, PTH108, PTH116, PTH118, PTH208
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import stat
+from functools import cache
+
+from cellwright.errors import UserError
+from cellwright.sandbox.cage import rootfs
+from cellwright.sandbox.cage.file_copies import Copier, CopyBudget, ForeignCopier
+from cellwright.sandbox.cage.rootfs import DetachedMounts
+from cellwright.sandbox.linux import syscalls
+from cellwright.sandbox.spec import CageSpec
+
+_MEGABYTE = 1024 * 1024
+
+
+def sources_as_root(spec: CageSpec, uid: int) -> DetachedMounts:
+    """The project as if it belonged to `uid`, and software and data wherever they are."""
+    sources = _project_as_root(spec, uid)
+    try:
+        sources.software = rootfs.open_software(spec.software)
+        for mount in spec.data:
+            sources.data.append((mount.target, _open_data(mount.source, uid)))
+        for path in sorted((*spec.volumes, *spec.mounted_files)):
+            sources.volumes.append((path, _open_volume(f"{spec.project}/{path}", uid)))
+    except OSError:
+        for descriptor in sources.descriptors():
+            os.close(descriptor)
+        raise
+    return sources
+
+
+def _project_as_root(spec: CageSpec, uid: int) -> DetachedMounts:
+    owner = os.stat(spec.project)
+    project = syscalls.open_tree(spec.project, recursive=False)
+    try:
+        if owner.st_uid != uid:
+            namespace = _mapping(owner.st_uid, owner.st_gid, uid)
+            syscalls.set_mount_attributes(project, syscalls.MOUNT_ATTR_IDMAP, userns_fd=namespace, recursive=False)
+    except OSError as error:
+        os.close(project)
+        if error.errno != errno.EINVAL:
+            raise
+        return _copied_project(spec, uid)
+    layer = None if spec.files == "direct" else _foreign_layer(spec, owner, uid)
+    return DetachedMounts(project=project, layer=layer)
+
+
+def _open_data(path: str, uid: int) -> int:
+    """Root may read it, so the notebook root started may: as if it belonged to `uid`, where that can be done."""
+    return _as_if_owned(rootfs.open_read_only(path), uid)
+
+
+def _open_volume(path: str, uid: int) -> int:
+    """Without what is mounted in it: that is opened for itself, and may belong to somebody else."""
+    return _as_if_owned(syscalls.open_tree(path, recursive=False), uid)
+
+
+def _as_if_owned(tree: int, uid: int) -> int:
+    """What belongs to the owner of a detached mount belongs to `uid`, where the file system can do that."""
+    owner = os.fstat(tree)
+    if owner.st_uid != uid:
+        try:
+            namespace = _mapping(owner.st_uid, owner.st_gid, uid)
+            syscalls.set_mount_attributes(tree, syscalls.MOUNT_ATTR_IDMAP, userns_fd=namespace)
+        except OSError as error:
+            if error.errno != errno.EINVAL:
+                os.close(tree)
+                raise
+    return tree
+
+
+def _copied_project(spec: CageSpec, uid: int) -> DetachedMounts:
+    """The file system knows no id-mapped mounts: the cage works on a copy below its overlay."""
+    if spec.files == "direct":
+        raise UserError(
+            f"Direct file access is not possible on the file system of {spec.project!r} when started as root.",
+            hint="Use --files keep, or run as the owner of the project.",
+        )
+    layer = copied_layer(spec, uid)
+    return DetachedMounts(project=syscalls.new_filesystem("tmpfs", {"size": "4k"}, rootfs.READ_ONLY), layer=layer)
+
+
+def copied_layer(spec: CageSpec, uid: int | None) -> int:
+    """A copy of the project, but for what is mounted in it; for `uid`, or for whoever we are."""
+    layer, opened = _new_layer(spec, uid)
+    source = os.open(spec.project, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        _copier(spec, uid).copy_all(source, opened)
+    except OSError as error:
+        os.close(layer)
+        if error.errno not in {errno.EFBIG, errno.ENOSPC}:
+            raise
+        raise UserError(
+            f"The project {spec.project!r} is too big to be copied for its notebook.",
+            hint="Run as the owner of the project, or raise the limits: --limit disk=… --limit inodes=….",
+        ) from None
+    finally:
+        os.close(source)
+        os.close(opened)
+    return layer
+
+
+def _foreign_layer(spec: CageSpec, owner: os.stat_result, uid: int) -> int | None:
+    """A layer above the project with the files that belong to somebody else, now editable."""
+    layer, opened = _new_layer(spec, uid)
+    source = os.open(spec.project, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        ForeignCopier(_copier(spec, uid), owner).copy(source, opened)
+        if os.listdir(opened):
+            return layer
+    except OSError:
+        os.close(layer)
+        raise
+    finally:
+        os.close(source)
+        os.close(opened)
+    os.close(layer)
+    return None
+
+
+def _new_layer(spec: CageSpec, uid: int | None) -> tuple[int, int]:
+    """A capped, detached file system owned by the cage, and its opened root."""
+    options = {"size": f"{spec.limits.disk_mb}m", "nr_inodes": str(spec.limits.inodes + 16), "mode": "0755"}
+    if uid is not None:
+        options |= {"uid": str(uid), "gid": str(uid)}
+    layer = syscalls.new_filesystem("tmpfs", options, rootfs.READ_WRITE)
+    return layer, os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=layer)
+
+
+def _copier(spec: CageSpec, uid: int | None) -> Copier:
+    leave_out = {*spec.hidden, *spec.left_out, *spec.protected, *spec.volumes, *spec.mounted_files}
+    budget = CopyBudget(bytes=spec.limits.disk_mb * _MEGABYTE, files=spec.limits.inodes)
+    return Copier(leave_out=leave_out, owner=None if uid is None else (uid, uid), budget=budget)
+
+
+@cache
+def _mapping(owner_uid: int, owner_gid: int, uid: int) -> int:
+    """A user namespace whose only use is to say: what belongs to the owner belongs to `uid`."""
+    pid = syscalls.clone(syscalls.CLONE_NEWUSER)
+    if pid == 0:
+        syscalls.prctl(syscalls.PR_SET_PDEATHSIG, signal.SIGKILL)
+        while True:
+            signal.pause()
+    try:
+        for name, owner in (("uid_map", owner_uid), ("gid_map", owner_gid)):
+            descriptor = os.open(f"/proc/{pid}/{name}", os.O_WRONLY | os.O_CLOEXEC)
+            os.write(descriptor, f"{owner} {uid} 1".encode())
+            os.close(descriptor)
+        return os.open(f"/proc/{pid}/ns/user", os.O_RDONLY | os.O_CLOEXEC)
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+
+
+def missing_places(spec: CageSpec) -> tuple[str, ...]:
+    """Direct mode: the places that will be made on the host as mount points, deepest first."""
+    if spec.files != "direct":
+        return ()
+    missing: list[str] = []
+    for path in (*spec.protected, *(mount.target for mount in spec.data)):
+        parts = path.split("/")
+        for end in range(1, len(parts) + 1):
+            place = os.path.join(spec.project, *parts[:end])
+            if not os.path.lexists(place) and place not in missing:
+                missing.append(place)
+    return tuple(sorted(missing, key=len, reverse=True))
+
+
+def remove_places(places: tuple[str, ...]) -> None:
+    """Take the mount points away again, as long as nobody has put anything there."""
+    for place in places:
+        try:
+            status = os.lstat(place)
+            if stat.S_ISDIR(status.st_mode):
+                os.rmdir(place)
+            elif stat.S_ISREG(status.st_mode) and status.st_size == 0:
+                os.unlink(place)
+        except OSError:
+            continue

@@ -1,0 +1,242 @@
+"""Process 1 of a cage: builds the root, starts the kernel, answers the host. Runs no user code, trusts none.
+
+Its end is the end of everything inside. It keeps mount rights in its own user namespace because the kernel, behind
+Landlock and seccomp, can mount nothing: a branch's root is mounted here, below `/branches`, on a command.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import socket
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NoReturn
+
+from cellwright.sandbox.cage import confinement, host_mounts, overlay, rootfs
+from cellwright.sandbox.cage.rootfs import DetachedMounts, OverlayView
+from cellwright.sandbox.cage.supervisor import Meters, StartClock, Supervisor
+from cellwright.sandbox.linux import proxy_listener, syscalls
+from cellwright.sandbox.spec import CageSpec
+
+SETUP_FAILED = 125
+INNER_ID = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Handover:
+    """What the zygote gives to a new init besides the spec."""
+
+    body: Callable[[], None]
+    kernel_fd: int
+    control_fd: int
+    release_fd: int
+    sources: DetachedMounts | None
+    """Opened by a zygote that is root; otherwise init opens them itself."""
+    meters: Meters
+    rehearse: Callable[[], None] = lambda: None
+    """Our own code for the new kernel to run while its root is being built; nothing of a notebook is there yet."""
+    doors: tuple[int, ...] = ()
+    """Ways into our control group; empty when the zygote puts us there."""
+
+    def descriptors(self) -> set[int]:
+        """Everything init must keep open once it has forked the kernel."""
+        kept = {self.control_fd, *self.meters.descriptors()}
+        if self.sources is not None:
+            kept |= self.sources.descriptors()
+        return kept
+
+
+def main(spec: CageSpec, handover: Handover) -> NoReturn:  # pyrefly: ignore[bad-return]  # it ends in `finally`
+    """Be the init of a fresh set of namespaces until the host says stop or is gone."""
+    code = SETUP_FAILED
+    control = socket.socket(fileno=handover.control_fd)
+    answers = Supervisor(control, handover.meters, spec, kill_all=_kill_all)
+    try:
+        gc.disable()
+        clock = StartClock()
+        # Forked before anything is built: the kernel gets ready meanwhile, and is pivoted with us.
+        kernel, report, go = _start_kernel(spec, handover, clock)
+        _settle(handover.descriptors() | {report, go})
+        sources, system = _open(spec, handover, clock)
+        views = _build(spec, sources, system, clock)
+        if spec.proxy_port is not None:
+            answers.hand_over(proxy_listener.open_listener(spec.proxy_port))
+        _let_go(go)
+        answers.watch(kernel, report, views, clock)
+        code = answers.serve()
+    except BaseException as error:  # noqa: BLE001  the last frame of a process: nobody above can handle it
+        answers.fail(f"{type(error).__name__}: {error}")
+    finally:
+        os._exit(code)
+
+
+def _kill_all() -> dict[int, int]:
+    """Process 1 kills all others of its namespace at once and waits until they are gone."""
+    try:
+        os.kill(-1, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    statuses: dict[int, int] = {}
+    while True:
+        try:
+            pid, status = os.wait()
+        except ChildProcessError:
+            return statuses
+        statuses[pid] = status
+
+
+def _settle(kept: set[int]) -> None:
+    """Hold nothing of the zygote's and heed no signal."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGUSR1, signal.SIGUSR2):
+        signal.signal(number, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
+    confinement.silence()
+    confinement.close_all_except({0, 1, 2} | kept)
+
+
+def _enter_group(handover: Handover) -> None:
+    """Wait for our user ids and our limits; whatever is forked from then on is held by them."""
+    _await(handover.release_fd)
+    for door in handover.doors:
+        os.write(door, b"0")
+    _await(handover.release_fd)
+    syscalls.unshare(syscalls.CLONE_NEWCGROUP)
+
+
+def _await(release_fd: int) -> None:
+    if not os.read(release_fd, 1):
+        raise ConnectionError("the zygote is gone")
+
+
+def _open(spec: CageSpec, handover: Handover, clock: StartClock) -> tuple[DetachedMounts, list[tuple[str, int]]]:
+    """Everything that will be mounted, while the host's root is still there; then become the cage's user."""
+    syscalls.mount(None, "/", None, syscalls.MS_REC | syscalls.MS_PRIVATE)
+    system = rootfs.open_system()
+    sources = handover.sources or open_sources(spec)
+    clock.lap("open")
+    _become_user()
+    syscalls.prctl(syscalls.PR_SET_PDEATHSIG, signal.SIGKILL)
+    return sources, system
+
+
+def _become_user() -> None:
+    """The only user this cage knows."""
+    if os.getuid() != INNER_ID:
+        os.setgroups([])
+    os.setresgid(INNER_ID, INNER_ID, INNER_ID)
+    os.setresuid(INNER_ID, INNER_ID, INNER_ID)
+    os.umask(0o022)
+
+
+def _build(spec: CageSpec, sources: DetachedMounts, system: list[tuple[str, int]], clock: StartClock) -> OverlayView:
+    rootfs.stage(spec.limits)
+    rootfs.build(spec, sources, system)
+    clock.lap("root")
+    overlay.mount_project(spec, sources)
+    rootfs.keep_stage()
+    clock.lap("project")
+    rootfs.enter()
+    clock.lap("pivot")
+    _name_host()
+    syscalls.set_process_name("cellwright-init")
+    syscalls.prctl(syscalls.PR_SET_DUMPABLE, 0)
+    return overlay.views(spec, sources)
+
+
+def _name_host() -> None:
+    try:
+        syscalls.sethostname("cell")
+    except PermissionError:
+        # Podman's profile refuses the call even in a namespace of our own: the host's name stays, nothing else.
+        pass
+
+
+def open_sources(spec: CageSpec) -> DetachedMounts:
+    """The project, the data and the software as detached mounts of our own mount namespace."""
+    return DetachedMounts(
+        project=syscalls.open_tree(spec.project),
+        layer=host_mounts.copied_layer(spec, None) if spec.is_copied else None,
+        software=rootfs.open_software(spec.software),
+        data=[(mount.target, rootfs.open_read_only(mount.source)) for mount in spec.data],
+    )
+
+
+def _start_kernel(spec: CageSpec, handover: Handover, clock: StartClock) -> tuple[int, int, int]:
+    """Fork the kernel; its pid, a pipe on which it says that it is confined or why not, and one that lets it go on."""
+    _enter_group(handover)
+    clock.lap("released")
+    report, reporting = os.pipe()
+    gone_on, go = os.pipe()
+    clock.stamp()
+    pid = os.fork()
+    if pid == 0:
+        os.close(go)
+        confinement.silence()
+        _be_kernel(spec, handover, reporting, gone_on)
+    clock.lap("fork")
+    return pid, report, go
+
+
+def _let_go(go: int) -> None:
+    try:
+        os.write(go, b"g")
+    except BrokenPipeError:
+        # It is gone already, at its memory limit perhaps: whoever watches it says how it ended.
+        pass
+    finally:
+        os.close(go)
+
+
+# pyrefly: ignore[bad-return]  # it ends in `finally`
+def _be_kernel(spec: CageSpec, handover: Handover, reporting: int, gone_on: int) -> NoReturn:
+    code = SETUP_FAILED
+    try:
+        _become_user()
+        handover.rehearse()
+        _await(gone_on)
+        confinement.reset_signals()
+        os.setsid()
+        os.environ.clear()
+        os.environ.update(spec.environment, CELLWRIGHT_PROJECT="/project")
+        os.chdir(spec.cwd)
+        confinement.confine(
+            spec,
+            confinement.rules_inside(spec),
+            capability=syscalls.CAP_SYS_CHROOT,
+            is_private=True,
+            has_memory_group=handover.meters.memory_events is not None,
+        )
+        run_body(handover.body, handover.kernel_fd, reporting)
+        code = 0
+    except SystemExit as error:
+        code = error.code if isinstance(error.code, int) else int(error.code is not None)
+    except BaseException as error:  # noqa: BLE001  the last frame of a process: nobody above can handle it
+        code = report_failure(reporting, error)
+    finally:
+        os._exit(code & 0xFF)
+
+
+def run_body(body: Callable[[], None], kernel_fd: int, reporting: int) -> None:
+    """Say that we are confined, keep the one socket as descriptor 3, and hand over."""
+    if kernel_fd != confinement.KERNEL_FD:
+        if reporting == confinement.KERNEL_FD:
+            reporting = os.dup(reporting)
+        os.dup2(kernel_fd, confinement.KERNEL_FD, inheritable=False)
+    os.write(reporting, b"+")
+    confinement.close_all_except({0, 1, 2, confinement.KERNEL_FD})
+    # Found out once per process, and the zygote's answer is not ours.
+    tempfile.tempdir = None
+    gc.enable()
+    body()
+
+
+def report_failure(reporting: int, error: BaseException) -> int:
+    """Tell init why there is no kernel; after the body began nobody listens any more."""
+    try:
+        os.write(reporting, f"-{type(error).__name__}: {error}".encode()[:4000])
+    except OSError:
+        return 1
+    return SETUP_FAILED

@@ -1,0 +1,266 @@
+"""Where a request wants to go, in the one form that is judged, whether it may, and what came of it: plain values.
+
+Addresses outside the public internet could be the host, its neighbours or its cloud.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from ipaddress import AddressValueError, IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from typing import Literal
+
+from cellwright.errors import UserError
+
+_CLOSED_4 = {
+    "a loopback address": ("127.0.0.0/8",),
+    "a link-local address, where clouds keep their secrets": ("169.254.0.0/16",),
+    "a private address": ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10"),
+    "a cloud's own address": ("168.63.129.16/32",),
+    "a multicast address": ("224.0.0.0/4",),
+    "a reserved address": (
+        "0.0.0.0/8", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15", "198.51.100.0/24",
+        "203.0.113.0/24", "240.0.0.0/4",
+    ),
+}  # fmt: skip
+_CLOSED_6 = {
+    "a loopback address": ("::1/128",),
+    "a link-local address": ("fe80::/10",),
+    "a private address": ("fc00::/7", "fec0::/10"),
+    "a multicast address": ("ff00::/8",),
+    "an address that stands for another one": (
+        "::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9b::/96", "64:ff9b:1::/48", "2001::/32", "2002::/16", "::/96",
+    ),
+    "a reserved address": ("2001::/23", "2001:db8::/32", "3fff::/20"),
+}  # fmt: skip
+_PUBLIC_6 = IPv6Network("2000::/3")
+
+_RANGES_4 = [(IPv4Network(text), what) for what, texts in _CLOSED_4.items() for text in texts]
+_RANGES_6 = [(IPv6Network(text), what) for what, texts in _CLOSED_6.items() for text in texts]
+
+
+def why_not_public(address: IPv4Address | IPv6Address) -> str | None:
+    """What kind of address it is instead; None for one of the public internet."""
+    if isinstance(address, IPv4Address):
+        return next((what for network, what in _RANGES_4 if address in network), None)
+    found = next((what for network, what in _RANGES_6 if address in network), None)
+    return found or (None if address in _PUBLIC_6 else "a reserved address")
+
+
+Address = IPv4Address | IPv6Address
+
+_LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
+_NUMBER = re.compile(r"0x[0-9a-f]*|[0-9]+")
+_PORT = re.compile(r"[1-9][0-9]{0,4}")
+_MOST_CHARACTERS = 253
+# Written differently in the older rules for international names, which Python follows, and in today's.
+_AMBIGUOUS = "ßς\u200c\u200d"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """Where a request wants to go."""
+
+    host: str
+    """Lower case, punycode, no final dot; an address in its plain form, without brackets."""
+    port: int
+
+    @property
+    def address(self) -> Address | None:
+        """The address, when it was given instead of a name."""
+        return address_in(self.host)
+
+    def authority(self, *, default_port: int) -> str:
+        """As a Host header says it."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == default_port else f"{host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BadTarget:
+    """Text that names no host."""
+
+    why: str
+
+
+def parse_authority(text: str, *, default_port: int | None) -> Target | BadTarget:
+    """`host`, `host:port` or `[address]:port`; without a default the port must be there."""
+    if "@" in text:
+        return BadTarget(why="a user name in the address is not allowed")
+    ending = re.search(r":([^:\]]*)$", text)
+    host_text = text[: ending.start()] if ending else text
+    if ending is None and default_port is None:
+        return BadTarget(why="the port is missing")
+    if ending and (not _PORT.fullmatch(ending[1]) or int(ending[1]) > 65535):
+        return BadTarget(why=f"{ending[1][:20]!r} is no port")
+    host = normal_host(host_text)
+    if isinstance(host, BadTarget):
+        return host
+    return Target(host=host, port=int(ending[1]) if ending else default_port or 0)
+
+
+def normal_host(text: str) -> str | BadTarget:
+    """The one spelling of a host: names in ASCII and lower case, addresses in their plain form."""
+    if text.startswith("["):
+        return _ipv6(text[1:-1]) if text.endswith("]") else BadTarget(why="the bracket is not closed")
+    ascii_text = _ascii(text)
+    if isinstance(ascii_text, BadTarget):
+        return ascii_text
+    name = ascii_text.lower().removesuffix(".")
+    labels = name.split(".")
+    if not name or len(name) > _MOST_CHARACTERS:
+        return BadTarget(why="the host name is empty or too long")
+    if _NUMBER.fullmatch(labels[-1]):
+        return _ipv4(labels)
+    if not all(map(_LABEL.fullmatch, labels)):
+        return BadTarget(why=f"{text[:80]!r} is no host name")
+    return name
+
+
+def address_in(host: str) -> Address | None:
+    """The address that a normal host is, if it is one."""
+    try:
+        return ip_address(host)
+    except ValueError:
+        return None
+
+
+def _ascii(text: str) -> str | BadTarget:
+    if text.isascii():
+        return text
+    if any(character in _AMBIGUOUS for character in text):
+        return BadTarget(why=f"{text[:80]!r} has letters that are spelled in two ways; give its xn-- form")
+    try:
+        return text.encode("idna").decode("ascii")
+    except UnicodeError:
+        return BadTarget(why=f"{text[:80]!r} is no host name; give its xn-- form")
+
+
+def _ipv6(text: str) -> str | BadTarget:
+    try:
+        address = IPv6Address(text)
+    except AddressValueError:
+        return BadTarget(why="what stands in brackets is no address")
+    if address.scope_id is not None:
+        return BadTarget(why="an address with a zone is not allowed")
+    return str(address.ipv4_mapped or address)
+
+
+def _ipv4(labels: list[str]) -> str | BadTarget:
+    """What inet_aton and browsers make of it: octal, hexadecimal, and a last number that fills the rest."""
+    bad = BadTarget(why=f"{'.'.join(labels)[:80]!r} is no address")
+    if len(labels) > 4:
+        return bad
+    numbers = [_number(label) for label in labels]
+    *high, low = numbers
+    if low is None or any(number is None or number > 255 for number in high) or low >= 256 ** (5 - len(labels)):
+        return bad
+    value = low
+    for place, number in enumerate(high):
+        value += (number or 0) << (8 * (3 - place))
+    return str(IPv4Address(value))
+
+
+def _number(label: str) -> int | None:
+    if not _NUMBER.fullmatch(label):
+        return None
+    try:
+        if label.startswith("0x"):
+            return int(label[2:] or "0", 16)
+        return int(label, 8 if len(label) > 1 and label.startswith("0") else 10)
+    except ValueError:
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allowed:
+    """The host may be reached."""
+
+    has_private_addresses: bool = False
+    """Also when its name leads to a loopback, private or otherwise special address."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Denied:
+    """The host may not be reached; `why` is what the notebook's author reads."""
+
+    why: str = ""
+
+
+Verdict = Allowed | Denied
+Decide = Callable[[str, int], Verdict]
+"""Asked with host and port about every host that is not on the list."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllowedHost:
+    """A host somebody approved: exactly this name, no other below it."""
+
+    name: str
+    ports: tuple[int, ...] = (80, 443)
+    has_private_addresses: bool = False
+    """Approved although its name leads into the private network or to this machine."""
+
+    def normal(self) -> str:
+        """Its name in the form that is judged; `UserError` if it is none."""
+        host = normal_host(self.name)
+        if isinstance(host, BadTarget):
+            raise UserError(f"{self.name!r} cannot be approved: {host.why}.", hint="Give a plain host name.")
+        return host
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EgressCaps:
+    """How much may go through."""
+
+    connections: int = 32
+    """At once; more wait."""
+    requests: int = 100_000
+    """In all, refused ones included."""
+    header_bytes: int = 64 << 10
+    """Of one request or answer."""
+    bytes_out_per_host: int = 64 << 20
+    bytes_in_per_host: int = 2 << 30
+    bytes_out: int = 256 << 20
+    bytes_in: int = 8 << 30
+    head_seconds: float = 20
+    """For a whole request head or TLS greeting, however slowly it drips."""
+    connect_seconds: float = 20
+    """For resolving a name and connecting."""
+    idle_seconds: float = 120
+    """Without a byte in either direction."""
+    total_seconds: float = 3600
+    """For one connection of the notebook."""
+
+
+Outcome = Literal["allowed", "denied", "failed", "cut"]
+"""denied: nothing was sent. failed: approved, but the host did not do its part. cut: begun, and ended by us."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EgressRecord:
+    """One request, or one encrypted connection, and what came of it."""
+
+    host: str
+    """Empty where the request named none that could be read."""
+    port: int
+    address: str | None
+    """Where it really went; None if it went nowhere."""
+    verdict: Outcome
+    bytes_out: int
+    bytes_in: int
+    milliseconds: float
+    why: str = ""
+    """The reason, unless all went well."""
+
+
+def judge(target: Target, listed: AllowedHost | None, decide: Decide) -> Verdict:
+    """The list first, then whoever decides; nobody's yes is a no."""
+    if listed is not None and target.port in listed.ports:
+        return Allowed(has_private_addresses=listed.has_private_addresses)
+    verdict = decide(target.host, target.port)
+    if isinstance(verdict, Denied) and not verdict.why:
+        what = f"host {target.host!r}" if listed is None else f"port {target.port} of host {target.host!r}"
+        return Denied(why=f"{what} is not approved for this notebook")
+    return verdict

@@ -1,0 +1,235 @@
+"""HTTP messages of one exchange with a client or a server, read and written by h11.
+
+Refused is what two parsers could understand differently.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import anyio.lowlevel
+import h11
+
+from cellwright.network import Proxy
+from cellwright.sandbox.egress.buffered_socket import BufferedSocket, HttpViolation
+from cellwright.sandbox.egress.destinations import BadTarget, Target, parse_authority
+
+Headers = list[tuple[bytes, bytes]]
+
+_UNCLEAR: Final = re.compile(rb"[^\t\r\n\x20-\x7e\x80-\xff]|\r(?!\n)|(?<!\r)\n|\r\n[ \t]")
+_FRAMING: Final = re.compile(rb"\r\n(?:content-length|transfer-encoding):([^\r]*)", re.IGNORECASE)
+_ABSOLUTE: Final = re.compile(r"(?i:http)://([^/?#]*)([^#]*)")
+_MOST_HEADERS: Final = 100
+_VERSIONS: Final = {b"1.0", b"1.1"}
+_HOP_BY_HOP: Final = {
+    b"connection", b"keep-alive", b"proxy-connection", b"proxy-authorization", b"proxy-authenticate", b"te", b"trailer",
+    b"transfer-encoding", b"upgrade", b"expect", b"host",
+}  # fmt: skip
+"""Meant for the next hop, or written anew by us."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BadHead:
+    """A head that is refused, and why."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectHead:
+    """A client asks for an encrypted connection."""
+
+    target: Target
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestHead:
+    """A client asks for one plain HTTP exchange."""
+
+    target: Target
+    path: str
+    request: h11.Request
+    """As it was understood."""
+
+    @property
+    def announced_bytes(self) -> int:
+        """How long it says its body is; 0 where it says nothing."""
+        return int(dict(self.request.headers).get(b"content-length", b"0"))
+
+    def forwarded(self, through: Proxy | None = None) -> h11.Request:
+        """The head for the server, or for the proxy on the way to it: one exchange, nothing of the hop to us."""
+        authority = self.target.authority(default_port=80)
+        address = self.path if through is None else f"http://{authority}{self.path}"
+        headers = [(b"Host", authority.encode()), *_end_to_end(self.request)]
+        if (b"transfer-encoding", b"chunked") in self.request.headers:
+            headers.append((b"Transfer-Encoding", b"chunked"))
+        headers += [*credentials(through), (b"Connection", b"close")]
+        return h11.Request(method=self.request.method, target=address, headers=headers)
+
+
+def read_head(http: h11.Connection, raw: bytes) -> h11.Request | h11.Response | h11.InformationalResponse | BadHead:
+    """What h11 makes of a head, given without its final empty line."""
+    lengths = _FRAMING.findall(raw)
+    if raw.count(b"\r\n") > _MOST_HEADERS:
+        return BadHead(why="there are too many headers")
+    if _UNCLEAR.search(raw):
+        return BadHead(why="a header is folded, or has a stray line end or control character")
+    if len(lengths) > 1 or any(b"," in length for length in lengths):
+        return BadHead(why="the length of the body is given twice")
+    http.receive_data(raw + b"\r\n\r\n")
+    try:
+        event = http.next_event()
+    except h11.RemoteProtocolError as error:
+        return BadHead(why=in_short(error))
+    assert isinstance(event, h11.Request | h11.Response | h11.InformationalResponse)
+    return event if event.http_version in _VERSIONS else BadHead(why="only HTTP/1.0 and HTTP/1.1 are understood here")
+
+
+def parse_request(http: h11.Connection, raw: bytes) -> ConnectHead | RequestHead | BadHead:
+    """A client's head without its final empty line; `http` goes on with its body."""
+    request = read_head(http, raw)
+    if isinstance(request, BadHead):
+        return request
+    assert isinstance(request, h11.Request)
+    text = request.target.decode("ascii")
+    if request.method == b"CONNECT":
+        return _connect(text, request)
+    absolute = _ABSOLUTE.fullmatch(text)
+    if absolute is None:
+        return BadHead(why="only http:// addresses and CONNECT are understood here")
+    if request.http_version == b"1.0" and b"transfer-encoding" in dict(request.headers):
+        return BadHead(why="HTTP/1.0 knows no chunks")
+    target = parse_authority(absolute[1], default_port=80)
+    if isinstance(target, BadTarget):
+        return BadHead(why=target.why)
+    path = absolute[2] if absolute[2].startswith("/") else f"/{absolute[2]}"
+    mismatch = _host_mismatch(request, target, default_port=80)
+    return mismatch or RequestHead(target=target, path=path, request=request)
+
+
+def for_client(response: h11.Response) -> h11.Response:
+    """A server's answer without what was meant for us; h11 says to the client how its body ends."""
+    headers = _end_to_end(response)
+    return h11.Response(status_code=response.status_code, headers=headers, reason=response.reason)
+
+
+def credentials(proxy: Proxy | None) -> Headers:
+    """What the person's proxy wants to know of whoever asks."""
+    if proxy is None or not proxy.authorization:
+        return []
+    return [(b"Proxy-Authorization", proxy.authorization.encode("latin-1"))]
+
+
+def in_short(error: h11.ProtocolError) -> str:
+    """What is wrong, without the bytes that are: they may hold a secret, and the reason is written down."""
+    return str(error).partition(":")[0]
+
+
+def _connect(text: str, request: h11.Request) -> ConnectHead | BadHead:
+    target = parse_authority(text, default_port=None)
+    if isinstance(target, BadTarget):
+        return BadHead(why=target.why)
+    headers = dict(request.headers)
+    if b"transfer-encoding" in headers or int(headers.get(b"content-length", b"0")):
+        return BadHead(why="CONNECT has no body")
+    return _host_mismatch(request, target, default_port=target.port) or ConnectHead(target=target)
+
+
+def _host_mismatch(request: h11.Request, target: Target, *, default_port: int) -> BadHead | None:
+    host = dict(request.headers).get(b"host")
+    if host is None or parse_authority(host.decode("latin-1"), default_port=default_port) == target:
+        return None
+    return BadHead(why="the Host header names another host than the request")
+
+
+def _end_to_end(message: h11.Request | h11.Response) -> Headers:
+    named = [value for name, value in message.headers if name == b"connection"]
+    dropped = _HOP_BY_HOP | {word.strip().lower() for value in named for word in value.split(b",")}
+    # A length that the Connection header names is a trick, and would part what belongs together.
+    return [
+        (name, value)
+        for name, value in message.headers.raw_items()
+        if name.lower() not in dropped - {b"content-length"}
+    ]
+
+
+_END_OF_HEAD: Final = b"\r\n\r\n"
+
+
+class HttpSide:
+    """One exchange with a client or a server; another one needs another, after `hand_over`."""
+
+    def __init__(
+        self,
+        line: BufferedSocket,
+        they: Literal["client", "server"],
+        *,
+        most: int,
+        count: Callable[[int], None] | None = None,
+    ) -> None:
+        """`most` bytes are read of one head or line; `count` is told of what arrives."""
+        self.line = line
+        self._most = most
+        self._count = count
+        self._http = h11.Connection(h11.SERVER if they == "client" else h11.CLIENT, max_incomplete_event_size=most)
+
+    async def request(self) -> ConnectHead | RequestHead | BadHead:
+        """What the client asks for."""
+        return parse_request(self._http, await self.line.read_until(_END_OF_HEAD, most=self._most))
+
+    async def response(self) -> h11.Response | h11.InformationalResponse:
+        """A head of the server's. `HttpViolation` if it is none."""
+        raw = await self.line.read_until(_END_OF_HEAD, most=self._most)
+        if not raw:
+            raise HttpViolation("it hung up")
+        self._arrived(len(raw) + len(_END_OF_HEAD))
+        head = read_head(self._http, raw)
+        if isinstance(head, BadHead):
+            raise HttpViolation(head.why)
+        assert not isinstance(head, h11.Request)
+        return head
+
+    async def body(self) -> bytes:
+        """The next piece of the body; empty at the end. `HttpViolation` when it does not end as announced."""
+        while True:
+            # One piece may hold thousands of chunks: others must have their turn, and deadlines must pass.
+            await anyio.lowlevel.checkpoint()
+            try:
+                event = self._http.next_event()
+            except h11.RemoteProtocolError as error:
+                raise HttpViolation(in_short(error)) from error
+            if isinstance(event, h11.Data):
+                return event.data
+            if event is not h11.NEED_DATA:
+                return b""
+            data = await self.line.receive()
+            self._arrived(len(data))
+            self._http.receive_data(data)
+
+    def written(self, event: h11.Event) -> bytes:
+        """The bytes that say this to the other side."""
+        return self._http.send(event) or b""
+
+    @property
+    def awaits_continue(self) -> bool:
+        """Whether the client holds its body back until it is asked for it."""
+        return self._http.they_are_waiting_for_100_continue
+
+    def hand_over(self) -> bool:
+        """Whether both have said all; then the line goes on where this exchange ended."""
+        with suppress(h11.RemoteProtocolError):
+            # The end of a body is an event of its own, which a fast answer may have come before.
+            if self._http.their_state is h11.SEND_BODY:
+                self._http.next_event()
+        is_over = self._http.our_state is h11.DONE and self._http.their_state is h11.DONE
+        if is_over:
+            self.line.give_back(self._http.trailing_data[0])
+        return is_over
+
+    def _arrived(self, count: int) -> None:
+        if self._count is not None:
+            self._count(count)

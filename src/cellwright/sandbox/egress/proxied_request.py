@@ -1,0 +1,155 @@
+"""One request on its way: what it may still use, what it has used, and how it ends."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Literal
+
+import anyio
+
+from cellwright.sandbox.egress.buffered_socket import BufferedSocket, HttpViolation
+from cellwright.sandbox.egress.destinations import EgressCaps, EgressRecord, Outcome, Target
+
+
+class RequestRejected(Exception):
+    """A request that goes no further: what the client is told, with which status."""
+
+    def __init__(self, status: Literal[400, 403, 408, 502], why: str) -> None:
+        super().__init__(why)
+        self.status = status
+        self.why = why
+
+
+@dataclass(slots=True)
+class TrafficTotals:
+    """Bytes so far, per host and in all."""
+
+    caps: EgressCaps
+    out: dict[str, int] = field(default_factory=dict[str, int])
+    into: dict[str, int] = field(default_factory=dict[str, int])
+    all_out: int = 0
+    all_into: int = 0
+
+    def room_out(self, host: str) -> int:
+        """How many bytes may still be sent there."""
+        return min(self.caps.bytes_out_per_host - self.out.get(host, 0), self.caps.bytes_out - self.all_out)
+
+    def spend_out(self, host: str, count: int) -> None:
+        """Count bytes before they are sent; `RequestRejected` when they are too many."""
+        if count > self.room_out(host):
+            raise RequestRejected(403, f"host {host!r} was sent as many bytes as this notebook may send")
+        self.out[host] = self.out.get(host, 0) + count
+        self.all_out += count
+
+    def spend_into(self, host: str, count: int) -> None:
+        """Count bytes that arrived; `RequestRejected` when they are too many."""
+        self.into[host] = self.into.get(host, 0) + count
+        self.all_into += count
+        if self.into[host] > self.caps.bytes_in_per_host or self.all_into > self.caps.bytes_in:
+            raise RequestRejected(403, f"host {host!r} sent as many bytes as this notebook may receive")
+
+
+@dataclass(slots=True, kw_only=True)
+class ProxiedRequest:
+    """One request on its way, with everything a `EgressRecord` will say."""
+
+    target: Target | None
+    ledger: TrafficTotals
+    client: BufferedSocket
+    address: str | None = None
+    verdict: Outcome = "denied"
+    why: str = ""
+    bytes_out: int = 0
+    bytes_in: int = 0
+    has_answered: bool = False
+    """The client was sent something: it cannot be told of a refusal any more."""
+    began: float = field(default_factory=time.monotonic)
+    _scope: anyio.CancelScope | None = None
+
+    @property
+    def host(self) -> str:
+        """The host it wants to reach."""
+        return "" if self.target is None else self.target.host
+
+    def visit(self) -> EgressRecord:
+        """What is known now."""
+        return EgressRecord(
+            host=self.host,
+            port=0 if self.target is None else self.target.port,
+            address=self.address,
+            verdict=self.verdict,
+            bytes_out=self.bytes_out,
+            bytes_in=self.bytes_in,
+            milliseconds=round((time.monotonic() - self.began) * 1e3, 3),
+            why=self.why,
+        )
+
+    def turned(self, turned: RequestRejected) -> None:
+        """Remember why it goes no further."""
+        self.why = turned.why
+        self.verdict = "failed" if turned.status == 502 else "cut" if self.bytes_out else "denied"
+
+    async def send(self, server: BufferedSocket, data: bytes) -> None:
+        """To the server, counted before it leaves."""
+        self.ledger.spend_out(self.host, len(data))
+        self.bytes_out += len(data)
+        await server.send(data)
+        self._touch()
+
+    async def answer(self, data: bytes) -> None:
+        """To the client."""
+        self.has_answered = True
+        await self.client.send(data)
+        self._touch()
+
+    def received(self, count: int) -> None:
+        """From the server."""
+        self.bytes_in += count
+        self.ledger.spend_into(self.host, count)
+        self._touch()
+
+    @asynccontextmanager
+    async def within_idle_time(self) -> AsyncGenerator[None]:
+        """A block that ends when nothing has moved for too long."""
+        with anyio.CancelScope() as self._scope:
+            self._touch()
+            yield
+        if self._scope.cancelled_caught:
+            raise RequestRejected(502, f"host {self.host!r}: nothing moved for {self.ledger.caps.idle_seconds:g} s")
+
+    def _touch(self) -> None:
+        if self._scope is not None:
+            self._scope.deadline = anyio.current_time() + self.ledger.caps.idle_seconds
+
+
+async def run_both(first: Callable[[], Awaitable[None]], second: Callable[[], Awaitable[None]]) -> None:
+    """Run both; the trouble of one ends the other and comes out as it is. When `second` is done, so is `first`."""
+    troubles: list[RequestRejected | HttpViolation | OSError] = []
+    async with anyio.create_task_group() as tasks:
+
+        async def attempt(part: Callable[[], Awaitable[None]], *, is_last: bool) -> None:
+            try:
+                await part()
+            except (RequestRejected, HttpViolation, OSError) as error:
+                troubles.append(error)
+                tasks.cancel_scope.cancel()
+            if is_last:
+                tasks.cancel_scope.cancel()
+
+        tasks.start_soon(lambda: attempt(first, is_last=False))
+        await attempt(second, is_last=True)
+    if troubles:
+        raise troubles[0]
+
+
+def refusal(status: int, why: str) -> bytes:
+    """What a client is told: the reason stands in the status line, because that is what most libraries show."""
+    phrase = "".join(character if " " <= character <= "~" else "?" for character in why)[:300]
+    text = f"{phrase}\n".encode()
+    return (
+        f"HTTP/1.1 {status} {phrase}\r\nContent-Type: text/plain\r\nContent-Length: {len(text)}\r\n"
+        "Connection: close\r\n\r\n"
+    ).encode() + text

@@ -1,0 +1,473 @@
+"""The host's end of a cage: interrupt, how it ended, what changed, what to keep.
+
+Whoever waits reads: no background task, so a `CageControl` needs no lifetime of its own. Nothing that arrives here is
+trusted: frames, names, sizes and numbers are checked before they are used.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing, suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+import anyio
+
+from cellwright import framing
+from cellwright.errors import Unavailable
+from cellwright.sandbox import control_frames
+from cellwright.sandbox.host.file_changes import ChangeWhat, FileChange, LeftFiles, MissingLeftFile
+from cellwright.sandbox.host.keep_terms import KeepTerms, keep_changes, progress_lines
+from cellwright.sandbox.host.project_writer import ChangeRefused, KeepReport, ProjectWriter
+from cellwright.sandbox.linux import proxy_listener
+from cellwright.sandbox.spec import BRANCH_SLOTS, Tier
+
+_MAX_CHANGES = 1_000_000
+_MAX_FILE_BYTES = 1 << 40
+_MEGABYTE = 1024 * 1024
+_MOST_QUEUED = 32
+_MOST_LAYERS = BRANCH_SLOTS + 1
+"""One for each place a branch came through, and the cage's own."""
+_CLOCK_GRAIN_NS = 10_000_000
+_LIMITS = {"memory", "cpu", "disk", "inodes"}
+_DEADLINE_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelExit:
+    """How the kernel's process ended: one of `exit_code` and `signal` is set."""
+
+    exit_code: int | None
+    signal: int | None
+    out_of_memory: bool = False
+    limit: str | None = None
+    """`memory`, `cpu`, `disk` or `inodes` when that limit ended it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BranchSlot:
+    """Which process of a cage is meant, by its place, and since when its changes count."""
+
+    number: int = 0
+    is_whole: bool = True
+    """True: since the cage was made. False: since this branch was."""
+
+
+MAIN = BranchSlot()
+"""The kernel a cage was made for."""
+
+
+class CageControl:
+    """Speaks with the first process of one cage over `sock` (a connected stream socket).
+
+    With a `proxy_port` it also takes a descriptor the cage hands over, its listening socket; one for each place of a
+    branch, which is only passed on to the kernel that is forked; and those of the layers in which its changes are.
+    """
+
+    def __init__(self, sock: socket.socket, *, proxy_port: int | None = None, tier: Tier = "A") -> None:
+        sock.setblocking(False)
+        self._has_own_root = tier in {"A", "B"}
+        self._proxy_port = proxy_port
+        self._descriptors: list[int] = []
+        self._listener: socket.socket | None = None
+        self._is_given_place = False
+        self._placing = anyio.Lock()
+        self._socket = sock
+        self._unpacker = control_frames.ControlUnpacker()
+        self._reading = anyio.Lock()
+        self._commanding = anyio.Lock()
+        self._request = 0
+        self._answers: list[dict[str, Any]] = []
+        self._data: list[bytes] = []
+        self._room = anyio.Event()
+        self._end: KernelExit | None = None
+        self._branch_ends: dict[int, str | None] = {}
+        self._failure: str | None = None
+        self._started: dict[str, Any] | None = None
+        self._is_closed = False
+        self._since_ns = time.time_ns() - _CLOCK_GRAIN_NS
+
+    @property
+    def start_phases_ms(self) -> dict[str, float]:
+        """Milliseconds of each phase of the start, once it is over."""
+        phases: object = (self._started or {}).get("ms", {})
+        if not isinstance(phases, dict):
+            return {}
+        return {
+            str(name): float(value)
+            for name, value in cast("dict[object, object]", phases).items()
+            if isinstance(value, int | float)
+        }
+
+    @property
+    def kernel_end(self) -> KernelExit | None:
+        """How the kernel ended, as far as is known without waiting."""
+        return self._end
+
+    async def wait_started(self) -> None:
+        """Until the kernel runs confined; `Unavailable` with the reason if it never will."""
+        await self._until(lambda: self._started is not None)
+
+    async def listener(self) -> socket.socket:
+        """The cage's way out, once: a socket that accepts what the kernel connects. The caller closes it."""
+        await self._until_within_deadline(lambda: self._listener is not None)
+        listener, self._listener = self._listener, None
+        assert listener is not None
+        return listener
+
+    async def wait_kernel(self) -> KernelExit:
+        """Until the kernel has ended. A cage killed from outside counts as SIGKILL."""
+        try:
+            await self._until(lambda: self._end is not None)
+        except Unavailable:
+            if self._failure is not None or self._started is None:
+                raise
+        return self._end or KernelExit(exit_code=None, signal=9)
+
+    async def interrupt(self, seat: BranchSlot = MAIN) -> None:
+        """Raise KeyboardInterrupt in the kernel's main thread."""
+        await self._ask("interrupt", branch=seat.number)
+
+    async def signal(self, number: int, seat: BranchSlot = MAIN) -> None:
+        """Send any signal to the kernel's process."""
+        await self._ask("signal", signal=number, branch=seat.number)
+
+    async def command(self, name: str, **arguments: object) -> dict[str, Any]:
+        """Have init carry out a command; `Unavailable` with its reason if it cannot."""
+        try:
+            return await self._ask(name, **arguments)
+        except ChangeRefused as refusal:
+            raise Unavailable(f"The cage cannot do that: {refusal}.") from refusal
+
+    async def make_place(self, of: BranchSlot) -> tuple[BranchSlot, int] | None:
+        """Have init make a place for a branch of `of`; also its root, open, for the kernel to enter, which you close.
+
+        None if as many are made as there may be.
+        """
+        async with self._placing:
+            self._is_given_place = True
+            try:
+                answer = await self.command("branch", of=of.number)
+                if "branch" not in answer:
+                    return None
+                if not self._descriptors:
+                    raise self._break("it made a place and did not hand it over")
+                number = _integer(answer["branch"])
+                # Who was there before has ended.
+                self._branch_ends.pop(number, None)
+                return BranchSlot(number=number), self._descriptors.pop()
+            finally:
+                self._is_given_place = False
+                self._drop_descriptors()
+
+    async def wait_branch(self, number: int) -> str | None:
+        """Until the branch's process has ended; the limit that ended it, if one did."""
+        await self._until(lambda: number in self._branch_ends)
+        return self._branch_ends[number]
+
+    async def changes(self, seat: BranchSlot = MAIN) -> tuple[FileChange, ...]:
+        """Every file of the project the notebook created, modified or deleted so far; `Unavailable` if none can say."""
+        try:
+            return await self._list_changes(seat)
+        except ChangeRefused as refusal:
+            raise Unavailable(f"The cage cannot list its changes: {refusal}.") from refusal
+
+    async def _list_changes(self, seat: BranchSlot) -> tuple[FileChange, ...]:
+        found: list[FileChange] = []
+        asked = self._conversation("changes", branch=seat.number, whole=seat.is_whole)
+        async with self._commanding, aclosing(asked) as answers:
+            async for answer in answers:
+                found += [_read_change(raw) for raw in _list(answer.get("changes"))]
+                if len(found) > _MAX_CHANGES:
+                    raise self._break("too many changed files")
+                if answer.get("more") is not True:
+                    break
+        return tuple(found)
+
+    async def keep(
+        self, project: Path, *, hidden: tuple[str, ...] = (), seat: BranchSlot = MAIN, terms: KeepTerms | None = None
+    ) -> KeepReport:
+        """Write the notebook's changes into the project on the host, all of them or none; ends all it has started.
+
+        What is refused stays as it was. Killed in its last moments, when everything takes its place, it leaves each
+        file the old or the new one, and nothing is gone that was only renamed.
+        """
+        terms = terms or KeepTerms()
+        try:
+            left = await self._take_left_files(seat)
+        except ChangeRefused as refusal:
+            raise Unavailable(f"The cage cannot hand over its files: {refusal}.") from refusal
+        keeper = partial(
+            ProjectWriter,
+            project,
+            left,
+            since_ns=self._since_ns,
+            hidden=hidden,
+            most_bytes=terms.most_megabytes * _MEGABYTE,
+            seconds=terms.seconds,
+        )
+        try:
+            async with progress_lines(terms.on_progress) as progress:
+                changes = await self.changes(seat)
+                return replace(await keep_changes(keeper, changes, terms, progress), changes=changes)
+        finally:
+            left.close()
+
+    async def _take_left_files(self, seat: BranchSlot) -> LeftFiles:
+        """The layers in which the changes are, after every process of the cage but its first has ended."""
+        async with self._placing:
+            self._is_given_place = True
+            try:
+                answer = await self._ask("leave", branch=seat.number, whole=seat.is_whole)
+                if len(self._descriptors) != _integer(answer.get("layers")):
+                    raise self._break("it did not hand over its files")
+                layers, self._descriptors = self._descriptors, []
+                try:
+                    return LeftFiles(layers, is_in_memory=self._has_own_root)
+                except MissingLeftFile as error:
+                    raise self._break(str(error)) from None
+            finally:
+                self._is_given_place = False
+                self._drop_descriptors()
+
+    async def read(self, path: str, seat: BranchSlot = MAIN) -> AsyncGenerator[bytes]:
+        """The bytes of a file that `changes` told of, as it is now; `ChangeRefused` if it cannot be had. Close it."""
+        asked = self._conversation("read", path=path, branch=seat.number, whole=seat.is_whole)
+        async with self._commanding, aclosing(asked) as answers:
+            left = _integer((await anext(answers)).get("bytes"))
+            if not 0 <= left <= _MAX_FILE_BYTES:
+                raise self._break("impossible file size")
+            while left:
+                chunk = await self._next_data()
+                if len(chunk) > left:
+                    raise self._break("more data than announced")
+                left -= len(chunk)
+                yield chunk
+
+    async def stop(self) -> None:
+        """Tell the cage to end; it takes everything inside with it. Closes the socket."""
+        try:
+            with anyio.move_on_after(1):
+                await self._send({"do": "stop", "id": 0})
+        except (OSError, Unavailable):
+            pass
+        self.close()
+
+    def close(self) -> None:
+        """Close the socket, which also ends the cage."""
+        if not self._is_closed:
+            self._is_closed = True
+            # Whoever waits on the socket would never hear of its end otherwise.
+            with suppress(anyio.NoEventLoopError):
+                anyio.notify_closing(self._socket)
+            self._socket.close()
+            self._drop_descriptors()
+            if self._listener is not None:
+                self._listener.close()
+
+    async def _ask(self, command: str, **arguments: object) -> dict[str, Any]:
+        async with self._commanding, aclosing(self._conversation(command, **arguments)) as answers:
+            return await anext(answers)
+
+    async def _conversation(self, command: str, **arguments: object) -> AsyncGenerator[dict[str, Any]]:
+        """Send one command and read its answers; the caller holds the command lock."""
+        self._request += 1
+        self._forget()
+        try:
+            with anyio.fail_after(_DEADLINE_SECONDS):
+                await self._send({"do": command, "id": self._request, **arguments})
+            while True:
+                await self._until_within_deadline(lambda: bool(self._answers))
+                answer = self._answers.pop(0)
+                if "error" in answer:
+                    raise ChangeRefused(str(answer["error"])[:500])
+                yield answer
+        finally:
+            self._request += 1
+            self._forget()
+
+    def _forget(self) -> None:
+        self._answers.clear()
+        self._data.clear()
+        self._room.set()
+
+    async def _next_data(self) -> bytes:
+        await self._until_within_deadline(lambda: bool(self._data) or bool(self._answers))
+        if not self._data:
+            raise ChangeRefused(str(self._answers.pop(0).get("error", "the cage stopped sending"))[:500])
+        self._room.set()
+        return self._data.pop(0)
+
+    async def _until_within_deadline(self, is_true: Callable[[], bool]) -> None:
+        try:
+            with anyio.fail_after(_DEADLINE_SECONDS):
+                await self._until(is_true)
+        except TimeoutError:
+            raise self._break("no answer in time") from None
+
+    async def _until(self, is_true: Callable[[], bool]) -> None:
+        while not is_true():
+            async with self._reading:
+                if not is_true():
+                    await self._read_some()
+
+    async def _read_some(self) -> None:
+        if self._failure is not None:
+            raise Unavailable(f"The cage could not start: {self._failure}", hint="See `cellwright doctor`.")
+        if self._is_closed:
+            raise Unavailable("The cage is gone.")
+        frame = self._next_frame()
+        if frame is None:
+            data = await self._receive_some()
+            if data == b"":
+                self.close()
+                raise Unavailable("The cage is gone.")
+            self._unpacker.feed(data or b"")
+            return
+        kind, payload = frame
+        if kind == control_frames.JSON:
+            self._take(payload)
+        elif control_frames.request_of(payload) == self._request:
+            self._data.append(payload[control_frames.REQUEST_BYTES :])
+            await self._wait_for_room()
+
+    async def _wait_for_room(self) -> None:
+        """Whoever reads on behalf of somebody slower stops reading, so that nothing piles up here."""
+        if len(self._data) >= _MOST_QUEUED:
+            self._room = anyio.Event()
+            await self._room.wait()
+
+    async def _receive_some(self) -> bytes | None:
+        try:
+            await anyio.wait_readable(self._socket)
+        except (anyio.ClosedResourceError, ValueError):
+            return b""
+        return self._receive()
+
+    def _receive(self) -> bytes | None:
+        try:
+            if self._proxy_port is None and not self._is_given_place:
+                # Descriptors nobody asked for are closed by the operating system.
+                return self._socket.recv(1 << 18)
+            most = _MOST_LAYERS if self._is_given_place else 1
+            data, descriptors, _, _ = socket.recv_fds(self._socket, 1 << 18, most, socket.MSG_CMSG_CLOEXEC)
+            self._descriptors += descriptors
+            self._drop_descriptors(after=most)
+            return data
+        except BlockingIOError:
+            return None
+        except ConnectionError:
+            return b""
+
+    def _next_frame(self) -> tuple[int, bytes] | None:
+        try:
+            return self._unpacker.next()
+        except framing.BadFrame as error:
+            raise self._break(str(error)) from None
+
+    def _take(self, payload: bytes) -> None:
+        try:
+            message = framing.read_json(payload)
+        except framing.BadFrame as error:
+            raise self._break(str(error)) from None
+        match message.get("event"):
+            case "started" if self._started is None:
+                self._started = message
+                self._note_start(message)
+            case "listening" if self._proxy_port is not None:
+                self._take_listener(self._proxy_port)
+            case "failed":
+                self._failure = str(message.get("reason"))[:2000]
+            case "ended":
+                self._end = _read_end(message)
+            case "branch-ended":
+                limit = message.get("limit")
+                self._branch_ends[_integer(message.get("branch"))] = limit if limit in _LIMITS else None
+            case _ if message.get("id") == self._request and len(self._answers) < _MOST_QUEUED:
+                self._answers.append(message)
+            case _:
+                pass
+
+    def _take_listener(self, port: int) -> None:
+        self._proxy_port = None
+        self._listener = proxy_listener.adopt(self._descriptors.pop(), port) if self._descriptors else None
+        if self._listener is None:
+            raise self._break("what it handed over is no listening socket of its own")
+
+    def _drop_descriptors(self, *, after: int = 0) -> None:
+        for descriptor in self._descriptors[after:]:
+            os.close(descriptor)
+        del self._descriptors[after:]
+
+    def _note_start(self, message: dict[str, Any]) -> None:
+        """Believe the cage's own moment only where it is possible: a later one would let it overwrite newer files."""
+        told = _integer(message.get("since_ns"))
+        if self._since_ns <= told <= time.time_ns():
+            self._since_ns = told
+
+    async def _send(self, message: dict[str, Any]) -> None:
+        data = memoryview(control_frames.pack_json(message))
+        while data:
+            if self._is_closed:
+                raise Unavailable("The cage is gone.")
+            try:
+                sent = self._socket.send(data)
+            except BlockingIOError:
+                await anyio.wait_writable(self._socket)
+                continue
+            except ConnectionError:
+                self.close()
+                raise Unavailable("The cage is gone.") from None
+            data = data[sent:]
+
+    def _break(self, reason: str) -> Unavailable:
+        """The other side does not keep to the protocol: end it."""
+        self.close()
+        return Unavailable(f"The cage broke off: {reason}.", hint="Run the notebook again.")
+
+
+def _integer(value: object) -> int:
+    return value if isinstance(value, int) else -1
+
+
+def _list(value: object) -> list[object]:
+    return cast("list[object]", value) if isinstance(value, list) else []
+
+
+def _read_end(message: dict[str, Any]) -> KernelExit:
+    code, number = message.get("exit_code"), message.get("signal")
+    limit = message.get("limit")
+    return KernelExit(
+        exit_code=code if isinstance(code, int) else None,
+        signal=number if isinstance(number, int) else None,
+        out_of_memory=message.get("out_of_memory") is True,
+        limit=limit if limit in _LIMITS else None,
+    )
+
+
+def _printable(name: str) -> str:
+    """A name as proper Unicode; one that is none is changed here, and so found nowhere and not kept."""
+    return name if name.isascii() else name.encode("utf-8", "replace").decode()
+
+
+def _read_change(raw: object) -> FileChange:
+    match raw:
+        case [str(path), ("created" | "modified" | "deleted") as kind, str(what), int(size), int(mode)]:
+            name, _, target = what.partition(":")
+            if name not in {"file", "directory", "symlink"}:
+                raise Unavailable(f"The cage reported a {name[:20]!r}, which is no kind of file.")
+            return FileChange(
+                path=_printable(path[:4096]),
+                kind=kind,
+                what=cast("ChangeWhat", name),
+                bytes=max(0, size),
+                mode=mode,
+                target=_printable(target[:4096]),
+            )
+        case _:
+            raise Unavailable("The cage reported its changes in a form nobody knows.")

@@ -1,0 +1,229 @@
+"""The web door, open: its socket, the server behind it, the editor beside it, and their orderly end."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import socket
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import anyio
+import anyio.to_thread
+import uvicorn
+from fastapi import FastAPI
+
+from cellwright.app.live_notebooks import open_live_notebooks
+from cellwright.errors import Unavailable, UserError
+from cellwright.policy import Masker
+from cellwright.server.editor import Editor, open_editor
+from cellwright.server.executor import LiveRuns
+from cellwright.server.http.addresses import FIRST_PORT, Addresses, WebOptions, check_web_options, tls_files
+from cellwright.server.http.application import web_application
+from cellwright.server.http.auth.active_requests import ActiveRequests
+from cellwright.server.http.auth.tokens import TokenStore
+from cellwright.server.http.resources import ApiResources
+from cellwright.server.http.uvicorn_server import (
+    HEADER_TIMEOUT_SECONDS,
+    EmbeddedServer,
+    header_timeout_protocol,
+    run_server,
+)
+from cellwright.settings import Settings
+
+logger = logging.getLogger(__name__)
+
+_MAX_TRIED_PORTS: Final = 100
+_LISTEN_BACKLOG: Final = 512
+_MAX_CONNECTIONS: Final = 2_000
+_SHUTDOWN_TIMEOUT_SECONDS: Final = 5
+_POLL_INTERVAL_SECONDS: Final = 1.0
+"""So long after a token was revoked its streams end; new requests are refused at once."""
+_POLLS_PER_WRITE: Final = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebServer:
+    """A web door that is open."""
+
+    addresses: Addresses
+    folder: Path
+    tokens: TokenStore
+    presence: ActiveRequests
+
+    def url(self) -> str:
+        """An address that lets a browser in, once, within ten minutes."""
+        return self.addresses.url(self.tokens.starts.make())
+
+
+@asynccontextmanager
+async def open_web_server(live: LiveRuns, settings: Settings, wish: WebOptions) -> AsyncGenerator[WebServer]:
+    """Listen, until the block ends; then whoever is being answered still is, for seconds.
+
+    Raises `UserError` for a wish that cannot be granted: a port that is taken, a folder that is none, TLS files.
+    """
+    check_web_options(wish)
+    folder, tls = Path(wish.folder), await anyio.to_thread.run_sync(tls_files, wish)
+    if not await anyio.to_thread.run_sync(folder.is_dir):
+        raise UserError(f"{wish.folder!r} is not a folder.", hint="Name one: `cellwright serve FOLDER`.")
+    tokens, presence = TokenStore(settings.ready_home()), ActiveRequests()
+    async with AsyncExitStack() as stack:
+        listener = stack.enter_context(await anyio.to_thread.run_sync(listen_at, wish.host, wish.port))
+        opened = await stack.enter_async_context(open_live_notebooks(settings, of_runs=lambda: live.notebooks))
+        stack.enter_context(live.giving_way(opened.give_way))
+        port = listener.getsockname()[1]
+        addresses = Addresses.of(wish, port)
+        editor, problem = await _open_editor(stack, wish, addresses, port, tls)
+        if editor is not None:
+            opened.people = editor.people
+        addresses = replace(addresses, editor_origin=editor.origin if editor is not None else "")
+        house = ApiResources(
+            live=live,
+            settings=settings,
+            masker=Masker.of(salt=secrets.token_bytes(16)),
+            folder=folder,
+            editor=editor,
+            editor_problem=problem,
+            opened=opened,
+        )
+        app = web_application(house, tokens, addresses, presence=presence)
+        await stack.enter_async_context(_expire_tokens(tokens, presence, editor))
+        await stack.enter_async_context(
+            serve_http(app, listener, presence, tls=tls, is_proxied=bool(wish.public_origin))
+        )
+        logger.info("the web door is open at %s", addresses.origin)
+        yield WebServer(addresses=addresses, folder=folder, tokens=tokens, presence=presence)
+    logger.info("the web door is closed")
+
+
+async def _open_editor(
+    stack: AsyncExitStack, wish: WebOptions, addresses: Addresses, port: int, tls: tuple[str, str] | None
+) -> tuple[Editor | None, str]:
+    """marimo's editor; or why there is none, which stops nothing else.
+
+    Its port is the same after a restart, so that pages that are open may still frame it.
+    """
+    if wish.public_origin and not wish.editor_origin:
+        return None, "Behind a proxy the editor needs an origin of its own: `cellwright serve --editor-origin`."
+    opening = partial(open_editor, wish.host, page_origins=addresses.origins, public_origin=wish.editor_origin, tls=tls)
+    try:
+        if wish.editor_port is not None:
+            return await stack.enter_async_context(opening(wish.editor_port)), ""
+        try:
+            return await stack.enter_async_context(opening(port + 1)), ""
+        except UserError:
+            return await stack.enter_async_context(opening(0)), ""
+    except Unavailable as problem:
+        logger.error("%s %s", problem.message, problem.hint)
+        return None, f"{problem.message} {problem.hint}"
+
+
+def listen_at(host: str, port: int | None) -> socket.socket:
+    """A socket that listens. Without a port, at the first free one from 8300 on. Raises `UserError`."""
+    try:
+        family, _, _, _, place = socket.getaddrinfo(
+            "127.0.0.1" if host == "localhost" else host, 0, type=socket.SOCK_STREAM
+        )[0]
+    except (socket.gaierror, UnicodeError) as problem:
+        raise UserError(f"There is no address {host!r} here.", hint="Leave --host away for this machine.") from problem
+    wished = [port] if port is not None else [*range(FIRST_PORT, FIRST_PORT + _MAX_TRIED_PORTS), 0]
+    last: OSError | None = None
+    for each in wished:
+        # asyncio turns Nagle's delay off only for sockets that say they are TCP: else each answer takes 40 ms.
+        kind = socket.SOCK_STREAM | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK
+        listener = socket.socket(family, kind, socket.IPPROTO_TCP)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((place[0], each))
+            listener.listen(_LISTEN_BACKLOG)
+        except OSError as problem:
+            listener.close()
+            last = problem
+        else:
+            return listener
+    why = last.strerror if last is not None else ""
+    raise UserError(
+        f"Port {wished[-1]} of {host!r} cannot be had: {why}.", hint="Leave --port away: a free one is found."
+    ) from last
+
+
+@asynccontextmanager
+async def serve_http(
+    app: FastAPI,
+    listener: socket.socket,
+    presence: ActiveRequests,
+    *,
+    tls: tuple[str, str] | None = None,
+    is_proxied: bool = False,
+    head_seconds: float = HEADER_TIMEOUT_SECONDS,
+) -> AsyncGenerator[None]:
+    """Answer whoever connects and says within `head_seconds` what they want, until the block ends."""
+    server = EmbeddedServer(_config(app, tls, is_proxied, head_seconds))
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(run_server, server, listener)
+        try:
+            yield
+        finally:
+            presence.end_streams()
+            server.should_exit = True
+            with anyio.move_on_after(_SHUTDOWN_TIMEOUT_SECONDS + 1, shield=True):
+                await server.ended.wait()
+            tasks.cancel_scope.cancel()
+
+
+def _config(app: FastAPI, tls: tuple[str, str] | None, is_proxied: bool, head_seconds: float) -> uvicorn.Config:
+    certificate, key = tls or (None, None)
+    return uvicorn.Config(
+        app,
+        http=header_timeout_protocol(head_seconds),
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        ws="none",
+        server_header=False,
+        # Only a proxy on this machine is believed about who asks; it counts for nothing but rates.
+        proxy_headers=is_proxied,
+        forwarded_allow_ips="127.0.0.1",
+        limit_concurrency=_MAX_CONNECTIONS,
+        timeout_graceful_shutdown=_SHUTDOWN_TIMEOUT_SECONDS,
+        ssl_certfile=certificate,
+        ssl_keyfile=key,
+    )
+
+
+@asynccontextmanager
+async def _expire_tokens(tokens: TokenStore, presence: ActiveRequests, editor: Editor | None) -> AsyncGenerator[None]:
+    """End what bears a token that was revoked or is over; now and then put down when tokens were used."""
+
+    async def look() -> None:
+        looks, people = 0, set[str]()
+        while True:
+            await anyio.sleep(_POLL_INTERVAL_SECONDS)
+            presence.end_unless(tokens.stands)
+            before, people = people, {token.person for token in tokens.all()}
+            if editor is not None:
+                for person in before - people:
+                    editor.withdraw(person)
+            looks += 1
+            if looks % _POLLS_PER_WRITE == 0:
+                await anyio.to_thread.run_sync(_write_token_use, tokens)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(look)
+        try:
+            yield
+        finally:
+            tasks.cancel_scope.cancel()
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(_write_token_use, tokens)
+
+
+def _write_token_use(tokens: TokenStore) -> None:
+    try:
+        tokens.write_use()
+    except (UserError, OSError) as problem:
+        logger.warning("when tokens were used is not put down: %s", problem)

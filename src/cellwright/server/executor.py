@@ -1,0 +1,131 @@
+"""What a door can do with runs, wherever they are carried out: in the daemon, or in this very process."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from cellwright.journal import Records, RunId
+from cellwright.runs import Goal
+from cellwright.settings import Settings
+
+if TYPE_CHECKING:
+    from cellwright.kernel import OpenNotebook
+    from cellwright.tools.notebook.editor import NotebookEditor
+
+
+class RunCommands(Protocol):
+    """The five things that need whoever carries runs out; all else is read from and written to the journal."""
+
+    async def start(self, goal: Goal, *, run: str | None = None, connection: Mapping[str, str] | None = None) -> RunId:
+        """Begin a run; durable once it returns. An id that is taken means that run.
+
+        `connection` are the proxies, certificates and indexes it uses; None: those of whoever carries it out.
+        """
+        ...
+
+    async def cancel(self, run: str, *, reason: str = "cancelled") -> None:
+        """Stop a run for good."""
+        ...
+
+    async def retry(self, run: str, task: str, *, person: str) -> RunId:
+        """Do a task again: in the same run while it is at work, in a new one that continues it afterwards."""
+        ...
+
+    async def fork(self, run: str, *, from_step: int | None = None) -> RunId:
+        """A new run with the old one's steps below `from_step`."""
+        ...
+
+    async def resume(self, run: str, *, person: str) -> None:
+        """Let a cancelled or dead run go on."""
+        ...
+
+
+class RunClient(RunCommands, Protocol):
+    """The same, and where it happens."""
+
+    @property
+    def is_daemon(self) -> bool:
+        """Whether runs go on when this process ends."""
+        ...
+
+
+class LiveRuns(RunCommands, Protocol):
+    """Whoever carries out runs, as those need it who look at live notebooks: `cellwright.app.runs.Runs`."""
+
+    @property
+    def records(self) -> Records:
+        """Of its journal."""
+        ...
+
+    @property
+    def notebooks(self) -> Mapping[str, OpenNotebook]:
+        """The notebooks that runs have open now, by run."""
+        ...
+
+    @property
+    def desks(self) -> Mapping[str, NotebookEditor]:
+        """The desks at which those are changed, by run."""
+        ...
+
+    def giving_way(self, give_way: Callable[[Path], Awaitable[None]]) -> AbstractContextManager[None]:
+        """While this lasts, `give_way` is awaited before a run opens a notebook: a file has one kernel."""
+        ...
+
+
+class RunExecutor(LiveRuns, Protocol):
+    """A process that carries out runs, as the daemon needs it."""
+
+    async def at_work(self) -> int:
+        """How many runs are going: queued, running, or waiting for a person."""
+        ...
+
+    async def stranded(self) -> list[RunId]:
+        """Runs of other versions of the code, which nobody here goes on with."""
+        ...
+
+
+ExecutorOpener = Callable[[Settings], AbstractAsyncContextManager[RunExecutor]]
+"""Opens what carries out runs."""
+
+
+def open_executor(settings: Settings) -> AbstractAsyncContextManager[RunExecutor]:
+    """The real one. Loads agents and models."""
+    from cellwright.app.runs import open_runs
+
+    return open_runs(settings)
+
+
+@dataclass(frozen=True, slots=True)
+class InProcessRuns:
+    """Runs that are carried out in this process, and rest when it ends."""
+
+    carrier: RunExecutor
+
+    @property
+    def is_daemon(self) -> bool:
+        """Runs do not go on when this process ends."""
+        return False
+
+    async def start(self, goal: Goal, *, run: str | None = None, connection: Mapping[str, str] | None = None) -> RunId:
+        """Begin a run."""
+        return await self.carrier.start(goal, run=run, connection=connection)
+
+    async def cancel(self, run: str, *, reason: str = "cancelled") -> None:
+        """Stop a run for good."""
+        await self.carrier.cancel(run, reason=reason)
+
+    async def retry(self, run: str, task: str, *, person: str) -> RunId:
+        """Do a task again."""
+        return await self.carrier.retry(run, task, person=person)
+
+    async def fork(self, run: str, *, from_step: int | None = None) -> RunId:
+        """A new run with the old one's steps."""
+        return await self.carrier.fork(run, from_step=from_step)
+
+    async def resume(self, run: str, *, person: str) -> None:
+        """Let a cancelled or dead run go on."""
+        await self.carrier.resume(run, person=person)

@@ -1,0 +1,88 @@
+"""FastAPI dependencies: whose token has the scope of a route, and which run a request means."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Final
+
+from fastapi import Depends, Path, Request
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+
+from cellwright.errors import RefusedByPolicy, UserError
+from cellwright.journal import Records, RunStatus
+from cellwright.journal.run_control import known_run
+from cellwright.runs.views.run_view import RUN_WORKFLOW
+from cellwright.server.http.auth.tokens import ApiCaller, Scope
+from cellwright.server.http.problems import Conflict, NotAdmitted, ResourceNotFound
+
+CALLER: Final = "cellwright.caller"
+"""Under this name the gates leave, in a request's scope, whose token it bears."""
+
+# What the document of the API says about tokens; the gates have read the token already.
+_Bearer = Annotated[
+    HTTPAuthorizationCredentials | None,
+    Depends(HTTPBearer(auto_error=False, scheme_name="token", description="`cw_…`, see `cellwright serve tokens`.")),
+]
+
+
+def needs(scope: Scope) -> Callable[[Request, _Bearer], Awaitable[ApiCaller]]:
+    """A dependency for routes: `caller: Annotated[Caller, Depends(needs("read"))]`.
+
+    Raises `NotAdmitted` without a token that counts, `RefusedByPolicy` for one whose scope is too small.
+    """
+
+    async def admitted(request: Request, bearer: _Bearer) -> ApiCaller:
+        caller = caller_of(request)
+        if caller is None:
+            raise NotAdmitted(
+                "The token does not count any more." if bearer else "A token is needed.",
+                hint="`cellwright serve url` gives a fresh address, `cellwright serve tokens create` a token.",
+            )
+        if not caller.may(scope):
+            raise RefusedByPolicy(
+                f"This needs the scope {scope!r}; the token has {caller.scope!r}.",
+                hint=f"`cellwright serve tokens create --scope {scope}` makes one that may.",
+            )
+        return caller
+
+    return admitted
+
+
+def caller_of(request: Request) -> ApiCaller | None:
+    """Whose token this request bears; None: nobody's that counts."""
+    found = request.scope.get(CALLER)
+    return found if isinstance(found, ApiCaller) else None
+
+
+RunName = Annotated[str, Path(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$", description="A run's name.")]
+Reader = Annotated[ApiCaller, Depends(needs("read"))]
+Steerer = Annotated[ApiCaller, Depends(needs("steer"))]
+Approver = Annotated[ApiCaller, Depends(needs("approve"))]
+
+
+async def check_run(records: Records, run: str) -> None:
+    """Raises `ResourceNotFound` if there is no such run."""
+    try:
+        row = await known_run(records, run)
+    except UserError as problem:
+        raise _no_run(run) from problem
+    if row.name != RUN_WORKFLOW:
+        raise _no_run(run)
+
+
+async def status_of(records: Records, run: str) -> RunStatus:
+    """How a run stands. Raises `ResourceNotFound`."""
+    await check_run(records, run)
+    return await records.status(run)
+
+
+async def active_run(records: Records, run: str) -> RunStatus:
+    """The same of one that goes on. Raises `ResourceNotFound`, `Conflict` if it has ended."""
+    status = await status_of(records, run)
+    if not status.is_going:
+        raise Conflict(f"The run {run!r} is {status.standing} already.", hint="Resume, retry or fork it.")
+    return status
+
+
+def _no_run(run: str) -> ResourceNotFound:
+    return ResourceNotFound(f"No run {run!r}.", hint="GET /runs lists them.")

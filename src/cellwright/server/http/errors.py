@@ -1,0 +1,33 @@
+"""Errors that only a door of HTTP has. Routes take them from `problems`; this module loads nothing."""
+
+from __future__ import annotations
+
+from cellwright.errors import RefusedByPolicy, Unavailable, UserError
+
+
+class ResourceNotFound(UserError):
+    """There is no such thing."""
+
+
+class Conflict(UserError):
+    """It cannot be done as things stand now: somebody was faster, or it has changed since."""
+
+
+class TooLarge(UserError):
+    """More bytes than are taken."""
+
+
+class RequestTimedOut(UserError):
+    """A request that took too long to arrive."""
+
+
+class NotAdmitted(RefusedByPolicy):
+    """Nobody knows who asks."""
+
+
+class TooMany(Unavailable):
+    """More requests than are answered."""
+
+    def __init__(self, wait_seconds: float) -> None:
+        super().__init__("Too many requests.", hint=f"Try again in {max(1, round(wait_seconds))} s.")
+        self.wait_seconds = wait_seconds

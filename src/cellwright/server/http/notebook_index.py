@@ -1,0 +1,128 @@
+"""Which notebook an id means: a run's, one that a person has open, or a marimo file of the folder that is served.
+
+Files are found by their text; none is run or imported.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+import anyio.to_thread
+
+from cellwright.app.live_notebooks import LiveNotebooks, notebook_id
+from cellwright.errors import CellwrightError, Unavailable
+from cellwright.kernel import OpenNotebook
+from cellwright.runs.views.run_view import first_goal
+from cellwright.server.http.problems import Conflict, ResourceNotFound
+from cellwright.server.http.resources import ApiResources
+from cellwright.tools.project_files import ProjectFiles
+
+_DEPTH: Final = 5
+_MOST_FILES: Final = 3_000
+_MOST_FOUND: Final = 300
+_READ_BYTES: Final = 1 << 20
+_IS_NOTEBOOK: Final = re.compile(rb"(?m)^app = marimo\.App\(")
+_CELL: Final = re.compile(
+    rb"(?m)^(?:@app\.(?:cell|function|class_definition)\b|with app\.setup\b|app\._unparsable_cell\()"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundNotebook:
+    """A notebook on disk."""
+
+    id: str
+    path: Path
+    cells: int
+
+
+def find_notebooks(folder: Path) -> list[FoundNotebook]:
+    """A bounded number of them, in order of their paths; nothing hidden, and no links. Blocking."""
+    files = ProjectFiles(folder)
+    entries = (entry for entry in files.walk(files.root, depth=_DEPTH) if not entry.is_folder)
+    candidates = (files.root / entry.path for entry in entries if entry.path.endswith(".py"))
+    found = (_look(files, path) for path in islice(candidates, _MOST_FILES))
+    return [*islice((each for each in found if each is not None), _MOST_FOUND)]
+
+
+def _look(files: ProjectFiles, path: Path) -> FoundNotebook | None:
+    try:
+        content, _ = files.read(path, _READ_BYTES)
+    except CellwrightError:
+        # It went, or became something else, while we looked.
+        return None
+    if _IS_NOTEBOOK.search(content) is None:
+        return None
+    return FoundNotebook(id=notebook_id(path), path=path, cells=len(_CELL.findall(content)))
+
+
+@dataclass(frozen=True, slots=True)
+class NotebookIndex:
+    """Every notebook this house can show."""
+
+    house: ApiResources
+
+    def live(self) -> Mapping[str, OpenNotebook]:
+        """Those that are open, by id."""
+        return self.house.live.notebooks if self.house.opened is None else self.house.opened.all()
+
+    def run_of(self, id: str) -> str | None:
+        """The run that has the notebook of this id open."""
+        return id if id in self.house.live.notebooks else None
+
+    def find(self, id: str) -> OpenNotebook | None:
+        """The open notebook of this id."""
+        return self.live().get(id) if self.house.opened is None else self.house.opened.find(id)
+
+    async def get(self, id: str) -> OpenNotebook:
+        """The same. Raises `Conflict` if it is not open, `ResourceNotFound` if there is none."""
+        notebook = self.find(id)
+        if notebook is None:
+            await self.path_of(id)
+            raise Conflict("This notebook is not open.", hint="Open it first, with POST /notebooks.")
+        return notebook
+
+    async def path_of(self, id: str) -> Path:
+        """The file of a run's notebook, or of one in the folder. Raises `ResourceNotFound`."""
+        if (goal := await first_goal(self.house.live.records, id)) is not None:
+            return Path(goal.notebook)
+        found = await anyio.to_thread.run_sync(find_notebooks, self.house.folder)
+        for each in found:
+            if each.id == id:
+                return each.path
+        raise ResourceNotFound(f"No notebook {id!r}.", hint="See GET /notebooks.")
+
+    async def open(self, path: str) -> str:
+        """The id of the notebook at this place in the folder, open from now on. Raises what `LiveNotebooks.open` does.
+
+        Nothing outside the folder, and nothing that looks like a secret, can be opened.
+        """
+        files = ProjectFiles(self.house.folder)
+        return await self._opened().open(await anyio.to_thread.run_sync(files.locate, path))
+
+    async def reopen(self, path: Path) -> OpenNotebook:
+        """The notebook of this file, open from now on."""
+        opened = self._opened()
+        notebook = opened.find(await opened.open(path))
+        if notebook is None:
+            raise Unavailable("The notebook was closed at this very moment.", hint="Try again.")
+        return notebook
+
+    async def close(self, id: str) -> bool:
+        """Close one that a person opened; whether it was open."""
+        return self.house.opened is not None and await self.house.opened.close(id)
+
+    def watching(self, id: str) -> AbstractContextManager[None]:
+        """While this block lasts, the notebook is not taken for forgotten."""
+        return nullcontext() if self.house.opened is None else self.house.opened.watching(id)
+
+    def _opened(self) -> LiveNotebooks:
+        if self.house.opened is None:
+            raise Unavailable("No notebooks can be opened here.", hint="Start `cellwright serve`.")
+        return self.house.opened

@@ -1,0 +1,185 @@
+"""Open notebooks as they go over HTTP: whatever code has written passes the masker first."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final, assert_never
+
+from cellwright.ids import CellId
+from cellwright.kernel import (
+    CellFault,
+    CellFinishedEvent,
+    CellOutcome,
+    CellProgress,
+    CellStartedEvent,
+    ConsoleText,
+    Event,
+    KernelEnded,
+    Observation,
+    OpenNotebook,
+    VariablePreview,
+)
+from cellwright.notebook import Cell, Document, Graph, Node, graph
+from cellwright.policy import Masker
+from cellwright.server.http.kernel_usage import KernelUsage
+from cellwright.server.http.schemas.notebooks import (
+    CellOutcomeShape,
+    CellShape,
+    KernelShape,
+    Output,
+    Ran,
+    VariableShape,
+)
+
+Outcomes = Mapping[CellId, CellOutcome]
+_FRESH: Final = frozenset({"ok", "stopped"})
+
+
+def shown_path(path: Path, folder: Path) -> str:
+    """As a person in this folder would write it."""
+    for root in (folder, folder.resolve()):
+        if path.is_relative_to(root):
+            return path.relative_to(root).as_posix()
+    return str(path)
+
+
+def kernel_shape(use: KernelUsage | None) -> KernelShape | None:
+    """What a kernel uses."""
+    if use is None:
+        return None
+    return KernelShape(pid=use.pid, memory_mb=use.memory_mb, cpu_seconds=use.cpu_seconds, state=use.state)
+
+
+def version_of(document: Document) -> int:
+    """A number for these cells in this order: another one if a cell changed, came, went or moved."""
+    return zlib.crc32("\n".join(f"{cell.id} {cell.version} {cell.name}" for cell in document.cells).encode())
+
+
+def live_outcomes(notebook: OpenNotebook) -> dict[CellId, CellOutcome]:
+    """How each cell ended last, or stands in what runs now."""
+    current = notebook.current
+    now = () if current is None else current.snapshot(is_running=True).cells
+    return dict(notebook.outcomes) | {outcome.id: outcome for outcome in now}
+
+
+class CellViews:
+    """One notebook's cells, look after look: what has not changed since the last one is not masked again."""
+
+    def __init__(self, masker: Masker) -> None:
+        self._masker = masker
+        self._last: dict[CellId, tuple[Cell, CellOutcome | None, CellShape]] = {}
+
+    def look(self, document: Document, outcomes: Outcomes) -> list[CellShape]:
+        """Every cell as it stands. Compiles what was not compiled before: blocking."""
+        drawn = graph(document)
+        stale, last = _stale(drawn, outcomes), self._last
+        now: dict[CellId, tuple[Cell, CellOutcome | None, CellShape]] = {}
+        for cell in document.cells:
+            outcome, before = outcomes.get(cell.id), last.get(cell.id)
+            if before is not None and before[0] is cell and before[1] is outcome:
+                shape = before[2].model_copy(update={"is_stale": cell.id in stale})
+            else:
+                shape = _cell(cell, drawn.nodes[cell.id], outcome, self._masker, cell.id in stale)
+            now[cell.id] = (cell, outcome, shape)
+        self._last = now
+        return [shape for _, _, shape in now.values()]
+
+
+def _stale(drawn: Graph, outcomes: Outcomes) -> set[CellId]:
+    """What has not run well, and what depends on such a cell."""
+    stale = set(drawn.nodes) - set(drawn.order)
+    for cell in drawn.order:
+        outcome = outcomes.get(cell)
+        if outcome is None or outcome.status not in _FRESH or not stale.isdisjoint(drawn.nodes[cell].parents):
+            stale.add(cell)
+    return stale
+
+
+def _cell(cell: Cell, node: Node, outcome: CellOutcome | None, masker: Masker, is_stale: bool) -> CellShape:
+    error = None if outcome is None else outcome.error
+    return CellShape(
+        id=cell.id,
+        name=cell.name,
+        code=_masked(masker, cell.code),
+        version=cell.version,
+        status="new" if outcome is None else outcome.status,
+        ms=None if outcome is None else outcome.ms,
+        error=_error(masker, error),
+        error_line=None if error is None else error.line,
+        traceback="" if error is None else _masked(masker, error.traceback),
+        output=None if outcome is None else _output(masker, outcome),
+        console="" if outcome is None else _masked(masker, outcome.console),
+        is_stale=is_stale,
+        defines=sorted(node.defs),
+        refers=sorted(node.refs),
+    )
+
+
+def _output(masker: Masker, outcome: CellOutcome) -> Output | None:
+    if outcome.output is None:
+        return None
+    return Output(mimetype=outcome.output.mimetype, text=_masked(masker, outcome.output.text))
+
+
+def _error(masker: Masker, error: CellFault | None) -> str | None:
+    return None if error is None else _masked(masker, f"{error.type}: {error.message}")
+
+
+def _masked(masker: Masker, text: str) -> str:
+    # Half a character, which code may well print, has no place in JSON.
+    return masker.mask(text.encode(errors="replace").decode()).text if text else ""
+
+
+# ── what came of a call, and what is asked meanwhile ──
+
+
+def ran(observation: Observation, masker: Masker) -> Ran:
+    """What came of running cells."""
+    problem = observation.problem
+    if observation.kernel_end is not None:
+        problem = f"The kernel ended: {observation.kernel_end.reason}."
+    return Ran(
+        is_running=observation.is_running,
+        cells=[_outcome(outcome, masker) for outcome in observation.cells],
+        stale=[*observation.stale],
+        problem=_masked(masker, problem),
+    )
+
+
+def _outcome(outcome: CellOutcome, masker: Masker) -> CellOutcomeShape:
+    return CellOutcomeShape(
+        cell=outcome.id,
+        name=outcome.name,
+        status=outcome.status,
+        ms=outcome.ms,
+        error=_error(masker, outcome.error),
+    )
+
+
+def variables(previews: Iterable[VariablePreview], masker: Masker) -> list[VariableShape]:
+    """Previews, by name."""
+    return [
+        VariableShape(name=each.name, kind=each.kind, type=each.type, text=_masked(masker, each.text))
+        for each in sorted(previews, key=lambda preview: preview.name)
+    ]
+
+
+def event_shape(event: Event, masker: Masker) -> tuple[str, dict[str, Any]]:
+    """The name of an event and what it tells, for a stream."""
+    match event:
+        case CellStartedEvent(cell=cell):
+            return "started", {"cell": cell}
+        case ConsoleText(cell=cell, stream=stream, text=text):
+            return "console", {"cell": cell, "stream": stream, "text": _masked(masker, text)}
+        case CellProgress(cell=cell, title=title, done=done, total=total):
+            return "progress", {"cell": cell, "title": _masked(masker, title), "done": done, "total": total}
+        case CellFinishedEvent(outcome=outcome):
+            return "finished", _outcome(outcome, masker).model_dump()
+        case KernelEnded(end=end):
+            return "ended", {"reason": end.reason}
+        case Observation():
+            return "ran", ran(event, masker).model_dump()
+        case _:
+            assert_never(event)

@@ -1,0 +1,178 @@
+"""What goes wrong, as answers: one shape for all of it, and no word of ours that could hold a secret."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, ConfigDict
+from starlette.exceptions import HTTPException
+
+from cellwright.errors import CellwrightError, Defect, RefusedByPolicy, Unavailable, UserError
+from cellwright.policy import Masker
+from cellwright.server.http.errors import Conflict, NotAdmitted, RequestTimedOut, ResourceNotFound, TooLarge, TooMany
+from cellwright.server.http.page_hints import page_hint
+
+logger = logging.getLogger(__name__)
+
+_LONGEST_TEXT: Final = 4_000
+_SHOWN_MISTAKES: Final = 5
+
+
+class Problem(BaseModel):
+    """What went wrong."""
+
+    model_config = ConfigDict(frozen=True)
+
+    kind: str
+    """For programs: `user`, `invalid`, `not_found`, `conflict`, `refused`, `not_admitted`, `unavailable` …"""
+    message: str
+    """For people."""
+    hint: str
+    """What to do next; may be empty."""
+
+
+class ProblemAnswer(BaseModel):
+    """The body of every answer that is not a success."""
+
+    model_config = ConfigDict(frozen=True)
+
+    error: Problem
+
+
+RESPONSES: Final[dict[int | str, dict[str, Any]]] = {
+    "4XX": {
+        "model": ProblemAnswer,
+        "description": "400, 404, 409, 413, 422: it cannot be done as it is asked. 401, 403: not with this token, "
+        "or a rule is against it. 408, 429: too slow, too often",
+    },
+    503: {"model": ProblemAnswer, "description": "Something this needs is not there now"},
+}
+"""What every route may answer besides its own."""
+
+_KINDS: Final[tuple[tuple[type[CellwrightError], int, str], ...]] = (
+    (ResourceNotFound, 404, "not_found"),
+    (Conflict, 409, "conflict"),
+    (TooLarge, 413, "too_large"),
+    (RequestTimedOut, 408, "too_slow"),
+    (UserError, 400, "user"),
+    (NotAdmitted, 401, "not_admitted"),
+    (RefusedByPolicy, 403, "refused"),
+    (TooMany, 429, "too_many"),
+    (Unavailable, 503, "unavailable"),
+)
+"""The most particular first."""
+_HTTP: Final = {
+    404: ("not_found", "There is nothing at this address.", "See /api/v1/openapi.json."),
+    405: ("user", "This address does not take this method.", "See /api/v1/openapi.json."),
+}
+Mask = Callable[[str], str]
+
+
+def add_error_handlers(app: FastAPI, masker: Masker) -> None:
+    """From now on, whatever a route raises that is meant for people becomes an answer."""
+
+    def mask(text: str) -> str:
+        return masker.mask(text).text
+
+    def on_error(_: Request, error: Exception) -> JSONResponse:
+        assert isinstance(error, CellwrightError)
+        return error_response(error, mask)
+
+    def on_invalid(_: Request, error: Exception) -> JSONResponse:
+        assert isinstance(error, RequestValidationError)
+        return _response(422, "invalid", mask(_mistakes(error)), "See /api/v1/openapi.json.")
+
+    def on_http(request: Request, error: Exception) -> JSONResponse:
+        assert isinstance(error, HTTPException)
+        # FastAPI says "error parsing the body" for whatever happens while one is read.
+        if isinstance(error.__cause__, CellwrightError):
+            return error_response(error.__cause__, mask)
+        if error.status_code == 405 and (methods := _methods(app, request.scope["path"])):
+            error.headers = {"allow": ", ".join(methods)}
+        kind, message, hint = _HTTP.get(error.status_code, ("user", mask(str(error.detail)), ""))
+        return _response(error.status_code, kind, message, hint, error.headers)
+
+    app.add_exception_handler(CellwrightError, on_error)
+    app.add_exception_handler(RequestValidationError, on_invalid)
+    app.add_exception_handler(HTTPException, on_http)
+
+
+def error_response(error: CellwrightError, mask: Mask) -> JSONResponse:
+    """An error of ours as an answer."""
+    message, hint = mask(page_hint(error.message)), mask(page_hint(error.hint))
+    for cls, status, kind in _KINDS:
+        if isinstance(error, cls):
+            return _response(status, kind, message, hint, _headers(error))
+    if isinstance(error, Defect):
+        logger.error("defect %s: %s", error.report_id, message)
+        hint = f"Please report this with its id, {error.report_id}."
+    return _response(500, "defect", message, hint)
+
+
+def unknown_error_response(error: Exception) -> JSONResponse:
+    """Our own mistake: logged, and told without a detail."""
+    defect = Defect("The server failed.")
+    logger.error("defect %s", defect.report_id, exc_info=error)
+    return _response(500, "defect", defect.message, f"Please report this with its id, {defect.report_id}.")
+
+
+def _headers(error: CellwrightError) -> dict[str, str]:
+    match error:
+        case TooMany():
+            return {"retry-after": str(max(1, round(error.wait_seconds)))}
+        case NotAdmitted():
+            return {"www-authenticate": "Bearer"}
+        case TooLarge() | RequestTimedOut():
+            return {"connection": "close"}
+        case _:
+            return {}
+
+
+def _response(
+    status: int, kind: str, message: str, hint: str, headers: Mapping[str, str] | None = None
+) -> JSONResponse:
+    body = ProblemAnswer(error=Problem(kind=kind, message=_bounded_text(message), hint=_bounded_text(hint)))
+    return JSONResponse(body.model_dump(), status_code=status, headers=dict(headers or {}))
+
+
+def _methods(app: FastAPI, path: str) -> list[str]:
+    """What the address takes: the framework names only those of the first route that has it."""
+    documented: dict[str, dict[str, Any]] = app.openapi()["paths"]
+    for template, methods in documented.items():
+        if re.fullmatch(re.sub(r"\\{.*?\\}", "[^/]+", re.escape(template)), path):
+            return sorted(method.upper() for method in methods)
+    return []
+
+
+def _mistakes(error: RequestValidationError) -> str:
+    """Where the request is wrong and how, without what stands there."""
+    found = [f"{'.'.join(str(part)[:80] for part in each['loc'][:6])}: {each['msg']}" for each in error.errors()]
+    more = f"; and {len(found) - _SHOWN_MISTAKES} more" if len(found) > _SHOWN_MISTAKES else ""
+    return "; ".join(found[:_SHOWN_MISTAKES]) + more
+
+
+def _bounded_text(text: str) -> str:
+    """The text with nothing in it that JSON cannot carry, not endless."""
+    return text[:_LONGEST_TEXT].encode(errors="replace").decode()
+
+
+__all__ = [
+    "RESPONSES",
+    "Conflict",
+    "NotAdmitted",
+    "Problem",
+    "ProblemAnswer",
+    "RequestTimedOut",
+    "ResourceNotFound",
+    "TooLarge",
+    "TooMany",
+    "add_error_handlers",
+    "error_response",
+    "unknown_error_response",
+]  # fmt: skip

@@ -1,0 +1,145 @@
+"""`/runs/{run}/timeline`, `/runs/{run}/events`, `/notebooks/{id}/events` and `/events`: what happened, and what happens now.
+
+A notebook's events are live only: whoever connects is first sent how every cell stands.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator
+from typing import Annotated, Any, Final
+
+import anyio
+from anyio.abc import ObjectReceiveStream
+from fastapi import APIRouter, Depends, Header, Path, Query
+from starlette.responses import StreamingResponse
+
+from cellwright.journal import stream_of
+from cellwright.kernel import Event, OpenNotebook
+from cellwright.server.http import notebook_views as views
+from cellwright.server.http.auth.dependencies import Reader, RunName, check_run, needs
+from cellwright.server.http.auth.tokens import ApiCaller
+from cellwright.server.http.notebook_index import NotebookIndex
+from cellwright.server.http.resources import ApiResources
+from cellwright.server.http.schemas.runs import RecordedEvent, Timeline
+from cellwright.server.http.sse import EVENT_STREAM_RESPONSE, RunListFeed, StreamPages, event_stream
+
+_POLL_INTERVAL_SECONDS: Final = 3.0
+_POLLS_PER_KEEPALIVE: Final = 5
+
+
+def notebook_event_routes(house: ApiResources, places: NotebookIndex) -> APIRouter:
+    """The stream of a notebook's events."""
+    router = APIRouter()
+
+    @router.get(
+        "/notebooks/{id}/events",
+        operation_id="follow_notebook",
+        summary="What happens in a notebook's kernel",
+        tags=["notebooks"],
+        response_class=StreamingResponse,
+        responses={200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}},
+    )
+    async def follow_notebook(
+        _: Annotated[ApiCaller, Depends(needs("read"))], id: Annotated[str, Path(min_length=1, max_length=200)]
+    ) -> StreamingResponse:
+        notebook = await places.get(id)
+        return StreamingResponse(
+            _follow(house, places, id, notebook),
+            media_type="text/event-stream",
+            headers={"cache-control": "no-store", "x-accel-buffering": "no"},
+        )
+
+    return router
+
+
+async def _follow(house: ApiResources, places: NotebookIndex, id: str, notebook: OpenNotebook) -> AsyncGenerator[str]:
+    """Until whoever reads has gone, or falls far behind, or the notebook is closed."""
+    with places.watching(id):
+        async with notebook.observe() as events:
+            yield _event("state", _state(notebook))
+            looks = 0
+            while places.live().get(id) is notebook:
+                found = await _next(events)
+                if isinstance(found, bool):
+                    looks += 1
+                    if not found:
+                        return
+                    if looks % _POLLS_PER_KEEPALIVE == 0:
+                        yield ": still here\n\n"
+                else:
+                    yield _event(*views.event_shape(found, house.masker))
+            yield _event("closed", {"id": id})
+
+
+async def _next(events: ObjectReceiveStream[Event]) -> Event | bool:
+    """The next event; True if there was none for a while, False if there will be none."""
+    with anyio.move_on_after(_POLL_INTERVAL_SECONDS):
+        try:
+            return await events.receive()
+        except anyio.EndOfStream:
+            return False
+    return True
+
+
+def _state(notebook: OpenNotebook) -> dict[str, Any]:
+    outcomes = views.live_outcomes(notebook)
+    cells = [
+        {"cell": cell.id, "status": outcomes[cell.id].status if cell.id in outcomes else "new"}
+        for cell in notebook.document.cells
+    ]
+    return {"version": views.version_of(notebook.document), "cells": cells}
+
+
+def _event(name: str, told: dict[str, Any]) -> str:
+    return f"event: {name}\ndata: {json.dumps(told, ensure_ascii=True)}\n\n"
+
+
+_TAGS: Final = ["events"]
+_HIGHEST: Final = (1 << 63) - 1
+After = Annotated[int, Query(ge=0, le=_HIGHEST, description="Only events with a higher number.")]
+Limit = Annotated[int, Query(ge=1, le=1_000)]
+LastEventId = Annotated[
+    int | None,
+    Header(alias="Last-Event-ID", ge=0, le=_HIGHEST, description="The last event that arrived; goes before `after`."),
+]
+
+
+def events_routes(house: ApiResources) -> APIRouter:
+    """Events."""
+    router = APIRouter(tags=[*_TAGS])
+    log = house.live.records.log
+    pages, news = StreamPages(log), RunListFeed(house.live.records)
+
+    @router.get("/runs/{run}/timeline", operation_id="read_timeline", summary="What happened in a run")
+    async def read_timeline(_: Reader, run: RunName, after: After = 0, limit: Limit = 200) -> Timeline:
+        await check_run(house.live.records, run)
+        found = await log.read(stream_of(run), after, limit)
+        events = [RecordedEvent.model_validate(recorded.json()) for recorded in found]
+        return Timeline(events=events, last=events[-1].sequence if events else after)
+
+    @router.get(
+        "/runs/{run}/events",
+        operation_id="follow_run",
+        summary="What happens in a run, as server-sent events",
+        response_class=StreamingResponse,
+        responses=EVENT_STREAM_RESPONSE,
+    )
+    async def follow_run(
+        _: Reader, run: RunName, after: After = 0, last_event_id: LastEventId = None
+    ) -> StreamingResponse:
+        await check_run(house.live.records, run)
+        start = after if last_event_id is None else last_event_id
+        return event_stream(pages.follow(stream_of(run), start))
+
+    @router.get(
+        "/events",
+        operation_id="follow_house",
+        summary="Runs and questions of the whole house, as server-sent events",
+        response_class=StreamingResponse,
+        responses=EVENT_STREAM_RESPONSE,
+    )
+    async def follow_house(_: Reader) -> StreamingResponse:
+        return event_stream(news.follow())
+
+    return router

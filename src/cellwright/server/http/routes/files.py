@@ -1,0 +1,109 @@
+"""`/files`: what lies in the folder, and new data for it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+import anyio.to_thread
+from fastapi import APIRouter, Depends, Path, Query, Request
+from starlette.requests import ClientDisconnect
+
+from cellwright.errors import UserError
+from cellwright.server.http.auth.dependencies import needs
+from cellwright.server.http.auth.tokens import ApiCaller
+from cellwright.server.http.resources import ApiResources
+from cellwright.server.http.schemas.model import ResponseModel
+from cellwright.server.http.served_folder import Upload, list_folder
+
+_WRITE_BYTES: Final = 1 << 20
+"""Written at a time: one trip to a thread for each."""
+_BODY: Final = {
+    "requestBody": {
+        "required": True,
+        "description": "The file, byte for byte",
+        "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
+    }
+}
+
+
+class FileEntry(ResponseModel):
+    """A file or folder."""
+
+    name: str
+    path: str
+    """Relative to the folder that is served."""
+    is_folder: bool
+    bytes: int
+    changed_ms: int
+
+
+class Listing(ResponseModel):
+    """What lies at a path."""
+
+    path: str
+    entries: list[FileEntry]
+
+
+class KeptFile(ResponseModel):
+    """Where an upload is now."""
+
+    path: str
+    bytes: int
+
+
+def files_routes(house: ApiResources) -> APIRouter:
+    """The folder's files."""
+    router = APIRouter(tags=["files"])
+
+    @router.get("/files", operation_id="list_files", summary="What lies in the folder that is served")
+    async def list_files(
+        _: Annotated[ApiCaller, Depends(needs("read"))], path: Annotated[str, Query(max_length=4_000)] = ""
+    ) -> Listing:
+        found = await anyio.to_thread.run_sync(list_folder, house.folder, path)
+        entries = [
+            FileEntry(
+                name=entry.name,
+                path=entry.path,
+                is_folder=entry.is_folder,
+                bytes=entry.bytes,
+                changed_ms=entry.changed_ms,
+            )
+            for entry in found
+        ]
+        return Listing(path=path, entries=entries)
+
+    @router.put(
+        "/files/{name}",
+        operation_id="upload_file",
+        summary="Put a file into the data folder; a name that is taken gets a number",
+        openapi_extra=_BODY,
+    )
+    async def upload_file(
+        _: Annotated[ApiCaller, Depends(needs("steer"))],
+        name: Annotated[str, Path(min_length=1, max_length=255)],
+        request: Request,
+    ) -> KeptFile:
+        arriving = await anyio.to_thread.run_sync(Upload.at, house.folder, name)
+        try:
+            size = await _receive(request, arriving)
+            return KeptFile(path=await anyio.to_thread.run_sync(arriving.keep), bytes=size)
+        except ClientDisconnect:
+            raise UserError("The upload was cut off.", hint="Send it again.") from None
+        finally:
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(arriving.close)
+
+    return router
+
+
+async def _receive(request: Request, arriving: Upload) -> int:
+    """Every byte, as it comes; how many there were."""
+    size, waiting = 0, bytearray()
+    async for chunk in request.stream():
+        size += len(chunk)
+        waiting += chunk
+        if len(waiting) >= _WRITE_BYTES:
+            await anyio.to_thread.run_sync(arriving.write, bytes(waiting))
+            waiting.clear()
+    await anyio.to_thread.run_sync(arriving.write, bytes(waiting))
+    return size

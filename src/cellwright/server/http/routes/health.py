@@ -1,0 +1,112 @@
+"""`/health` and `/doctor`: whether the server answers, for anybody; what this machine can do and what it lacks."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, Literal
+
+import anyio
+from fastapi import APIRouter, Depends
+from pydantic import BaseModel, ConfigDict
+
+from cellwright.app.doctor import DoctorReport, examine_machine
+from cellwright.server.daemon.launch import package_version
+from cellwright.server.http.auth.dependencies import needs
+from cellwright.server.http.auth.middleware import API_VERSION
+from cellwright.server.http.auth.tokens import ApiCaller
+from cellwright.server.http.page_build import is_built
+from cellwright.server.http.resources import ApiResources
+from cellwright.server.http.schemas.model import ResponseModel
+
+
+class Health(BaseModel):
+    """How the web door is."""
+
+    model_config = ConfigDict(frozen=True)
+
+    status: Literal["ok"]
+    version: str
+    """Of the package."""
+    api: str
+    """Of the API: what a client relies on stays as it is while this does."""
+    page_built: bool
+    editor_problem: str
+    """Why notebooks cannot be shown in marimo's editor; empty: they can."""
+
+
+def health_routes(house: ApiResources) -> APIRouter:
+    """Health."""
+    router = APIRouter(tags=["health"])
+
+    @router.get("/health", operation_id="read_health", summary="Whether the door is open")
+    async def read_health() -> Health:
+        return Health(
+            status="ok",
+            version=package_version(),
+            api=API_VERSION,
+            page_built=is_built(),
+            editor_problem=house.editor_problem,
+        )
+
+    return router
+
+
+_FRESH_SECONDS: Final = 30
+"""A look takes a second and a process: whoever asks again soon gets the last one."""
+
+
+class Finding(ResponseModel):
+    """One thing that was looked at."""
+
+    name: str
+    ok: bool
+    detail: str
+    consequence: str
+    """What follows if it is not well, or what to do."""
+
+
+class Findings(ResponseModel):
+    """Everything that was looked at."""
+
+    ok: bool
+    """Whether notebooks can run contained."""
+    tier: Literal["A", "B", "C", "D"]
+    findings: list[Finding]
+
+
+class _Doctor:
+    """Looks once for everybody who asks at about the same time."""
+
+    def __init__(self, house: ApiResources) -> None:
+        self._house = house
+        self._turn = anyio.Lock()
+        self._last: tuple[float, Findings] | None = None
+
+    async def look(self) -> Findings:
+        async with self._turn:
+            if self._last is None or anyio.current_time() - self._last[0] > _FRESH_SECONDS:
+                found = _findings(await examine_machine(self._house.settings, launch=self._house.launch))
+                self._last = (anyio.current_time(), found)
+            return self._last[1]
+
+
+def doctor_routes(house: ApiResources) -> APIRouter:
+    """What `cellwright doctor` says."""
+    router = APIRouter(tags=["settings"])
+    doctor = _Doctor(house)
+
+    @router.get("/doctor", operation_id="examine_machine", summary="What this machine can do, and what it lacks")
+    async def examine_machine(_: Annotated[ApiCaller, Depends(needs("read"))]) -> Findings:
+        return await doctor.look()
+
+    return router
+
+
+def _findings(found: DoctorReport) -> Findings:
+    return Findings(
+        ok=found.is_ok,
+        tier=found.sandbox.tier,
+        findings=[
+            Finding(name=check.name, ok=check.is_ok, detail=check.detail, consequence=check.consequence)
+            for check in found.checks
+        ],
+    )

@@ -1,0 +1,94 @@
+"""`/onboarding`: what a newcomer is offered: the analyst on bundled data, and a tutorial notebook."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import anyio.to_thread
+from fastapi import APIRouter, Depends, Path
+
+from cellwright.app.bundled import DATASETS, TUTORIAL_TITLE, Dataset, copy_dataset, dataset_named, write_tutorial
+from cellwright.errors import UserError
+from cellwright.runs.goal.goal import ANALYST, Goal
+from cellwright.runs.goal.request import GoalRequest, read_goal
+from cellwright.runs.views.run_view import RUN_WORKFLOW, active_notebooks
+from cellwright.server.http.auth.dependencies import needs
+from cellwright.server.http.auth.tokens import ApiCaller
+from cellwright.server.http.notebook_index import NotebookIndex
+from cellwright.server.http.notebook_views import shown_path
+from cellwright.server.http.problems import ResourceNotFound
+from cellwright.server.http.resources import ApiResources
+from cellwright.server.http.schemas.model import ResponseModel
+from cellwright.server.http.schemas.notebooks import NotebookName
+
+Steerer = Annotated[ApiCaller, Depends(needs("steer"))]
+
+
+class DatasetShape(ResponseModel):
+    """A data set to try the analyst on."""
+
+    id: str
+    title: str
+    files: list[str]
+    question: str
+    """What the analyst will be asked."""
+
+
+class Onboarding(ResponseModel):
+    """What a newcomer is offered."""
+
+    is_first: bool
+    """Nobody has started a run here yet."""
+    datasets: list[DatasetShape]
+    tutorial: str
+    """The title of the tutorial notebook."""
+
+
+class Begun(ResponseModel):
+    """The run that has begun."""
+
+    run: str
+
+
+def onboarding_routes(house: ApiResources) -> APIRouter:
+    """First steps."""
+    router = APIRouter(tags=["onboarding"])
+    places = NotebookIndex(house)
+
+    @router.get("/onboarding", operation_id="read_onboarding", summary="What a newcomer is offered")
+    async def read_onboarding(_: Annotated[ApiCaller, Depends(needs("read"))]) -> Onboarding:
+        return Onboarding(
+            is_first=not any(status.name == RUN_WORKFLOW for status in await house.live.records.runs()),
+            datasets=[
+                DatasetShape(id=each.id, title=each.title, files=[*each.files], question=each.question)
+                for each in DATASETS
+            ],
+            tutorial=TUTORIAL_TITLE,
+        )
+
+    # Before the other: a data set cannot be called "tutorial".
+    @router.post(
+        "/onboarding/tutorial", operation_id="open_tutorial", summary="Write the tutorial notebook and open it"
+    )
+    async def open_tutorial(_: Steerer) -> NotebookName:
+        path = await anyio.to_thread.run_sync(write_tutorial, house.folder)
+        return NotebookName(id=await places.open(shown_path(path, house.folder)))
+
+    @router.post("/onboarding/{id}", operation_id="try_dataset", summary="Let the analyst work on a bundled data set")
+    async def try_dataset(caller: Steerer, id: Annotated[str, Path(min_length=1, max_length=100)]) -> Begun:
+        try:
+            dataset = dataset_named(id)
+        except UserError as error:
+            raise ResourceNotFound(error.message, hint=error.hint) from None
+        taken = await active_notebooks(house.live.records)
+        goal = await anyio.to_thread.run_sync(_goal, house, dataset, caller.person, taken)
+        return Begun(run=await house.live.start(goal))
+
+    return router
+
+
+def _goal(house: ApiResources, dataset: Dataset, person: str, taken: set[str]) -> Goal:
+    """The data in the folder, and what is to be found out about it. Blocking."""
+    files = copy_dataset(dataset, house.folder)
+    typed = GoalRequest(words=dataset.question, data=[str(path) for path in files], models=[ANALYST])
+    return read_goal(typed, person=person, here=house.folder, taken=taken)

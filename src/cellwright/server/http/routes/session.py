@@ -1,0 +1,163 @@
+"""`/session` and `/tokens`: how a browser becomes somebody, and who else may come in."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path
+from pydantic import BaseModel, ConfigDict, Field
+
+from cellwright.background import current_person
+from cellwright.server.http.auth.dependencies import needs
+from cellwright.server.http.auth.tokens import ApiCaller, Scope, Token, TokenStore
+from cellwright.server.http.problems import NotAdmitted
+
+_DAY_SECONDS = 86_400
+Text = Annotated[str, Field(min_length=1, max_length=200)]
+TokenId = Annotated[str, Path(min_length=1, max_length=64, pattern=r"^[0-9a-f]+$")]
+Reader = Annotated[ApiCaller, Depends(needs("read"))]
+Admin = Annotated[ApiCaller, Depends(needs("admin"))]
+
+
+class _SessionModel(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class StartSession(_SessionModel):
+    """What a browser brings."""
+
+    one_time: Text
+    """The code of the address that `cellwright serve` printed."""
+
+
+class Session(_SessionModel):
+    """Who a browser is."""
+
+    token_id: str
+    person: str
+    scope: Scope
+    expires_ms: int | None
+    """None: when it is revoked."""
+
+
+class NewSession(Session):
+    """The same, and what to send from now on."""
+
+    token: str
+    """As `Authorization: Bearer …`."""
+
+
+class TokenLine(_SessionModel):
+    """A token, without itself."""
+
+    id: str
+    name: str
+    person: str
+    scope: Scope
+    created_ms: int
+    expires_ms: int | None
+    last_used_ms: int | None
+    """To the minute."""
+    is_own: bool
+    """Whether this very request bears it."""
+
+
+class TokenList(_SessionModel):
+    """Every token that counts."""
+
+    tokens: list[TokenLine]
+
+
+class NewToken(_SessionModel):
+    """What a token is to be."""
+
+    name: Text
+    """What it is for."""
+    scope: Scope
+    person: Text | None = None
+    """Who bears it; None: whoever makes it."""
+    days: Annotated[int, Field(ge=1, le=3650)] | None = 30
+    """None: until it is revoked."""
+
+
+class CreatedToken(_SessionModel):
+    """A new token, this once."""
+
+    id: str
+    token: str
+    scope: Scope
+    expires_ms: int | None
+
+
+class RevokedToken(_SessionModel):
+    """A token that does not count any more."""
+
+    id: str
+
+
+def session_routes(tokens: TokenStore) -> APIRouter:
+    """Sessions and tokens."""
+    router = APIRouter()
+    _add_session(router, tokens)
+    _add_tokens(router, tokens)
+    return router
+
+
+def _add_session(router: APIRouter, tokens: TokenStore) -> None:
+    @router.post("/session", operation_id="start_session", summary="A token for a start code", tags=["session"])
+    def start_session(body: StartSession) -> NewSession:
+        created = tokens.start_session(body.one_time, person=current_person())
+        if created is None:
+            raise NotAdmitted(
+                "This address was used already, or is too old.", hint="`cellwright serve url` gives a fresh one."
+            )
+        return NewSession(token=created.secret, **_session(created.token).model_dump())
+
+    @router.get("/session", operation_id="read_session", summary="Who asks", tags=["session"])
+    def read_session(caller: Reader) -> Session:
+        found = next((token for token in tokens.all() if token.id == caller.token), None)
+        if found is None:
+            raise NotAdmitted("The token does not count any more.")
+        return _session(found)
+
+    @router.delete("/session", operation_id="end_session", summary="Revoke the token that asks", tags=["session"])
+    def end_session(caller: Reader) -> RevokedToken:
+        return RevokedToken(id=tokens.revoke(caller.token).id)
+
+
+def _add_tokens(router: APIRouter, tokens: TokenStore) -> None:
+    @router.get("/tokens", operation_id="list_tokens", summary="Every token that counts", tags=["tokens"])
+    def list_tokens(caller: Admin) -> TokenList:
+        return TokenList(tokens=[_line(token, caller) for token in tokens.all()])
+
+    @router.post("/tokens", operation_id="create_token", summary="A new token, shown once", tags=["tokens"])
+    def create_token(caller: Admin, body: NewToken) -> CreatedToken:
+        created = tokens.create(
+            name=body.name,
+            person=body.person or caller.person,
+            scope=body.scope,
+            seconds=None if body.days is None else body.days * _DAY_SECONDS,
+        )
+        token = created.token
+        return CreatedToken(id=token.id, token=created.secret, scope=token.scope, expires_ms=token.expires_ms)
+
+    @router.delete("/tokens/{id}", operation_id="revoke_token", summary="Let a token not count", tags=["tokens"])
+    def revoke_token(_: Admin, id: TokenId) -> RevokedToken:
+        return RevokedToken(id=tokens.revoke(id).id)
+
+
+def _session(token: Token) -> Session:
+    return Session(token_id=token.id, person=token.person, scope=token.scope, expires_ms=token.expires_ms)
+
+
+def _line(token: Token, caller: ApiCaller) -> TokenLine:
+    return TokenLine(
+        id=token.id,
+        name=token.name,
+        person=token.person,
+        scope=token.scope,
+        created_ms=token.created_ms,
+        expires_ms=token.expires_ms,
+        last_used_ms=token.last_used_ms,
+        is_own=token.id == caller.token,
+    )

@@ -1,0 +1,167 @@
+"""`/usage`: what models cost, by day, model and run, and how fast they answer; also as CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Depends, Query
+from starlette.responses import Response
+
+from cellwright.models.reports import LatencyRow, UsageBy, UsageRow
+from cellwright.runs.views.run_view import first_goal
+from cellwright.server.http.auth.dependencies import needs
+from cellwright.server.http.auth.tokens import ApiCaller
+from cellwright.server.http.resources import ApiResources, open_models
+from cellwright.server.http.schemas.model import ResponseModel
+
+Reader = Annotated[ApiCaller, Depends(needs("read"))]
+Days = Annotated[int, Query(ge=1, le=366, description="How many days, today (UTC) included")]
+_MICRO: Final = 1_000_000
+_MOST_RUNS: Final = 200
+_SUMS: Final[tuple[UsageBy, ...]] = ("day", "model", "run")
+
+
+class Spent(ResponseModel):
+    """One sum. Only US dollars are in `microdollars`; what has no known price is in no sum of money at all."""
+
+    microdollars: int
+    other_money: dict[str, str]
+    """By currency, where a price was not in dollars."""
+    input_tokens: int
+    output_tokens: int
+    cache_read_tokens: int
+    calls: int
+    unpriced_calls: int
+    unknown_calls: int
+    """Sent, and nobody knows what came of them."""
+
+
+class SpentOnDay(Spent):
+    """One day (UTC)."""
+
+    day: str
+
+
+class SpentOnModel(Spent):
+    """One model."""
+
+    model: str
+
+
+class SpentOnRun(Spent):
+    """One run; an empty name is what was asked outside of runs."""
+
+    run: str
+    goal: str
+
+
+class Latency(ResponseModel):
+    """How one model answers."""
+
+    model: str
+    p50_ms: int
+    p95_ms: int
+    calls: int
+    failures: int
+
+
+class Usage(ResponseModel):
+    """What was used since a day."""
+
+    since: str
+    by_day: list[SpentOnDay]
+    """The oldest first."""
+    by_model: list[SpentOnModel]
+    by_run: list[SpentOnRun]
+    latency: list[Latency]
+
+
+def usage_routes(house: ApiResources) -> APIRouter:
+    """What models cost, and how fast they are."""
+    router = APIRouter(tags=["usage"])
+
+    @router.get("/usage", operation_id="read_usage", summary="Cost per day, model and run; latency per model")
+    async def read_usage(_: Reader, days: Days = 30) -> Usage:
+        sums = await _sums(house, _since(days))
+        async with open_models(house) as models:
+            latency = (await models.latency(since=_since(days))).rows
+        return Usage(
+            since=_since(days),
+            by_day=[SpentOnDay(day=row.what, **_spent(row).model_dump()) for row in reversed(sums["day"])],
+            by_model=[SpentOnModel(model=row.what, **_spent(row).model_dump()) for row in sums["model"]],
+            by_run=[
+                SpentOnRun(run=row.what, goal=await _goal(house, row.what), **_spent(row).model_dump())
+                for row in sums["run"][:_MOST_RUNS]
+            ],
+            latency=[_latency(each) for each in latency],
+        )
+
+    @router.get(
+        "/usage.csv",
+        operation_id="export_usage",
+        summary="The same sums as CSV",
+        response_class=Response,
+        responses={200: {"content": {"text/csv": {"schema": {"type": "string"}}}}},
+    )
+    async def export_usage(_: Reader, days: Days = 30) -> Response:
+        sums = await _sums(house, _since(days))
+        return Response(
+            _csv(sums),
+            media_type="text/csv; charset=utf-8",
+            headers={"content-disposition": f'attachment; filename="cellwright-usage-{_since(days)}.csv"'},
+        )
+
+    return router
+
+
+async def _sums(house: ApiResources, since: str) -> dict[UsageBy, Sequence[UsageRow]]:
+    async with open_models(house) as models:
+        return {by: (await models.usage(by=by, since=since)).rows for by in _SUMS}
+
+
+async def _goal(house: ApiResources, run: str) -> str:
+    goal = await first_goal(house.live.records, run) if run else None
+    return "" if goal is None else goal.words
+
+
+def _since(days: int) -> str:
+    return (datetime.now(UTC) - timedelta(days=days - 1)).date().isoformat()
+
+
+def _spent(row: UsageRow) -> Spent:
+    return Spent(
+        microdollars=round(row.paid.get("USD", Decimal(0)) * _MICRO),
+        other_money={currency: f"{amount:f}" for currency, amount in sorted(row.paid.items()) if currency != "USD"},
+        input_tokens=row.input_tokens,
+        output_tokens=row.output_tokens,
+        cache_read_tokens=row.cache_read_tokens,
+        calls=row.calls,
+        unpriced_calls=row.unpriced_calls,
+        unknown_calls=row.unknown_calls,
+    )
+
+
+def _latency(each: LatencyRow) -> Latency:
+    return Latency(model=each.model, p50_ms=each.p50_ms, p95_ms=each.p95_ms, calls=each.calls, failures=each.failures)
+
+
+def _csv(sums: Mapping[UsageBy, Sequence[UsageRow]]) -> str:
+    file = io.StringIO()
+    writer = csv.DictWriter(file, ["by", "what", *Spent.model_fields])
+    writer.writeheader()
+    for by, rows in sums.items():
+        for row in rows:
+            spent = _spent(row)
+            other = " ".join(f"{amount} {currency}" for currency, amount in spent.other_money.items())
+            writer.writerow({"by": by, "what": _plain(row.what), **spent.model_dump(), "other_money": other})
+    return file.getvalue()
+
+
+def _plain(text: str) -> str:
+    """So that a spreadsheet does not take a name for a formula."""
+    return f"'{text}" if text[:1] in {"=", "+", "-", "@", "\t", "\r"} else text

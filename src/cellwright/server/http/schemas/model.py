@@ -1,0 +1,22 @@
+"""What every shape has in common."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, StringConstraints
+
+
+class ResponseModel(BaseModel):
+    """What is answered."""
+
+    model_config = ConfigDict(frozen=True)
+
+
+class RequestModel(BaseModel):
+    """What is sent; a field nobody knows is a mistake, not nothing."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+PlainText = Annotated[str, StringConstraints(min_length=1, max_length=4_000)]

@@ -1,0 +1,230 @@
+"""Runs as they go over HTTP: one line of many, everything about one, its files, and what can be sent to one."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final, Literal, get_args
+
+from pydantic import Field, StringConstraints
+
+from cellwright.journal import Standing
+from cellwright.journal.engine_tables import RunState
+from cellwright.runs.deliver.delivery import Delivery, DeliveryStatus
+from cellwright.runs.goal.goal import Approve, Goal
+from cellwright.runs.goal.request import LONGEST
+from cellwright.runs.plan.plan import Plan, Task
+from cellwright.runs.views.run_view import RunStage
+from cellwright.server.http.schemas.model import RequestModel, ResponseModel
+from cellwright.server.http.schemas.questions import AskedQuestion
+
+ArtifactKind = Literal["notebook", "report", "proof"]
+
+
+class Artifact(ResponseModel):
+    """One file."""
+
+    name: str
+    kind: ArtifactKind
+    bytes: int
+
+
+class Artifacts(ResponseModel):
+    """What there is now."""
+
+    artifacts: list[Artifact]
+
+
+PathText = Annotated[str, StringConstraints(min_length=1, max_length=1_000, pattern=r"^[^\x00]+$")]
+ReasonText = Annotated[str, StringConstraints(max_length=1_000)]
+Status = Literal[DeliveryStatus, "waiting", "paused", RunStage]
+StatusFilter = Literal["", Status, RunState]
+STATUSES: Final[frozenset[str]] = frozenset(get_args(Status))
+"""What a run's `status` may be."""
+
+
+class RunCommon(ResponseModel):
+    """What a line and a detail have in common."""
+
+    run: str
+    status: str
+    """In one word: the delivery's status, `waiting`, `paused`, or the stage it is in."""
+    standing: Standing
+    stage: RunStage
+    notebook: str
+    person: str
+    microdollars: int
+    unpriced_tokens: int
+    """Tokens of calls that nobody put a price on."""
+    began_ms: int
+    seconds: float
+
+
+class RunLine(RunCommon):
+    """One run of many."""
+
+    goal: str
+    questions: int
+    """How many wait for an answer."""
+
+
+class RunLines(ResponseModel):
+    """Runs, the newest first."""
+
+    runs: list[RunLine]
+    next: str | None
+    """`before` of the next page; null: there is none."""
+
+
+class ProofShape(ResponseModel):
+    """The proof that the notebook ran from scratch, twice, with the same outputs."""
+
+    path: str
+    is_valid: bool
+    """Our own key signed it and the notebook's code is the same; data and packages are not compared here."""
+    says: str
+
+
+class RunDetail(RunCommon):
+    """Everything about one run."""
+
+    goal: Goal | None
+    note: str
+    plan: Plan | None
+    cell: str
+    """The last cell that ended, and how."""
+    waits: str
+    """What it waits for, if not for a person."""
+    files: str
+    """Files its notebook changed that were not kept, where the delivery does not say so."""
+    tokens: int
+    questions: list[AskedQuestion]
+    steps: int
+    agents: list[str]
+    cost: str
+    """In words."""
+    delivery: Delivery | None
+    proof: ProofShape | None
+    notebook_is_live: bool
+
+
+class NewRun(RequestModel):
+    """A goal, and how it is to be reached. Paths are relative to the folder that is served, and inside it."""
+
+    goal: Annotated[str, StringConstraints(min_length=1, max_length=LONGEST)]
+    data: tuple[PathText, ...] = Field(default=(), max_length=100)
+    """Files and folders, or `NAME=PATH`."""
+    models: tuple[Annotated[str, StringConstraints(max_length=200)], ...] = Field(default=(), max_length=20)
+    """`provider:model`, the first that answers; or `analyst`, which needs none."""
+    budget_usd: Annotated[str, StringConstraints(max_length=40)] | None = None
+    approve: Approve = "ask"
+    is_private: bool = False
+    notebook: PathText | None = None
+    """Extend this notebook, or make it; null: a new one, named after the goal."""
+    priority: Annotated[int, Field(ge=-1_000, le=1_000)] = 0
+
+
+class RunName(ResponseModel):
+    """A run."""
+
+    run: str
+
+
+class RunNote(ResponseModel):
+    """The run that was meant, or begun, and what happens now."""
+
+    run: str
+    note: str
+
+
+class Nothing(RequestModel):
+    """Nothing needs to be said."""
+
+
+class Reason(RequestModel):
+    """Why, for the record."""
+
+    reason: ReasonText = ""
+
+
+class RetryBody(RequestModel):
+    """Which task is done again."""
+
+    task: Annotated[str, StringConstraints(min_length=1, max_length=100)]
+    budget_usd: Annotated[str, StringConstraints(max_length=40)] | None = None
+    """The cap of the run that continues one that is over; null: as it was."""
+
+
+class ForkBody(RequestModel):
+    """From where the new run goes on."""
+
+    from_step: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+
+
+class SayBody(RequestModel):
+    """What the agents should know before their next step."""
+
+    text: Annotated[str, StringConstraints(min_length=1, max_length=7_000)]
+    cell: Annotated[str, StringConstraints(min_length=1, max_length=100)] | None = None
+    """The cell it is about, as the notebook names it."""
+
+
+class GoalBody(RequestModel):
+    """What is wanted instead."""
+
+    words: Annotated[str, StringConstraints(min_length=1, max_length=LONGEST)]
+
+
+TaskName = Annotated[str, StringConstraints(min_length=1, max_length=100)]
+TaskText = Annotated[str, StringConstraints(max_length=8_000)]
+
+
+class AddTaskBody(RequestModel):
+    """One more task."""
+
+    op: Literal["add"]
+    task: Task
+
+
+class ChangeTaskBody(RequestModel):
+    """Another title or another work; only of a task that is not over."""
+
+    op: Literal["change"]
+    task: TaskName
+    title: TaskText = ""
+    todo: TaskText = ""
+
+
+class DropTaskBody(RequestModel):
+    """Do without it."""
+
+    op: Literal["drop"]
+    task: TaskName
+
+
+class RetryTaskBody(RequestModel):
+    """Do it again."""
+
+    op: Literal["retry"]
+    task: TaskName
+
+
+PlanEditBody = Annotated[AddTaskBody | ChangeTaskBody | DropTaskBody | RetryTaskBody, Field(discriminator="op")]
+
+
+class RecordedEvent(ResponseModel):
+    """An event where it stands."""
+
+    stream: str
+    sequence: int
+    at_ms: int
+    kind: str
+    key: str
+    event: dict[str, Any]
+    link: str
+
+
+class Timeline(ResponseModel):
+    """Events of one run, in order."""
+
+    events: list[RecordedEvent]
+    last: int
+    """The number of the last of them; `after` of the next page."""

@@ -1,0 +1,77 @@
+"""uvicorn inside the daemon: it leaves signals to the process, says when it has ended, and drops who dawdles."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from contextlib import nullcontext
+from typing import Any, ClassVar, Final
+
+import anyio
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+HEADER_TIMEOUT_SECONDS: Final = 20.0
+"""How long a request's headers may take."""
+
+
+class EmbeddedServer(uvicorn.Server):
+    """A uvicorn that leaves signals to the process it is in."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.ended = anyio.Event()
+
+    def capture_signals(self) -> Any:
+        """None."""
+        return nullcontext()
+
+
+class HeaderTimeoutProtocol(H11Protocol):
+    """HTTP with whoever sends a request's headers in time. uvicorn itself would wait for them for good."""
+
+    head_seconds: ClassVar[float] = HEADER_TIMEOUT_SECONDS
+    _waiting: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        """The first request is expected."""
+        super().connection_made(transport)
+        self._wait()
+
+    def data_received(self, data: bytes) -> None:
+        """Some of a request: of its headers, or of its body, for which a gate has its own patience."""
+        before = self.scope
+        super().data_received(data)
+        # Each request whose headers are there has a scope of its own.
+        if self.scope is not before:
+            self._stop_waiting()
+        elif self._waiting is None and self.cycle.response_complete:
+            self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Nothing is expected any more."""
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def _wait(self) -> None:
+        # Without a word: browsers connect ahead of need, and would show what we say as the answer to their request.
+        self._waiting = self.loop.call_later(self.head_seconds, self.transport.abort)
+
+    def _stop_waiting(self) -> None:
+        if self._waiting is not None:
+            self._waiting.cancel()
+            self._waiting = None
+
+
+def header_timeout_protocol(head_seconds: float) -> type[HeaderTimeoutProtocol]:
+    """The protocol with a patience of its own."""
+    return type("PromptHeads", (HeaderTimeoutProtocol,), {"head_seconds": head_seconds})
+
+
+async def run_server(server: EmbeddedServer, listener: socket.socket) -> None:
+    """Until it is told to exit; whoever cancels waits for `ended`."""
+    try:
+        with anyio.CancelScope(shield=True):
+            await server.serve(sockets=[listener])
+    finally:
+        server.ended.set()

@@ -1,0 +1,36 @@
+"""Programs as actions: an agent's small Python program, run in a cage of its own, paused at every tool call.
+
+`worker` starts and continues programs; `steps` says where one stands; `contracts` turns tools into typed stubs and
+`advice` a failure into words a model can use, both pure. `inside` is what runs in the cage. Who calls the tools, and
+whether they may be called, is the caller's matter.
+"""
+
+from cellwright.tools.actions.signatures import ToolSignature, stubs
+from cellwright.tools.actions.steps import (
+    CallFailure,
+    Json,
+    ProgramCall,
+    ProgramFailed,
+    ProgramFinished,
+    ProgramLimits,
+    ProgramLost,
+    ProgramPaused,
+    ProgramStep,
+)
+from cellwright.tools.actions.worker import ActionWorker, ProgramRun
+
+__all__ = [
+    "ActionWorker",
+    "CallFailure",
+    "Json",
+    "ProgramCall",
+    "ProgramFailed",
+    "ProgramFinished",
+    "ProgramLimits",
+    "ProgramLost",
+    "ProgramPaused",
+    "ProgramRun",
+    "ProgramStep",
+    "ToolSignature",
+    "stubs",
+]

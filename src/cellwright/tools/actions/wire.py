@@ -1,0 +1,134 @@
+"""What travels between the host and a worker: JSON in frames with a length; what arrives is checked, never believed."""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal
+
+import msgspec
+
+from cellwright.framing import BadFrame, pack
+from cellwright.tools.actions.steps import Json
+
+MAX_FRAME_BYTES: Final = 96 << 20
+_DEEPEST = 40
+
+
+class CallMessage(msgspec.Struct, kw_only=True, frozen=True):
+    """A tool call as the worker tells it."""
+
+    id: int
+    name: str
+    arguments: msgspec.Raw
+
+
+class ReadyMessage(msgspec.Struct, kw_only=True, frozen=True, tag="ready"):
+    """The worker listens."""
+
+    request: int
+    version: str
+
+
+class PausedMessage(msgspec.Struct, kw_only=True, frozen=True, tag="paused"):
+    """The program waits."""
+
+    request: int
+    calls: list[CallMessage]
+    state: bytes
+
+
+class FinishedMessage(msgspec.Struct, kw_only=True, frozen=True, tag="finished"):
+    """The program is done."""
+
+    request: int
+    value: msgspec.Raw
+    output: str
+
+
+class FailedMessage(msgspec.Struct, kw_only=True, frozen=True, tag="failed"):
+    """The program stopped."""
+
+    request: int
+    kind: Literal["error", "syntax", "types", "limit", "state", "crash"]
+    error: str
+    message: str
+    line: int | None
+    limit: (
+        Literal[
+            "seconds", "sleep_seconds", "memory", "output_bytes", "tool_calls", "argument_bytes", "value_bytes",
+            "state_bytes", "recursion", "lookups",
+        ]
+        | None
+    )  # fmt: skip
+    output: str
+
+
+class DroppedMessage(msgspec.Struct, kw_only=True, frozen=True, tag="dropped"):
+    """The program is forgotten."""
+
+    request: int
+
+
+WorkerMessage = ReadyMessage | PausedMessage | FinishedMessage | FailedMessage | DroppedMessage
+_decoder = msgspec.json.Decoder(WorkerMessage)
+_any = msgspec.json.Decoder()
+_object = msgspec.json.Decoder(dict[str, Any])
+
+
+def encode(request: dict[str, Any]) -> bytes:
+    """One request as a frame."""
+    return pack(msgspec.json.encode(request), MAX_FRAME_BYTES)
+
+
+def decode(body: bytes) -> WorkerMessage:
+    """One answer; `BadFrame` for anything that is none."""
+    return _decoded(body, _decoder)
+
+
+def value_of(raw: msgspec.Raw, *, most_bytes: int) -> Json:
+    """A program's value; `BadFrame` if it is larger or deeper than was agreed."""
+    value: Json = _decoded(_bounded(raw, most_bytes), _any)
+    if _is_too_deep(value):
+        raise BadFrame("a value nested too deep")
+    return value
+
+
+def arguments_of(raw: msgspec.Raw, *, most_bytes: int) -> dict[str, Json]:
+    """A call's arguments; `BadFrame` likewise."""
+    arguments: dict[str, Json] = _decoded(_bounded(raw, most_bytes), _object)
+    if _is_too_deep(arguments):
+        raise BadFrame("arguments nested too deep")
+    return arguments
+
+
+def _bounded(raw: msgspec.Raw, most_bytes: int) -> bytes:
+    body = bytes(raw)
+    if len(body) > most_bytes:
+        raise BadFrame(f"{len(body):,} bytes of values, of at most {most_bytes:,}")
+    return body
+
+
+def _decoded(body: bytes, decoder: msgspec.json.Decoder[Any]) -> Any:
+    try:
+        return decoder.decode(body)
+    except (msgspec.MsgspecError, RecursionError, ValueError) as error:
+        raise BadFrame(f"a malformed answer ({str(error)[:200]})") from error
+
+
+def _is_too_deep(value: Json) -> bool:
+    """Whether something would trip over its nesting further on."""
+    level: list[Json] = [value]
+    for _ in range(_DEEPEST):
+        level = [item for outer in level for item in _containers(outer)]
+        if not level:
+            return False
+    return True
+
+
+def _containers(value: Json) -> list[Json]:
+    match value:
+        case list():
+            return [item for item in value if isinstance(item, (list, dict))]
+        case dict():
+            return [item for item in value.values() if isinstance(item, (list, dict))]
+        case _:
+            return []

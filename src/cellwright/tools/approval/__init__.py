@@ -1,0 +1,1 @@
+"""What stands before every action: the guard, the inbox of questions to people, standing grants, the audit trail."""

@@ -1,0 +1,223 @@
+"""The guard: nothing an agent wants happens before it was judged, and whatever was judged is told.
+
+Rules, the agreed envelope and earlier answers decide; only what they leave open asks a person. A refusal is a value the
+agent reads. Use a guard from a workflow's own line of steps: a parallel branch that needs it is a child workflow.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Final, Literal, assert_never
+
+import anyio.to_thread
+
+from cellwright.errors import Defect
+from cellwright.journal import Flow
+from cellwright.policy import (
+    Action,
+    Actor,
+    AgreedEnvelope,
+    Answered,
+    Ask,
+    AuditEntry,
+    BudgetLedger,
+    ByGrant,
+    ByShape,
+    Deny,
+    Masker,
+    No,
+    Reached,
+    Rules,
+    Unpriced,
+    Verdict,
+    audit_entry,
+    fingerprint,
+    judge,
+    serialization,
+)
+from cellwright.policy.actions import fingerprint_of
+from cellwright.policy.display_text import shown_block
+from cellwright.tools.approval.audit_trail import audit_event
+from cellwright.tools.approval.budget_questions import BudgetAnswered, ask_for_more
+from cellwright.tools.approval.inbox import RecordedAnswer, ask_approval, can_be_shown, read_grants
+
+LONGEST_RECORDED: Final = 4_000
+"""Characters of an action's text in the audit trail; its fingerprint names all of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActionPermitted:
+    """Go ahead, and say afterwards what came of it: `record_result`."""
+
+    call: str
+    """Names this judgement; fit for an idempotency key."""
+    entry: AuditEntry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActionRefused:
+    """Do not; the agent is told why."""
+
+    feedback: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetRaised:
+    """There is more: go on with this ledger."""
+
+    ledger: BudgetLedger
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ruling:
+    """A judgement as its step keeps it, masked."""
+
+    call: str
+    entry: AuditEntry
+
+
+class Guard:
+    """Stands before the tools of runs under one set of rules."""
+
+    def __init__(
+        self, *, rules: Rules, masker: Masker, envelope: AgreedEnvelope | None = None, asks: bool = True
+    ) -> None:
+        self._rules = rules
+        self._masker = masker
+        self._envelope = envelope
+        self._asks = asks
+        """If not, what would be asked is refused."""
+
+    def without_asking(self) -> Guard:
+        """The same where nobody is there to ask."""
+        return Guard(rules=self._rules, masker=self._masker, envelope=self._envelope, asks=False)
+
+    async def permit(self, flow: Flow, action: Action, who: Actor) -> ActionPermitted | ActionRefused:
+        """Whether the action may happen now. Waits for a person where one must be asked, however long it takes."""
+        ruling = await flow.step(f"judge {action.kind}", lambda: self._rule(flow, action, who), returns=_Ruling)
+        if ruling.entry.action != fingerprint(action):
+            raise Defect(
+                f"{flow.id!r} was judged for another {ruling.entry.kind} than it wants now.",
+                hint="A replayed workflow must want the same: make the action inside a step.",
+            )
+        match ruling.entry.verdict:
+            case "allow":
+                return await self._let(flow, ruling.call, ruling.entry)
+            case "deny":
+                return await self._refuse(flow, ruling.call, ruling.entry, "Not allowed.")
+            case "ask":
+                return await self._ask(flow, action, ruling)
+            case _:
+                assert_never(ruling.entry.verdict)
+
+    async def record_result(
+        self, flow: Flow, permitted: ActionPermitted, result: Literal["done", "failed", "unknown"], detail: str = ""
+    ) -> None:
+        """Tell what came of a permitted action. Until then the trail says `unknown`: it may have happened."""
+        ended = replace(permitted.entry, result=result, detail=self._masked(detail))
+        await flow.tell(audit_event(permitted.call, ended))
+
+    async def ask_for_more(self, flow: Flow, stop: Reached | Unpriced, who: Actor) -> BudgetRaised | ActionRefused:
+        """Pause because a budget is reached or a price unknown, until a person lets it go on or stops the work."""
+        answered = await ask_for_more(flow, stop, self._masker)
+        entry = self._masked_entry(_budget_entry(answered, who))
+        call = fingerprint_of(answered.question.id)[:16]
+        if isinstance(answered.reply, No):
+            limit = f"Not more than {stop.limit.describe()}."
+            return await self._refuse(flow, call, entry, limit, answered.reply.feedback)
+        await flow.tell(audit_event(call, replace(entry, result="done")))
+        return BudgetRaised(ledger=answered.ledger(stop.ledger))
+
+    # ── judging ──
+
+    async def _rule(self, flow: Flow, action: Action, who: Actor) -> _Ruling:
+        now = datetime.now(UTC)
+        verdict: Verdict = judge(action, self._rules, self._envelope, run=flow.run, now=now)
+        if isinstance(verdict, Ask):
+            grants = await read_grants(flow.read)
+            verdict = judge(action, self._rules, self._envelope, tuple(grants.values()), run=flow.run, now=now)
+        if isinstance(verdict, Ask) and not self._asks:
+            verdict = Deny(reason=f"Nobody is asked in this run. {verdict.reason}", basis=verdict.basis)
+        if isinstance(verdict, Ask) and (why := await self._why_not_shown(action)):
+            verdict = Deny(reason=f"{why}, so nobody could be shown it.", basis=ByShape())
+        entry = audit_entry(action, verdict, at=now, run=flow.run, who=who, result="unknown")
+        # A long diff takes the masker a while.
+        masked = await anyio.to_thread.run_sync(self._masked_entry, entry)
+        return _Ruling(call=secrets.token_hex(8), entry=masked)
+
+    async def _why_not_shown(self, action: Action) -> str:
+        """Why a person cannot be asked about it; empty if one can."""
+        if not _can_be_kept(action):
+            return "Its text is not Unicode"
+        is_shown = await anyio.to_thread.run_sync(can_be_shown, action, self._rules.project, self._masker)
+        return "" if is_shown else "A secret is spread over its parts"
+
+    async def _ask(self, flow: Flow, action: Action, ruling: _Ruling) -> ActionPermitted | ActionRefused:
+        await flow.tell(audit_event(ruling.call, replace(ruling.entry, result="waiting")))
+        answered = await ask_approval(
+            flow, action, reason=ruling.entry.reason, project=self._rules.project, masker=self._masker
+        )
+        entry = _answered_entry(ruling.entry, answered)
+        if isinstance(answered.reply, No):
+            return await self._refuse(flow, ruling.call, entry, "Not allowed.", answered.reply.feedback)
+        return await self._let(flow, ruling.call, entry)
+
+    # ── telling ──
+
+    async def _let(self, flow: Flow, call: str, entry: AuditEntry) -> ActionPermitted:
+        await flow.tell(audit_event(call, entry))
+        return ActionPermitted(call=call, entry=entry)
+
+    async def _refuse(self, flow: Flow, call: str, entry: AuditEntry, feedback: str, words: str = "") -> ActionRefused:
+        await flow.tell(audit_event(call, replace(entry, result="refused", detail=self._masked(words))))
+        return ActionRefused(feedback=f"{feedback} {entry.reason} {words}".rstrip())
+
+    def _masked_entry(self, entry: AuditEntry) -> AuditEntry:
+        return replace(
+            entry, what=self._masked(entry.what), basis=self._masked(entry.basis), reason=self._masked(entry.reason)
+        )
+
+    def _masked(self, text: str) -> str:
+        safe = self._masker.mask(shown_block(text)).text
+        return safe if len(safe) <= LONGEST_RECORDED else f"{safe[:LONGEST_RECORDED]}… ({len(safe)} characters)"
+
+
+def _answered_entry(entry: AuditEntry, answered: Answered) -> AuditEntry:
+    return replace(
+        entry,
+        verdict="deny" if isinstance(answered.reply, No) else "allow",
+        basis=str(ByGrant(grant=answered.question.id)),
+        reason=_who_said(answered),
+    )
+
+
+def _budget_entry(answered: BudgetAnswered, who: Actor) -> AuditEntry:
+    question = answered.question
+    return AuditEntry(
+        at=answered.at,
+        run=question.run,
+        who=who,
+        kind="spend",
+        what=answered.describe(),
+        action=question.fingerprint,
+        verdict="deny" if isinstance(answered.reply, No) else "allow",
+        basis=str(ByGrant(grant=question.id)),
+        reason=_who_said(answered),
+        result="unknown",
+    )
+
+
+def _who_said(answered: RecordedAnswer) -> str:
+    return f"{answered.by.name} {'said no' if isinstance(answered.reply, No) else 'allowed it'}."
+
+
+def _can_be_kept(action: Action) -> bool:
+    """A lone surrogate has no UTF-8: neither the journal nor a door could hold it."""
+    try:
+        json.dumps(serialization(action), ensure_ascii=False).encode()
+    except ValueError:
+        return False
+    return True

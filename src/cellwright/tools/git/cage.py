@@ -1,0 +1,299 @@
+"""Git's cage: what it is shown, what is asked of it, and what it answers. Every field of an answer is checked here.
+
+The project and nothing else of the working tree, the objects, no network, no settings.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import struct
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Literal, cast, get_args
+
+from cellwright.errors import Unavailable, UserError
+from cellwright.sandbox.host.git_files import ObjectFormat, ObjectKind, Unsound, as_kind
+from cellwright.sandbox.host.git_repository import Head, Repository
+from cellwright.sandbox.host.project import hidden_in
+from cellwright.sandbox.spec import CageSpec, DataMount, Limits, Tier
+
+Want = Literal["status", "diff", "tree", "commit"]
+WorkKind = Literal["new", "changed", "deleted"]
+Objects = Mapping[str, tuple[ObjectKind, bytes]]
+
+MOST_FILE_BYTES: Final = 20 << 20
+"""A longer file is left out of a commit, and said so."""
+MOST_DELIVERED_BYTES: Final = 128 << 20
+MOST_OBJECTS: Final = 50_000
+MOST_CHANGES: Final = 20_000
+MOST_PATCH_BYTES: Final = 4 << 20
+MOST_SHOWN_FILE_BYTES: Final = 1 << 20
+"""A longer file is not shown line by line to whoever approves a commit."""
+_LENGTH: Final = struct.Struct(">I")
+_MOST_HEADER_BYTES: Final = 32 << 20
+MOST_ANSWER_BYTES: Final = MOST_DELIVERED_BYTES + _MOST_HEADER_BYTES + _LENGTH.size
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GitRequest:
+    """One errand of git's."""
+
+    want: Want
+    """`status`: what changed; `diff`: also as a patch; `tree`: with what a person must see; `commit`: only that one."""
+    commit: str = ""
+    paths: tuple[str, ...] = ()
+    """Files and directories below the working tree's root that it is about; empty for all of the project."""
+
+    def to_json(self, **facts: object) -> bytes:
+        """The question with what else git must know."""
+        limits = {
+            "file": MOST_FILE_BYTES,
+            "bytes": MOST_DELIVERED_BYTES,
+            "changes": MOST_CHANGES,
+            "patch": MOST_PATCH_BYTES,
+            "shown": MOST_SHOWN_FILE_BYTES,
+        }
+        asked = {"want": self.want, "paths": self.paths, "commit": self.commit, "limits": limits}
+        return json.dumps(asked | facts).encode()
+
+
+@dataclass(frozen=True, slots=True)
+class WorkChange:
+    """A file of the working tree that differs from the last commit."""
+
+    path: str
+    kind: WorkKind
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedChange:
+    """A file that differs too but cannot be committed from here."""
+
+    path: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GitDelivery:
+    """A tree and the objects on both sides of what it changes, each under the name its bytes give it."""
+
+    tree: str
+    objects: Objects = field(repr=False)
+    """What the tree has and the last commit has not in its place."""
+    known: Objects = field(repr=False)
+    """What the last commit has there, and the commit itself: read, never written."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GitAnswer:
+    """What git said."""
+
+    changes: tuple[WorkChange, ...]
+    skipped: tuple[SkippedChange, ...] = ()
+    patch: str = ""
+    delivery: GitDelivery | None = None
+
+
+def read_answer(data: bytes, form: ObjectFormat) -> GitAnswer:
+    """The answer in these bytes. `Unsound` for what no answer of ours looks like, `UserError` for git's own words."""
+    try:
+        (length,) = _LENGTH.unpack_from(data)
+        header: object = json.loads(data[_LENGTH.size : _LENGTH.size + length])
+    except (struct.error, ValueError, RecursionError) as error:
+        raise Unsound("the answer cannot be read") from error
+    if not isinstance(header, dict):
+        raise Unsound("the answer cannot be read")
+    said = cast("dict[str, Any]", header)
+    if "failed" in said:
+        raise _failure(said)
+    changes = tuple(WorkChange(_text(path), _kind(kind)) for path, kind in _pairs(said.get("changes")))
+    skipped = tuple(SkippedChange(_text(path), _text(why)[:200]) for path, why in _pairs(said.get("skipped")))
+    body = memoryview(data)[_LENGTH.size + length :]
+    delivery = _delivery(said, body, form) if "tree" in said else None
+    return GitAnswer(changes=changes, skipped=skipped, patch=_text(said.get("patch", "")), delivery=delivery)
+
+
+def _failure(said: dict[str, Any]) -> UserError | Unavailable:
+    message = f"Git could not do it: {_text(said['failed'])[:1_000]}"
+    if said.get("again") is True:
+        return Unavailable(message, hint="Try again.")
+    return UserError(message, hint=_text(said.get("hint", ""))[:500])
+
+
+def _delivery(said: dict[str, Any], body: memoryview, form: ObjectFormat) -> GitDelivery:
+    tree = said["tree"]
+    if not isinstance(tree, str) or not form.is_name(tree):
+        raise Unsound("the answer names no tree")
+    objects, body = _objects(said.get("objects"), body, form)
+    known, body = _objects(said.get("known"), body, form)
+    if body:
+        raise Unsound("more data than announced")
+    return GitDelivery(tree=tree, objects=objects, known=known)
+
+
+def _objects(raw: object, body: memoryview, form: ObjectFormat) -> tuple[Objects, memoryview]:
+    """The objects a list announces, and the bytes after them."""
+    listed = cast("list[object]", raw) if isinstance(raw, list) else []
+    if len(listed) > MOST_OBJECTS:
+        raise Unsound("more objects than one commit may have")
+    objects: dict[str, tuple[ObjectKind, bytes]] = {}
+    for line in listed:
+        match line:
+            case [str(kind), int(size)] if 0 <= size <= len(body) and not isinstance(size, bool):
+                data, body = bytes(body[:size]), body[size:]
+                # Whatever name it came under, it gets the one that is its own.
+                objects[form.name_of(as_kind(kind), data)] = (as_kind(kind), data)
+            case _:
+                raise Unsound("an object is not as long as announced")
+    return objects, body
+
+
+def _pairs(value: object) -> list[tuple[object, object]]:
+    if not isinstance(value, list) or len(cast("list[object]", value)) > MOST_CHANGES:
+        raise Unsound("the answer lists no changes, or too many")
+    pairs: list[tuple[object, object]] = []
+    for line in cast("list[object]", value):
+        match line:
+            case [first, second]:
+                pairs.append((first, second))
+            case _:
+                raise Unsound("the answer lists something else than changes")
+    return pairs
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise Unsound("the answer has no text where one belongs")
+    return value
+
+
+def _kind(value: object) -> WorkKind:
+    kind = next((known for known in get_args(WorkKind) if known == value), None)
+    if kind is None:
+        raise Unsound("the answer names no kind of change")
+    return kind
+
+
+GIT_FOLDER: Final = ".cellwright-git"
+"""Where the cage finds what is shown of the repository, below `/project`."""
+_PROGRAM: Final = Path(__file__).with_name("inside.py")
+WHERE_GIT_IS: Final = "/usr/local/bin:/usr/bin:/bin"
+"""Where a git is looked for, unless said otherwise."""
+_LIMITS: Final = Limits(memory_mb=2048, cpu_seconds=90, processes=32, tmp_mb=512)
+_MOST_NEIGHBOURS: Final = 2_000
+_SEEN_ABOVE: Final = {".gitignore", ".gitattributes"}
+_SHOWN: Final = {"info/exclude": "exclude", "info/attributes": "attributes", "shallow": "shallow"}
+_MOST_SHOWN_BYTES: Final = 512 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GitPlan:
+    """A cage ready to be started for one question."""
+
+    spec: CageSpec
+    command: list[str]
+    question: bytes
+    head: Head
+    hidden: frozenset[str]
+    """Secrets of the project, below the working tree's root: in no answer and no commit."""
+
+
+def plan_cage(
+    repository: Repository,
+    project: Path,
+    question: GitRequest,
+    *,
+    tier: Tier,
+    uid: int | None,
+    reveal: tuple[str, ...] = (),
+    git_path: str = WHERE_GIT_IS,
+) -> GitPlan:
+    """Everything that must be known before the cage is there. `UserError` if git or the walls for it are missing."""
+    if tier == "D":
+        raise UserError(
+            "This machine has no walls to run git behind.", hint="`cellwright doctor` says what is missing."
+        )
+    git = _git(git_path)
+    head = repository.head()
+    prefix = f"{repository.prefix}/" if repository.prefix else ""
+    hidden = frozenset(prefix + path for path in hidden_in(project, reveal))
+    spec = CageSpec(
+        name=f"cellwright-git-{os.getpid()}",
+        tier=tier,
+        project=str(repository.top),
+        files="drop",
+        hidden=(".git", *sorted(hidden), *_neighbours(repository)),
+        data=_shown(repository),
+        software=tuple(dict.fromkeys([sys.base_prefix, sys.prefix, str(_PROGRAM.parent), *_software(git)])),
+        limits=_LIMITS,
+        uid=uid,
+        environment={"PATH": "/usr/bin:/bin", "HOME": "/home/cell", "TMPDIR": "/tmp", "LANG": "C.UTF-8"},
+        protected=(),
+    )
+    asked = question.to_json(
+        git=str(git),
+        place=GIT_FOLDER,
+        prefix=repository.prefix,
+        hidden=sorted(hidden),
+        head=head.commit,
+        format=repository.format.name,
+        core=dict(repository.config.core),
+    )
+    command = [sys.executable, "-I", "-S", "-B", str(_PROGRAM)]
+    return GitPlan(spec=spec, command=command, question=asked, head=head, hidden=hidden)
+
+
+def _git(path: str) -> Path:
+    found = shutil.which("git", path=path)
+    if found is None:
+        places = " or ".join(path.split(":"))
+        raise UserError(
+            f"Git is not installed: there is none in {places}.",
+            hint="The person can get it with `apt-get install git`, `dnf install git` or `apk add git`.",
+        )
+    return Path(found)
+
+
+def _software(git: Path) -> list[str]:
+    """A git that lies outside the system's own directories needs what lies beside it."""
+    return [] if str(git.resolve()).startswith(("/usr/", "/bin/")) else [str(git.resolve().parent.parent)]
+
+
+def _neighbours(repository: Repository) -> list[str]:
+    """What lies beside the project, on each step down to it; git's rules about files stay visible."""
+    beside: list[str] = []
+    above = ""
+    for part in repository.prefix.split("/") if repository.prefix else ():
+        with os.scandir(repository.top / above) as entries:
+            beside += [
+                above + entry.name
+                for entry in entries
+                if entry.name not in {part, ".git"}
+                and not entry.is_symlink()
+                and not (entry.name in _SEEN_ABOVE and entry.is_file(follow_symlinks=False))
+            ]
+        above += f"{part}/"
+    if len(beside) > _MOST_NEIGHBOURS:
+        raise UserError(
+            f"More than {_MOST_NEIGHBOURS} files lie beside the project in its repository.",
+            hint="Open the repository's root as the project, or give the project a repository of its own.",
+        )
+    return beside
+
+
+def _shown(repository: Repository) -> tuple[DataMount, ...]:
+    """Of the repository: its objects, the index, and what it says about ignoring files; nothing that could run."""
+    files = {name: repository.common / path for path, name in _SHOWN.items()}
+    files["index"] = repository.own / "index"
+    files |= {path.name: path for path in sorted(repository.own.glob("sharedindex.*"))[:8]}
+    mounts = [DataMount(source=str(repository.common / "objects"), target=f"{GIT_FOLDER}/objects")]
+    for name, path in files.items():
+        if path.is_symlink():
+            raise UserError(f"{str(path)!r} is a symbolic link, which is not followed.")
+        if path.is_file() and path.stat().st_size <= _MOST_SHOWN_BYTES:
+            mounts.append(DataMount(source=str(path), target=f"{GIT_FOLDER}/{name}"))
+    return tuple(mounts)

@@ -1,0 +1,242 @@
+"""Changes of cells: as a model writes them, found between two documents, and those of two people merged."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from cellwright.ids import CellId
+from cellwright.notebook import (
+    DEFAULT_NAME,
+    After,
+    AtStart,
+    Cell,
+    CellPosition,
+    ConfigureCell,
+    CreateCell,
+    DeleteCell,
+    Document,
+    Edit,
+    EditCell,
+    EditRefused,
+    RenameCell,
+    apply_edits,
+    parse_edits,
+)
+from cellwright.notebook.marimo_file import new_cell_id
+
+_SIMILAR: Final = 0.5
+_COMPARED_CHARACTERS: Final = 4_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellDiff:
+    """One cell before and after; None where it was not there."""
+
+    before: Cell | None
+    after: Cell | None
+
+    @property
+    def id(self) -> CellId:
+        """The cell's id, the same on both sides."""
+        cell = self.after or self.before
+        assert cell is not None
+        return cell.id
+
+    def diff(self) -> str:
+        """The change of its code, as a unified diff."""
+        old = self.before.code.splitlines() if self.before else []
+        new = self.after.code.splitlines() if self.after else []
+        name = _label(self.after or self.before)
+        lines = difflib.unified_diff(old, new, f"{name} before", f"{name} after", lineterm="")
+        return "\n".join(lines) or f"{name}: name, place or configuration"
+
+
+def changes_between(before: Document, after: Document) -> tuple[CellDiff, ...]:
+    """The cells whose code, name or configuration differ, those that came and those that went."""
+    old = {cell.id: cell for cell in before.cells}
+    new = {cell.id: cell for cell in after.cells}
+    gone = [CellDiff(before=cell, after=None) for cell in before.cells if cell.id not in new]
+    rest = [
+        CellDiff(before=old.get(cell.id), after=cell)
+        for cell in after.cells
+        if cell.id not in old or not cell.has_same_content(old[cell.id])
+    ]
+    return (*gone, *rest)
+
+
+# ── the same cells again ──
+
+
+def with_known_ids(known: Document, fresh: Document) -> Document:
+    """`fresh`, its cells under the ids they had in `known`; versions grow where a cell changed."""
+    pairs = _pairs(known.cells, fresh.cells)
+    taken = {cell.id for cell in known.cells} | set(known.retired)
+    order = [pairs[cell.id].id for cell in fresh.cells if cell.id in pairs]
+    unmoved = still_in_order([cell.id for cell in known.cells], order)
+    ids: dict[CellId, Cell] = {}
+    for cell in fresh.cells:
+        old = pairs.get(cell.id)
+        if old is None:
+            ids[cell.id] = replace(cell, id=new_cell_id(taken), version=1)
+        else:
+            is_same = cell.has_same_content(old) and old.id in unmoved
+            ids[cell.id] = replace(cell, id=old.id, version=old.version + (not is_same))
+        taken.add(ids[cell.id].id)
+    kept = {cell.id for cell in ids.values()}
+    gone = {cell.id: cell.version for cell in known.cells if cell.id not in kept}
+    return _renumbered(replace(fresh, retired={**known.retired, **gone}), ids)
+
+
+def _renumbered(document: Document, cells: dict[CellId, Cell]) -> Document:
+    renewed = replace(document, cells=tuple(cells[cell.id] for cell in document.cells))
+    origin = document.origin
+    if origin is None:
+        return renewed
+    # What was read is told by the new ids too, or nothing would count as unchanged.
+    chunks = tuple((cells[cell].id if cell in cells else cell, chunk) for cell, chunk in origin.layout.chunks)
+    read = replace(origin.document, cells=tuple(cells[cell.id] for cell in origin.document.cells))
+    return replace(renewed, origin=replace(origin, layout=replace(origin.layout, chunks=chunks), document=read))
+
+
+def _pairs(known: Sequence[Cell], fresh: Sequence[Cell]) -> dict[CellId, Cell]:
+    """Which known cell each fresh one is: alike in place, alike elsewhere, alike by name, similar in text."""
+    pairs: dict[CellId, Cell] = {}
+    left, wanted = list(known), list(fresh)
+
+    def pair(cell: Cell, old: Cell) -> None:
+        pairs[cell.id] = old
+        left.remove(old)
+        wanted.remove(cell)
+
+    matcher = difflib.SequenceMatcher(None, [_key(cell) for cell in known], [_key(cell) for cell in fresh], False)
+    for block in matcher.get_matching_blocks():
+        for offset in range(block.size):
+            pair(fresh[block.b + offset], known[block.a + offset])
+    for is_same in (Cell.has_same_content, _is_namesake, _is_similar):
+        for cell in list(wanted):
+            found = next((old for old in left if is_same(old, cell) and old.is_setup == cell.is_setup), None)
+            if found is not None:
+                pair(cell, found)
+    return pairs
+
+
+def _key(cell: Cell) -> tuple[object, ...]:
+    return (cell.is_setup, cell.code, cell.name, cell.config)
+
+
+def _is_namesake(old: Cell, new: Cell) -> bool:
+    return old.is_setup or (old.name == new.name and old.name != DEFAULT_NAME)
+
+
+def _is_similar(old: Cell, new: Cell) -> bool:
+    texts = old.code[:_COMPARED_CHARACTERS], new.code[:_COMPARED_CHARACTERS]
+    return difflib.SequenceMatcher(None, *texts, False).ratio() >= _SIMILAR
+
+
+def still_in_order(old: Sequence[CellId], new: Sequence[CellId]) -> set[CellId]:
+    """The cells that nobody moved: those whose order is the same on both sides."""
+    blocks = difflib.SequenceMatcher(None, old, new, False).get_matching_blocks()
+    return {old[block.a + offset] for block in blocks for offset in range(block.size)}
+
+
+# ── two people's changes ──
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergedDocument:
+    """Both people's changes in one document."""
+
+    document: Document
+    given_up: tuple[CellDiff, ...] = ()
+    """Changes of ours that the other's stood against: theirs were kept."""
+
+
+def merge(base: Document, ours: Document, theirs: Document) -> MergedDocument:
+    """What both made of `base`. Where both changed a cell, theirs is kept."""
+    theirs_changed = {change.id for change in changes_between(base, theirs)}
+    merged, given_up = theirs, list[CellDiff]()
+    for change in changes_between(base, ours):
+        if change.id in theirs_changed:
+            given_up.append(change)
+            continue
+        tried = apply_edits(merged, list(_as_edits(change, merged, ours)))
+        if isinstance(tried, EditRefused):
+            given_up.append(change)
+        else:
+            merged = tried
+    if theirs.header == base.header:
+        merged = replace(merged, header=ours.header)
+    return MergedDocument(document=merged, given_up=tuple(given_up))
+
+
+def _as_edits(change: CellDiff, onto: Document, ours: Document) -> Iterator[Edit]:
+    """The edits that make the change in another document."""
+    if change.after is None:
+        cell = onto.find(change.id)
+        if cell is not None:
+            yield DeleteCell(cell=cell.id, base_version=cell.version)
+        return
+    if change.before is None:
+        yield created(change.after, place_in(change.id, [cell.id for cell in ours.cells], onto))
+        return
+    after, version = change.after, change.before.version
+    if after.code != change.before.code:
+        yield EditCell(cell=after.id, base_version=version, code=after.code)
+    if after.name != change.before.name:
+        yield RenameCell(cell=after.id, base_version=version, name=after.name)
+    if after.config != change.before.config:
+        yield ConfigureCell(cell=after.id, base_version=version, config=after.config)
+
+
+def created(cell: Cell, place: CellPosition) -> CreateCell:
+    """The edit that makes this cell, under its id."""
+    identity = None if cell.is_setup else cell.id
+    return CreateCell(code=cell.code, name=cell.name, config=cell.config, place=place, id=identity)
+
+
+def place_in(cell: CellId, order: Sequence[CellId], document: Document) -> CellPosition:
+    """Behind the nearest cell above it that the document has."""
+    here = {known.id for known in document.cells}
+    above = [other for other in order[: order.index(cell)] if other in here]
+    return After(cell=above[-1]) if above else AtStart()
+
+
+def _label(cell: Cell | None) -> str:
+    assert cell is not None
+    return cell.id if cell.name == DEFAULT_NAME else f"{cell.name} ({cell.id})"
+
+
+_MOST_SECONDS: Final = 3_600
+
+Seconds = Annotated[float, Field(gt=0, le=_MOST_SECONDS, description="Deadline; what still runs then is interrupted.")]
+
+
+class CellEdit(BaseModel):
+    """One edit. `create` takes code, and name and a place if wanted; all others take cell and base_version."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    op: Literal["create", "edit", "delete", "move", "rename", "configure"]
+    cell: Annotated[str | None, Field(description="Id or name of an existing cell.")] = None
+    base_version: Annotated[int | None, Field(description="The cell's version you have read.")] = None
+    code: str | None = None
+    name: str | None = None
+    after: Annotated[str | None, Field(description="Place it behind this cell.")] = None
+    before: str | None = None
+    at: Literal["start", "end"] | None = None
+    config: Annotated[dict[str, bool] | None, Field(description="hide_code, disabled")] = None
+
+
+def edits_of(edits: Sequence[CellEdit], document: Document) -> list[Edit]:
+    """The edits a model wrote, for this document. Raises `UserError`."""
+    return parse_edits([edit.model_dump(exclude_none=True) for edit in edits], document)
+
+
+def code_of(changes: Sequence[CellDiff]) -> str:
+    """The code that a change brings."""
+    return "\n\n".join(change.after.code for change in changes if change.after is not None)

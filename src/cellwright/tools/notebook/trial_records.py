@@ -1,0 +1,232 @@
+"""What was tried in branches, as values in the run's own stream, and the question which of them is kept."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from pydantic import TypeAdapter, ValidationError
+
+from cellwright.journal import Event, Fact, Flow, Json, Question, QuestionAnswered, QuestionAsked, Recorded, stream_of
+
+BRANCH_TRIED: Final = "branch-tried"
+"""The topic of the fact that tells of a branch. Its subject is the branch, its text the JSON of a `TrialRecord`."""
+BRANCHES: Final = "branches"
+"""Under this name a tool's value holds what it tried."""
+
+TrialStatus = Literal["passed", "failed", "refused", "lost"]
+"""passed: nothing failed and every check held. failed: a cell or a check did. refused: its edits did not fit the cells.
+lost: it came to no end, out of time or with its kernel."""
+BranchDecision = Literal["", "accepted", "dropped"]
+"""Empty: nobody was asked, or has said anything yet."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialCell:
+    """A cell that ran in the branch."""
+
+    cell: str
+    name: str
+    status: str
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialVariable:
+    """A variable that is another one in the branch than in the notebook."""
+
+    name: str
+    type: str = ""
+    before: str = ""
+    """A short look at it in the notebook; empty: it was not there."""
+    after: str = ""
+    """A short look at it in the branch; empty: it is gone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialCheck:
+    """Something that had to hold."""
+
+    check: str
+    has_passed: bool
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialRecord:
+    """One branch, from its making to its end."""
+
+    branch: str
+    """Names it in its run: the call that made it, and of several its number."""
+    agent: str = ""
+    """The workflow that tried it."""
+    purpose: str = ""
+    """What for, in a few words: `mend clean`, a candidate's name."""
+    group: str = ""
+    """Branches that were tried side by side have the same; empty: it was alone."""
+    way: str = ""
+    """fork, carried or replayed; empty: it was not made."""
+    reasons: tuple[str, ...] = ()
+    """Why it was no fork."""
+    status: TrialStatus
+    cells: tuple[TrialCell, ...] = ()
+    checks: tuple[TrialCheck, ...] = ()
+    variables: tuple[TrialVariable, ...] = ()
+    """Those that differ."""
+    files: tuple[str, ...] = ()
+    """Paths of the project's files that it changed."""
+    ms: float = 0.0
+    """From the request until its outcome was known."""
+    is_kept: bool = False
+    """What was tried is in the notebook now."""
+    note: str = ""
+    """Why it was not kept although it passed, or what else there is to say."""
+    waits: bool = False
+    """A person was asked whether it is kept; until it is told again, nothing of it is in the notebook."""
+    decision: BranchDecision = ""
+    """What the person said."""
+    decided_by: str = ""
+
+    @property
+    def checks_passed(self) -> int:
+        """How many of its checks held."""
+        return sum(check.has_passed for check in self.checks)
+
+    @property
+    def failures(self) -> int:
+        """How many of its cells have no result."""
+        return sum(cell.status not in _SOUND for cell in self.cells)
+
+
+_SOUND: Final = frozenset({"ok", "stopped", "disabled", "stale"})
+_TRIAL: Final = TypeAdapter(TrialRecord)
+
+
+def trial_json(tried: TrialRecord) -> Json:
+    """As plain values."""
+    return _TRIAL.dump_python(tried, mode="json")
+
+
+def parse_trial(value: Any) -> TrialRecord | None:
+    """The branch of such values; None for anything else."""
+    try:
+        return _TRIAL.validate_python(value)
+    except ValidationError:
+        return None
+
+
+def trial_event(tried: TrialRecord) -> Fact:
+    """The branch as the run's stream keeps it."""
+    text = json.dumps(trial_json(tried), ensure_ascii=False)
+    numbers = {"ms": round(tried.ms, 3), "is_kept": float(tried.is_kept)}
+    return Fact(topic=BRANCH_TRIED, subject=tried.branch, text=text, numbers=numbers)
+
+
+def read_trial(event: Event) -> TrialRecord | None:
+    """The branch an event tells of; None if it tells of something else."""
+    if not isinstance(event, Fact) or event.topic != BRANCH_TRIED:
+        return None
+    try:
+        return parse_trial(json.loads(event.text))
+    except ValueError:
+        return None
+
+
+def trials_in(value: Json) -> tuple[TrialRecord, ...]:
+    """What a tool's value says was tried in branches."""
+    held = value.get(BRANCHES) if isinstance(value, dict) else None
+    found = [parse_trial(each) for each in held] if isinstance(held, list) else []
+    return tuple(each for each in found if each is not None)
+
+
+BRANCH_CHOICE: Final = "branch-choice"
+"""The topic of the question which branch is kept."""
+BRANCH_DROPPED: Final = "branch-dropped"
+"""The topic of the fact that a person dropped one branch of several. Its subject is the branch, its text who did."""
+NONE: Final = "none of them"
+"""The answer that keeps nothing."""
+_VARIABLES: Final = 3
+_LONGEST: Final = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What people said to branches that waited."""
+
+    accepted: str = ""
+    """The branch; empty: none of them."""
+    by: str = ""
+    dropped: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Branches that were dropped one by one before, and by whom."""
+
+
+def choices_of(tried: Sequence[TrialRecord]) -> dict[str, str]:
+    """The answers that accept a branch, each with that branch: its name, with its number where two have the same."""
+    choices: dict[str, str] = {}
+    for each in tried:
+        if each.waits:
+            name = " ".join(each.purpose.split()) or each.branch
+            is_taken = name in choices or name == NONE
+            choices[f"{name} ({each.branch.rpartition('.')[2]})" if is_taken else name] = each.branch
+    return choices
+
+
+def choice_question(tried: Sequence[TrialRecord]) -> Question:
+    """Which of these is kept? Those that did not run cannot be."""
+    choices = choices_of(tried)
+    lines = ["Which of these is kept in the notebook?", *(f"- {_line(each)}" for each in tried)]
+    body: Json = {"branches": list(choices.values())}
+    return Question(topic=BRANCH_CHOICE, text="\n".join(lines), choices=(*choices, NONE), body=body)
+
+
+def _line(tried: TrialRecord) -> str:
+    said = [tried.status if tried.waits else f"{tried.status}, cannot be kept"]
+    said += [f"checks {tried.checks_passed}/{len(tried.checks)}"] if tried.checks else []
+    said += [f"{each.name} = {_short(each.after)}" for each in tried.variables[:_VARIABLES] if each.after]
+    return f"{tried.purpose or tried.branch}: {', '.join(said)}"
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…"
+
+
+def dropped_event(branch: str, by: str) -> Fact:
+    """A person dropped this branch; others still wait."""
+    return Fact(topic=BRANCH_DROPPED, subject=branch, text=by)
+
+
+async def ask_which(flow: Flow, tried: Sequence[TrialRecord]) -> Decision:
+    """What a person decides, however long it takes; survives restarts."""
+    said: Any = await flow.ask(choice_question(tried))
+    answer = said.get("choice") if isinstance(said, dict) else said
+
+    async def look() -> Json:
+        by, dropped = await _who_decided(flow.read, flow.run, flow.id)
+        return {"by": by, "dropped": dropped}
+
+    who: Any = await flow.step("who decided", look)
+    return Decision(accepted=choices_of(tried).get(str(answer), ""), by=who["by"], dropped=who["dropped"])
+
+
+async def _who_decided(
+    read: Callable[[str], AsyncIterable[Recorded]], run: str, workflow: str
+) -> tuple[str, dict[str, str]]:
+    """Who answered the last such question of this workflow, and who dropped single branches."""
+    question, by, dropped = "", "", dict[str, str]()
+    async for recorded in read(stream_of(run)):
+        match recorded.event:
+            case QuestionAsked(topic=topic, workflow=asking, question=asked) if (topic, asking) == (
+                BRANCH_CHOICE,
+                workflow,
+            ):
+                question = asked
+            case QuestionAnswered(question=answered, by=person) if answered == question:
+                by = person
+            case Fact(topic=topic, subject=branch, text=person) if topic == BRANCH_DROPPED:
+                dropped[branch] = person
+            case _:
+                pass
+    return by, dropped

@@ -1,0 +1,294 @@
+"""Before a fork: what this process holds that a branch would break or share. After it: what the child must mend.
+
+`survey` only looks, and calls nothing of the notebook's; `quiesce` is for the parent right before the fork,
+`settle_child` for the child right after it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ctypes
+import multiprocessing
+import os
+import random
+import re
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Sequence
+from itertools import islice
+from pathlib import Path
+from types import ModuleType
+from typing import Any, TypeVar
+
+from cellwright_guest.facts_wire import (
+    MOST_LISTED,
+    ChildProcess,
+    HazardFacts,
+    NativeThreads,
+    OpenMpRuntime,
+    PythonThread,
+    SharedMapping,
+)
+from cellwright_guest.forks.own_process import (
+    Descriptors,
+    MemoryMapping,
+    is_thread_alive,
+    library_name,
+    look_at_descriptors,
+    memory_map,
+    thread_name,
+    thread_owners,
+)
+
+_OF_NOTE = (
+    "cupy", "duckdb", "grpc", "jax", "lightgbm", "mpi4py", "numba", "polars", "pyarrow", "pyspark", "ray", "sklearn",
+    "tensorflow", "torch", "tqdm", "xgboost", "zmq",
+)  # fmt: skip
+_OPENMP = re.compile(r"lib(gomp|i?omp5?)[.-]")
+_PAUSE_HARD = 2
+_SECONDS_FOR_THREADS_TO_END = 0.5
+_TEXT_CHARS = 300
+
+_Seen = TypeVar("_Seen")
+
+RandomState = tuple[Any, ...]
+"""What `random.getstate` gave."""
+
+
+def survey(loop: asyncio.AbstractEventLoop, *, own: Collection[int], children: Collection[int] = ()) -> HazardFacts:
+    """Everything a judge needs to know before this process is forked; a few milliseconds.
+
+    `own` are descriptors of the guest itself and `children` processes of ours (earlier branches): neither is reported.
+    The standard streams and the descriptors of `loop` are found here.
+    """
+    begun = time.perf_counter()
+    unseen: list[str] = []
+    mappings = _look(unseen, "memory", memory_map, [])
+    threads = _look(unseen, "threads", _threads, [])
+    ours = {0, 1, 2, *own, *_of_loop(loop)}
+    seen = _look(unseen, "descriptors", lambda: look_at_descriptors(own=ours), Descriptors())
+    return HazardFacts(
+        python_threads=_python_threads(),
+        native_threads=_native_threads(threads, mappings),
+        children=_look(unseen, "children", lambda: _children(threads, set(children)), []),
+        shared_mappings=_shared(mappings),
+        sockets=seen.sockets,
+        pipes=seen.pipes,
+        unread_pipes=seen.unread_pipes,
+        files=seen.files,
+        databases=seen.databases,
+        anonymous=dict(seen.anonymous.most_common(MOST_LISTED)),
+        devices=seen.devices,
+        tasks=_unfinished(loop),
+        timers=sum(not timer.cancelled() for timer in _attribute(loop, "_scheduled") or ()),
+        readers=len(_watched(loop) - ours),
+        libraries=[name for name in _OF_NOTE if isinstance(sys.modules.get(name), ModuleType)],
+        is_cuda_initialised=_attribute(sys.modules.get("torch.cuda"), "_initialized") is True,
+        pools=_pools(),
+        openmp=[
+            OpenMpRuntime(library=library_name(path), is_pausable=_pause_of(path) is not None)
+            for path in _openmp_paths(mappings)
+        ],
+        unseen=unseen,
+        survey_ms=round((time.perf_counter() - begun) * 1000, 3),
+    )
+
+
+def quiesce() -> list[str]:
+    """In the parent, right before the fork: end the threads of every OpenMP runtime; they come back when needed.
+
+    Says what was done. A fork with such threads leaves a child that waits for them for ever.
+    """
+    done: list[str] = []
+    mappings = memory_map()
+    paths = _openmp_paths(mappings)
+    if not paths:
+        return done
+    native = {thread for thread in _threads() if thread not in _python_ids()}
+    theirs = [thread for thread, owner in thread_owners(native, mappings).items() if _OPENMP.match(f"{owner}.")]
+    for path in paths:
+        pause = _pause_of(path)
+        if pause is not None and pause(_PAUSE_HARD) == 0:
+            done.append(f"paused OpenMP ({library_name(path)})")
+    _await_end(theirs)
+    return done
+
+
+def settle_child(random_state: RandomState) -> None:
+    """In the child, right after the fork: draw the parent's next random numbers, and own what was shared.
+
+    CPython seeds `random` anew in a child, so a branch would give another result than the cell does in the parent.
+    """
+    random.setstate(random_state)
+    _renew_tqdm()
+
+
+# ── threads ──
+
+
+def _threads() -> list[int]:
+    """Every thread but the main one, which is the one that asks."""
+    main = os.getpid()
+    return [thread for name in os.listdir("/proc/self/task") if (thread := int(name)) != main]  # noqa: PTH208
+
+
+def _others() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread is not threading.current_thread()]
+
+
+def _python_ids() -> set[int | None]:
+    return {thread.native_id for thread in _others()}
+
+
+def _python_threads() -> list[PythonThread]:
+    return [
+        PythonThread(name=_text(thread.name), kind=_text(f"{type(thread).__module__}.{type(thread).__qualname__}"))
+        for thread in _others()[:MOST_LISTED]
+    ]
+
+
+def _native_threads(threads: Sequence[int], mappings: Sequence[MemoryMapping]) -> list[NativeThreads]:
+    known = _python_ids()
+    owned = thread_owners([thread for thread in threads if thread not in known], mappings)
+    counted = Counter((owner, thread_name(thread)) for thread, owner in owned.items())
+    return [
+        NativeThreads(owner=_text(owner), name=_text(name), count=count)
+        for (owner, name), count in counted.most_common(MOST_LISTED)
+    ]
+
+
+def _await_end(threads: Sequence[int]) -> None:
+    until = time.monotonic() + _SECONDS_FOR_THREADS_TO_END
+    while any(map(is_thread_alive, threads)) and time.monotonic() < until:
+        time.sleep(0.001)
+
+
+# ── processes ──
+
+
+def _children(threads: Sequence[int], ours: Collection[int]) -> list[ChildProcess]:
+    pids = _children_of(os.getpid())
+    for thread in threads:
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            pids |= _children_of(thread)
+    found = (_child(pid) for pid in sorted(pids - set(ours)))
+    return [child for child in islice(found, MOST_LISTED) if child is not None]
+
+
+def _children_of(thread: int) -> set[int]:
+    return {int(pid) for pid in Path(f"/proc/self/task/{thread}/children").read_text().split()}
+
+
+def _child(pid: int) -> ChildProcess | None:
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    except OSError:
+        return None
+    name, _, rest = status.partition("(")[2].rpartition(")")
+    return ChildProcess(pid=pid, name=_text(name), has_ended=rest.split()[:1] == ["Z"])
+
+
+def _pools() -> list[str]:
+    """Pools of processes that stand, whether or not a worker lives at the moment."""
+    standing = {
+        "multiprocessing": _module_attribute("multiprocessing.process", "_children"),
+        "loky": _module_attribute("joblib.externals.loky.reusable_executor", "_executor")
+        or _module_attribute("loky.reusable_executor", "_executor"),
+        "concurrent.futures": list(_module_attribute("concurrent.futures.process", "_threads_wakeups") or ()),
+    }
+    return [name for name, held in standing.items() if held is not None and held not in ([], set())]
+
+
+# ── memory ──
+
+
+def _shared(mappings: Sequence[MemoryMapping]) -> list[SharedMapping]:
+    lock = _attribute(_attribute(_tqdm_lock_class(), "mp_lock"), "_semlock")
+    handle: object = _attribute(lock, "handle")
+    return [
+        SharedMapping(
+            path=_text(mapping.path),
+            is_deleted=mapping.is_deleted,
+            owner="tqdm" if isinstance(handle, int) and mapping.start <= handle < mapping.end else "",
+        )
+        for mapping in islice((each for each in mappings if each.permissions[1::2] == "ws"), MOST_LISTED)
+    ]
+
+
+def _openmp_paths(mappings: Iterable[MemoryMapping]) -> list[str]:
+    return sorted({each.path for each in mappings if _OPENMP.match(each.path.rpartition("/")[2])})[:MOST_LISTED]
+
+
+def _pause_of(path: str) -> Callable[[int], int] | None:
+    """The runtime's own way to let its threads go; None if it has none."""
+    try:
+        return ctypes.CDLL(path, mode=os.RTLD_NOLOAD | os.RTLD_NOW).omp_pause_resource_all
+    except (OSError, AttributeError):
+        return None
+
+
+# ── the event loop ──
+
+
+def _of_loop(loop: asyncio.AbstractEventLoop) -> set[int]:
+    """The loop's own descriptors: what it waits with and the pair of sockets that wakes it."""
+    held = (_attribute(loop, name) for name in ("_selector", "_ssock", "_csock"))
+    return {each.fileno() for each in held if each is not None}
+
+
+def _watched(loop: asyncio.AbstractEventLoop) -> set[int]:
+    selector = _attribute(loop, "_selector")
+    return set() if selector is None else {key.fd for key in (selector.get_map() or {}).values()}
+
+
+def _unfinished(loop: asyncio.AbstractEventLoop) -> int:
+    return sum(not task.done() for task in asyncio.all_tasks(loop) - {asyncio.current_task(loop)})
+
+
+# ── what libraries hold ──
+
+
+def _renew_tqdm() -> None:
+    """tqdm's lock is memory shared with the parent, and its watching thread, gone now, may have held it."""
+    bars, kind = _module_attribute("tqdm.std", "tqdm"), _tqdm_lock_class()
+    if not isinstance(bars, type) or not isinstance(kind, type):
+        return
+    made = _attribute(bars, "_lock")
+    locks: dict[str, Any] = {"th_lock": threading.RLock()}
+    if _attribute(kind, "mp_lock") is not None:
+        # Without a place for semaphores there is no other process to keep out either.
+        with contextlib.suppress(OSError):
+            locks = {"mp_lock": multiprocessing.RLock(), **locks}
+    for name, lock in locks.items():
+        setattr(kind, name, lock)
+    if isinstance(made, kind):
+        setattr(made, "locks", list(locks.values()))  # noqa: B010
+    setattr(bars, "monitor", None)  # noqa: B010
+
+
+def _tqdm_lock_class() -> Any:
+    return _module_attribute("tqdm.std", "TqdmDefaultWriteLock")
+
+
+def _module_attribute(module: str, name: str) -> Any:
+    return _attribute(sys.modules.get(module), name)
+
+
+def _attribute(holder: Any, name: str) -> Any:
+    return getattr(holder, name, None)
+
+
+def _text(text: str) -> str:
+    return text[:_TEXT_CHARS].encode("utf-8", "replace").decode("utf-8")
+
+
+def _look(unseen: list[str], what: str, look: Callable[[], _Seen], nothing: _Seen) -> _Seen:
+    """Looks may be forbidden, or `/proc` be empty: what they would have seen is then named as unseen."""
+    try:
+        return look()
+    except OSError:
+        unseen.append(what)
+        return nothing

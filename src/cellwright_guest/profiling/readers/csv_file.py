@@ -1,0 +1,242 @@
+"""A file of text becomes a table, and what was noticed on the way is said in plain sentences."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+import pyarrow as pa
+from pyarrow import compute
+
+from cellwright_guest.profiling.raw import NotReadable, RawColumn, RawTable, ReadBudget, SourceFile, example, plural
+from cellwright_guest.profiling.readers.csv_dialect import DialectGuess, guess_dialect, judge
+from cellwright_guest.profiling.readers.csv_layout import find_layout
+from cellwright_guest.profiling.readers.csv_rows import Rows, TextFile, UnclosedQuote, stream_rows, to_batch
+from cellwright_guest.profiling.readers.formats import Encoding, find_encoding, is_surely_a_table
+from cellwright_guest.profiling.readers.reader_columns import RowSample, Table, call, describe_sampling, starting_stride
+from cellwright_guest.profiling.records import Oddity, ReadOptions
+
+HUGE_CHARACTERS: Final = 100_000
+_READ_TWICE: Final = "Ã[¤¶¼Ÿ©¨ª«§±³²´®¯º¹»¸¦¡¢£¥]|â€[™œž“”¦]|Â[°£€§ ]"
+"""UTF-8 that somebody once took for Windows' own encoding and saved again."""
+
+
+def text_oddities(text: TextFile, rows: Rows, encoding: Encoding, guess: DialectGuess, sample: Table) -> list[Oddity]:
+    """Everything about the file and its lines; what the values mean is for others to say."""
+    return [
+        *_of_encoding(encoding, text, sample),
+        *_of_names(text),
+        *_of_lines(text, rows, guess),
+        *_of_fields(text, sample),
+    ]
+
+
+def _of_encoding(encoding: Encoding, text: TextFile, sample: Table) -> Iterator[Oddity]:
+    if encoding.is_guessed:
+        says = f"Nothing in the file says how its characters are encoded; it was read as {encoding.name}."
+        yield Oddity(kind="encoding-guessed", says=says, severity="note")
+    if encoding.bad_bytes:
+        says = f"{plural(encoding.bad_bytes, 'byte')} could not be read as {encoding.name} and stand as �."
+        yield Oddity(kind="wrong-encoding", says=says, count=encoding.bad_bytes)
+    for name, values in zip(text.layout.names, sample.columns, strict=False):
+        hits = call("match_substring_regex", values, options=compute.MatchSubstringOptions(_READ_TWICE))
+        if count := call("sum", hits).as_py() or 0:
+            shown = values.filter(hits)[0].as_py()
+            says = (
+                f"{plural(count, 'value')} of {name!r} were saved in a wrong encoding once, such as {example(shown)!r}."
+            )
+            yield Oddity(kind="wrong-encoding", says=says, column=name, count=count, examples=(example(shown),))
+
+
+def _of_names(text: TextFile) -> Iterator[Oddity]:
+    header = text.layout.header
+    twice = [name for name, count in Counter(header).items() if count > 1 and name]
+    if twice:
+        shown = tuple(example(name) for name in twice[:5])
+        verb = "stands" if len(twice) == 1 else "stand"
+        says = f"{plural(len(twice), 'column name')} {verb} more than once: {', '.join(map(repr, shown))}."
+        yield Oddity(kind="duplicate-names", says=says, count=len(twice), examples=shown)
+    unnamed = sum(1 for name in text.layout.names if name.startswith("Unnamed: "))
+    if unnamed:
+        yield Oddity(kind="unnamed-columns", says=f"{plural(unnamed, 'column')} without a name.", count=unnamed)
+    elif not header:
+        says = "The file has no line of names: the columns were numbered."
+        yield Oddity(kind="unnamed-columns", says=says, count=text.layout.width, severity="note")
+
+
+def _of_lines(text: TextFile, rows: Rows, guess: DialectGuess) -> Iterator[Oddity]:
+    before = [" ".join(cell for cell in record if cell) for record in guess.records[: text.layout.start] if record]
+    if before:
+        says = f"{plural(len(before), 'line')} before the table are no rows and are passed over."
+        shown = tuple(example(line) for line in before[:5])
+        yield Oddity(kind="footnotes", says=says, count=len(before), examples=shown, severity="note")
+    notes = [" ".join(cell for cell in record if cell) for record in rows.notes if any(record)]
+    if notes:
+        says = f"{plural(len(notes), 'line')} at the end are notes, no rows, and are left out."
+        shown = tuple(example(line) for line in notes[:5])
+        yield Oddity(kind="footnotes", says=says, count=len(notes), examples=shown)
+    if rows.repeated:
+        says = f"The line of names is repeated {plural(rows.repeated, 'time')} among the rows."
+        values = tuple(example(name) for name in text.layout.header[:1])
+        yield Oddity(
+            kind="repeated-header", says=says, count=rows.repeated, rows=tuple(rows.repeated_rows), values=values
+        )
+    yield from _of_ragged(text, rows)
+
+
+def _of_ragged(text: TextFile, rows: Rows) -> Iterator[Oddity]:
+    told: list[str] = []
+    if rows.short:
+        told.append(f"{plural(rows.short, 'row')} with fewer fields than columns (the rest is empty)")
+    if rows.long:
+        told.append(f"{plural(rows.long, 'row')} with more (what is too much is not read)")
+    if told:
+        says = f"Rows of different lengths: {', '.join(told)}."
+        count = rows.short + rows.long
+        severity = "problem" if rows.long else "warning"
+        yield Oddity(kind="ragged-rows", says=says, count=count, rows=tuple(rows.ragged_rows[:20]), severity=severity)
+    if not text.dialect.quote and text.dialect.delimiter != r"\s+":
+        says = "A quote opens and never closes: quotes are read as plain characters."
+        yield Oddity(kind="ragged-rows", says=says, count=1)
+
+
+def _of_fields(text: TextFile, sample: Table) -> Iterator[Oddity]:
+    if text.width < text.layout.width:
+        says = f"Only the first {text.width:,} of {text.layout.width:,} columns were read."
+        yield Oddity(kind="not-read", says=says, count=text.layout.width - text.width)
+    for name, values in zip(text.layout.names, sample.columns, strict=False):
+        longest = call("max", call("utf8_length", values)).as_py() or 0
+        if longest > HUGE_CHARACTERS:
+            says = f"The longest value of {name!r} has {longest:,} characters."
+            yield Oddity(kind="huge-fields", says=says, column=name, count=longest)
+
+
+_LOOK_BYTES: Final = 1 << 16
+_LOOKS: Final = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Opened:
+    """What is known before the rows are read."""
+
+    source: SourceFile
+    compression: str
+    encoding: Encoding
+    head: str
+    is_whole: bool
+
+
+def read_text(source: SourceFile, allowance: ReadBudget, *, head: bytes, compression: str) -> RawTable:
+    """The table in a text; raises `NotReadable`."""
+    encoding = find_encoding(source.path, compression, head)
+    is_whole = not compression and len(head) >= source.size_bytes
+    text = _decoded(head, encoding, is_whole)
+    opened = _Opened(source=source, compression=compression, encoding=encoding, head=text, is_whole=is_whole)
+    guess = guess_dialect(text, is_whole=is_whole, is_surely_a_table=is_surely_a_table(source))
+    if guess is None:
+        raise NotReadable("it is text, but no table")
+    try:
+        return _read_as(opened, guess, allowance)
+    except UnclosedQuote:
+        plain = guess_dialect(text.replace('"', "").replace("'", ""), is_whole=is_whole, is_surely_a_table=True)
+        return _read_as(opened, _unquoted(opened, plain or guess), allowance)
+
+
+def _decoded(head: bytes, encoding: Encoding, is_whole: bool) -> str:
+    """The beginning as text, without half a character at its end."""
+    text = head.decode(encoding.name, "replace")
+    return text if is_whole else text.rstrip("\ufffd")
+
+
+def _unquoted(opened: _Opened, guess: DialectGuess) -> DialectGuess:
+    """The same dialect without quotes, with the records that this makes of the text."""
+    return judge(opened.head, replace(guess.dialect, quote="", skips_spaces=False), opened.is_whole)
+
+
+def _read_as(opened: _Opened, guess: DialectGuess, allowance: ReadBudget) -> RawTable:
+    layout = find_layout(guess)
+    text = TextFile(
+        path=opened.source.path,
+        compression=opened.compression,
+        encoding=opened.encoding.name,
+        dialect=guess.dialect,
+        layout=layout,
+        width=min(layout.width, allowance.most_columns),
+    )
+    rows = stream_rows(text, RowSample(allowance=allowance, stride=_stride(opened, allowance)))
+    sample = rows.sample.table(rows.rows)
+    if sample is None:
+        sample = pa.Table.from_batches([to_batch([], text.width)])
+    total = rows.rows if rows.is_counted else _estimate(rows, opened)
+    return RawTable(
+        name=opened.source.stem,
+        reading=_reading(opened, text, rows, guess),
+        columns=[
+            RawColumn(name=name, values=values, is_text_format=True)
+            for name, values in zip(layout.names[: text.width], sample.columns, strict=True)
+        ],
+        rows=total,
+        is_counted=rows.is_counted,
+        looked_at=sample.num_rows,
+        sampling=describe_sampling(stride=rows.sample.stride, seen=rows.rows, is_counted=rows.is_counted, total=total),
+        bytes=opened.source.size_bytes,
+        oddities=text_oddities(text, rows, opened.encoding, guess, sample),
+    )
+
+
+def _stride(opened: _Opened, allowance: ReadBudget) -> int:
+    """By about how many rows there are; none is left out where that is not sure."""
+    if opened.is_whole or opened.compression:
+        return 1
+    size = opened.source.size_bytes
+    with opened.source.path.open("rb") as stream:
+        blocks = list[bytes]()
+        for part in range(_LOOKS):
+            stream.seek(part * (size - _LOOK_BYTES) // (_LOOKS - 1))
+            blocks.append(stream.read(_LOOK_BYTES))
+    lines = sum(block.count(b"\n") or block.count(b"\r") for block in blocks)
+    rows = int(size / (_LOOKS * _LOOK_BYTES) * lines)
+    if rows < 1.5 * allowance.most_rows:
+        return 1
+    return starting_stride(int(rows * 1.05), allowance.most_rows)
+
+
+def _estimate(rows: Rows, opened: _Opened) -> int:
+    return max(rows.rows, int(rows.rows * opened.source.size_bytes / max(1, rows.read_bytes)))
+
+
+def _reading(opened: _Opened, text: TextFile, rows: Rows, guess: DialectGuess) -> ReadOptions:
+    layout, is_cut = text.layout, rows.has_extra_fields or text.width < text.layout.width
+    return ReadOptions(
+        path=opened.source.shown,
+        format="csv",
+        encoding=text.encoding,
+        delimiter=text.dialect.delimiter,
+        quote=text.dialect.quote,
+        header_rows=() if layout.is_named_by_hand else (0,),
+        skip_first=_lines_to_skip(
+            guess, layout.first_row if layout.is_named_by_hand else layout.start, bool(rows.notes)
+        ),
+        skip_last=len(rows.notes),
+        compression=text.compression,
+        names=tuple(layout.names[: text.width]) if layout.is_named_by_hand else (),
+        width=text.width if is_cut else 0,
+        skips_spaces=text.dialect.skips_spaces,
+    )
+
+
+def _lines_to_skip(guess: DialectGuess, first: int, is_python_engine: bool) -> int:
+    """How many lines to tell pandas to skip so that it begins with the record `first`."""
+    # Blank lines right before are passed over anyway.
+    while first and not guess.records[first - 1]:
+        first -= 1
+    if is_python_engine:
+        return first
+    # The C engine takes a skipped line that is a carriage return alone together with the next one.
+    at = count = 0
+    while at < first:
+        at += 2 if at in guess.bare_returns else 1
+        count += 1
+    return count

@@ -1,0 +1,164 @@
+"""Databases in a file: one table of each table and view, a view with little time. SQLite is read here.
+
+Only selecting is possible on its connection, for a bounded time.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from time import monotonic
+from typing import Any, Final
+from urllib.parse import quote
+
+import pyarrow as pa
+
+from cellwright_guest.profiling.raw import NotReadable, RawColumn, RawTable, ReadBudget, SourceFile, example
+from cellwright_guest.profiling.readers.reader_columns import (
+    describe_sampling,
+    starting_stride,
+    typed_columns,
+    unique_names,
+)
+from cellwright_guest.profiling.records import Format, Oddity, ReadOptions, SkippedFile
+
+Found = tuple[list[RawTable], list[SkippedFile], list[str]]
+_MOST_TABLES: Final = 40
+_VIEW_SECONDS: Final = 5.0
+
+
+def read_each(
+    source: SourceFile,
+    parts: Sequence[tuple[str, bool]],
+    read: Callable[[str, bool], RawTable],
+    broken: type[Exception],
+) -> Found:
+    """All of `parts` (a name, and whether it is a view); one that cannot be read is told."""
+    tables, skipped, notes = list[RawTable](), list[SkippedFile](), list[str]()
+    if not parts:
+        raise NotReadable("it is a database without tables")
+    for name, is_view in parts[:_MOST_TABLES]:
+        try:
+            table = read(name, is_view)
+        except (broken, NotReadable, pa.ArrowException, ValueError) as error:
+            why = str(error) if isinstance(error, NotReadable) else _why(error, is_view)
+            skipped.append(SkippedFile(path=f"{source.shown} ({example(name)})", why=why))
+            continue
+        tables.append(table)
+    if len(parts) > _MOST_TABLES:
+        notes.append(f"Only the first {_MOST_TABLES} of {len(parts):,} tables of {source.shown!r} were read.")
+    return tables, skipped, notes
+
+
+def _why(error: Exception, is_view: bool) -> str:
+    what = "the view" if is_view else "the table"
+    if "interrupt" in str(error).lower():
+        return f"{what} takes too long"
+    return f"{what} cannot be read: {example(str(error))}"
+
+
+def until(allowance: ReadBudget, is_view: bool) -> float:
+    """A view can be any program: it gets little time."""
+    return min(allowance.until, monotonic() + _VIEW_SECONDS) if is_view else allowance.until + _VIEW_SECONDS
+
+
+def database_table(
+    source: SourceFile,
+    kind: Format,
+    part: str,
+    columns: list[RawColumn],
+    counts: tuple[int, int, int, bool],
+    oddities: list[Oddity],
+) -> RawTable:
+    """A table of a database; `counts` are all rows, rows seen, the stride, and whether the time was up."""
+    total, seen, stride, is_over = counts
+    return RawTable(
+        name=f"{source.stem}_{part}",
+        reading=ReadOptions(path=source.shown, format=kind, part=part),
+        columns=columns,
+        rows=total,
+        looked_at=len(columns[0].values) if columns else 0,
+        sampling=describe_sampling(stride=stride, seen=seen, is_counted=not is_over, total=total),
+        bytes=source.size_bytes,
+        oddities=oddities,
+    )
+
+
+def quoted(name: str) -> str:
+    """A name as SQL wants it, whatever is in it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+_LONGEST_VALUE: Final = 4 << 20
+_MOST_CELLS: Final = 3_000_000
+_ALLOWED: Final = frozenset({
+    sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE,
+})  # fmt: skip
+
+
+def read_sqlite(source: SourceFile, allowance: ReadBudget) -> Found:
+    """The tables and views of an SQLite file; raises `NotReadable`."""
+    try:
+        return _read(source, allowance)
+    except sqlite3.Error as error:
+        raise NotReadable(f"it cannot be opened as an SQLite file: {example(str(error))}") from error
+
+
+def _read(source: SourceFile, allowance: ReadBudget) -> Found:
+    address = f"file:{quote(str(source.path.absolute()))}?mode=ro&immutable=1"
+    with closing(sqlite3.connect(address, uri=True, timeout=0.1)) as connection:
+        _lock_down(connection)
+        listed = connection.execute(
+            "SELECT name, type FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT GLOB 'sqlite_*' "
+            "ORDER BY type, name"
+        ).fetchall()
+
+        def read(name: str, is_view: bool) -> RawTable:
+            return _table(source, connection, name, allowance, until(allowance, is_view))
+
+        found = read_each(source, [(str(name), kind == "view") for name, kind in listed], read, sqlite3.Error)
+    log = source.path.with_name(source.path.name + "-wal")
+    if log.exists() and log.stat().st_size:
+        found[2].append(f"{source.shown!r} has changes in a log beside it (-wal) that are not in what was read.")
+    return found
+
+
+def _lock_down(connection: sqlite3.Connection) -> None:
+    """Nothing but selecting: no attaching, no writing, no functions that a schema calls behind one's back."""
+    connection.text_factory = _decoded
+    connection.execute("PRAGMA trusted_schema = OFF")
+    connection.execute("PRAGMA cell_size_check = ON")
+    connection.execute("PRAGMA cache_size = -16384")
+    connection.execute("PRAGMA temp_store = FILE")
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)
+    connection.set_authorizer(lambda action, *_: sqlite3.SQLITE_OK if action in _ALLOWED else sqlite3.SQLITE_DENY)
+
+
+def _decoded(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
+
+
+def _table(
+    source: SourceFile, connection: sqlite3.Connection, name: str, allowance: ReadBudget, deadline: float
+) -> RawTable:
+    connection.set_progress_handler(lambda: 1 if monotonic() > deadline else 0, 50_000)
+    try:
+        total = connection.execute(f"SELECT count(*) FROM {quoted(name)}").fetchone()[0]
+        cursor = connection.execute(f"SELECT * FROM {quoted(name)}")
+        names = [str(described[0]) for described in cursor.description][: allowance.most_columns]
+        most = max(1, min(allowance.most_rows, _MOST_CELLS // max(1, len(names))))
+        stride, rows, is_over = starting_stride(total, most), list[tuple[Any, ...]](), False
+        kept_bytes = 0
+        for position, row in enumerate(cursor):
+            if position % stride == 0:
+                rows.append(row)
+                kept_bytes += sum(len(value) for value in row if isinstance(value, (str, bytes)))
+            if kept_bytes > allowance.most_bytes or (position % 10_000 == 0 and position and allowance.is_spent):
+                is_over = True
+                break
+    finally:
+        connection.set_progress_handler(None, 0)
+    columns, odd = typed_columns(unique_names(names), rows)
+    seen = len(rows) * stride
+    return database_table(source, "sqlite", name, columns, (total, seen, stride, is_over), odd)

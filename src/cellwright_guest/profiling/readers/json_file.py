@@ -1,0 +1,224 @@
+"""JSON becomes tables: a list of objects, an object of columns, or an object with such lists in it; JSON lines."""
+
+from __future__ import annotations
+
+import codecs
+import io
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, cast
+
+from cellwright_guest.profiling.raw import NotReadable, RawColumn, RawTable, ReadBudget, SourceFile, plural, short_name
+from cellwright_guest.profiling.readers.formats import OpenedBytes, find_encoding
+from cellwright_guest.profiling.readers.reader_columns import describe_sampling, pandas_names, typed_column
+from cellwright_guest.profiling.records import Oddity, ReadOptions
+
+_MOST_WHOLE: Final = 96 << 20
+_CHUNK: Final = 1 << 20
+_LONGEST_VALUE: Final = 32 << 20
+_LONGEST_LINE: Final = 32 << 20
+_MOST_PARTS: Final = 12
+_CHECK_TIME_EVERY: Final = 5_000
+
+
+def read_json(source: SourceFile, allowance: ReadBudget, *, head: bytes, compression: str) -> list[RawTable]:
+    """The tables in a JSON file; raises `NotReadable`."""
+    encoding = find_encoding(source.path, compression, head)
+    name = encoding.name if encoding.name != "utf-8" else "utf-8-sig"
+    reading = ReadOptions(path=source.shown, format="json", encoding=encoding.name, compression=compression)
+    with OpenedBytes(source.path, compression) as opened:
+        decoder = codecs.getreader(name)(opened.stream, "replace")
+        text = decoder.read(size=-1, chars=_CHUNK)
+        if text.lstrip()[:1] == "[":
+            records = _Records(allowance=allowance)
+            first = text.lstrip()[1:].lstrip()[:1]
+            if first == "{" or not first:
+                for item in _items(text, decoder):
+                    records.offer(item)
+                    if records.is_over:
+                        break
+                return [_table(source, reading, records, opened.consumed)]
+        while len(text) <= _MOST_WHOLE and (more := decoder.read(size=-1, chars=_CHUNK)):
+            text += more
+    if len(text) > _MOST_WHOLE:
+        raise NotReadable(f"it is one JSON value of more than {_MOST_WHOLE >> 20} MB; save it as JSON lines")
+    return _parts(source, allowance, reading, _whole(text))
+
+
+def read_json_lines(source: SourceFile, allowance: ReadBudget, *, head: bytes, compression: str) -> RawTable:
+    """The table in a file that has an object on each line; raises `NotReadable`."""
+    encoding = find_encoding(source.path, compression, head)
+    name = encoding.name if encoding.name != "utf-8" else "utf-8-sig"
+    records = _Records(allowance=allowance)
+    with OpenedBytes(source.path, compression) as opened:
+        lines = io.TextIOWrapper(opened.stream, encoding=name, errors="replace")
+        while (line := lines.readline(_LONGEST_LINE)) and not records.is_over:
+            if len(line) == _LONGEST_LINE:
+                raise NotReadable(f"it has a line of more than {_LONGEST_LINE >> 20} MB")
+            if line.strip():
+                records.offer_line(line)
+        consumed = opened.consumed
+        lines.detach()
+    if not records.kept:
+        raise NotReadable("no line of it is JSON")
+    reading = ReadOptions(path=source.shown, format="jsonl", encoding=encoding.name, compression=compression)
+    return _table(source, reading, records, consumed)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Records:
+    """Objects, thinned while they come."""
+
+    allowance: ReadBudget
+    stride: int = 1
+    seen: int = 0
+    broken: int = 0
+    """Lines that are no JSON."""
+    is_over: bool = False
+    kept: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+
+    def offer(self, item: Any) -> None:
+        """Keep the item if the stride falls on it."""
+        if self.seen % self.stride == 0:
+            self.kept.append(flattened(item))
+            # Python's own objects are large: far fewer are kept than of other formats.
+            while len(self.kept) > min(self.allowance.most_rows, 100_000) and len(self.kept) > 1:
+                self.kept = self.kept[::2]
+                self.stride *= 2
+        self.seen += 1
+        if self.seen % _CHECK_TIME_EVERY == 0:
+            self.is_over = self.allowance.is_spent
+
+    def offer_line(self, line: str) -> None:
+        """Keep what stands on the line if it is JSON and the stride falls on it."""
+        try:
+            self.offer(json.loads(line.strip().rstrip(",")))
+        except (ValueError, RecursionError):
+            self.broken += 1
+
+
+def flattened(item: Any) -> dict[str, Any]:
+    """An object as a row, objects in it as `outer.inner`, like `pandas.json_normalize(max_level=1)`."""
+    if not isinstance(item, Mapping):
+        return {"value": item}
+    row: dict[str, Any] = {}
+    nested: dict[str, Any] = {}
+    for key, value in cast(Mapping[Any, Any], item).items():
+        if isinstance(value, Mapping):
+            nested |= {f"{key}.{inner}": within for inner, within in cast(Mapping[Any, Any], value).items()}
+        else:
+            row[str(key)] = value
+    return row | nested
+
+
+def _items(text: str, decoder: codecs.StreamReader) -> Iterator[Any]:
+    """The items of a long list, read one by one."""
+    scanner, buffer, at = json.JSONDecoder(), text, text.index("[") + 1
+    is_ended = False
+    while True:
+        while at < len(buffer) and buffer[at] in " \t\r\n,":
+            at += 1
+        if at < len(buffer) and buffer[at] == "]":
+            return
+        try:
+            if at >= len(buffer):
+                raise ValueError
+            item, end = scanner.raw_decode(buffer, at)
+            # A number at the very end of the buffer may go on behind it.
+            if end == len(buffer) and not is_ended:
+                raise ValueError
+        except RecursionError as error:
+            raise NotReadable("its values are nested too deeply") from error
+        except ValueError as error:
+            more = "" if is_ended else decoder.read(size=-1, chars=max(_CHUNK, len(buffer) - at))
+            if len(buffer) - at > _LONGEST_VALUE or not more:
+                raise NotReadable(_why_broken(is_ended or not more)) from error
+            buffer, at = buffer[at:] + more, 0
+            continue
+        at = end
+        yield item
+
+
+def _why_broken(is_at_end: bool) -> str:
+    return "it is broken JSON" if is_at_end else f"it has a value of more than {_LONGEST_VALUE >> 20} MB"
+
+
+def _whole(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except RecursionError as error:
+        raise NotReadable("its values are nested too deeply") from error
+    except ValueError as error:
+        raise NotReadable("it is broken JSON") from error
+
+
+def _parts(source: SourceFile, allowance: ReadBudget, reading: ReadOptions, value: Any) -> list[RawTable]:
+    """The tables in a value that was read whole."""
+    if isinstance(value, list):
+        return [_of_rows(source, allowance, reading, "", cast(list[Any], value))]
+    if not isinstance(value, dict):
+        raise NotReadable("it is one JSON value, no table")
+    value = cast(dict[str, Any], value)
+    lists = {key: inner for key, inner in value.items() if _is_list_of_objects(inner)}
+    if lists:
+        parts = list(lists.items())[:_MOST_PARTS]
+        return [_of_rows(source, allowance, reading, key, inner) for key, inner in parts]
+    columns = {key: inner for key, inner in value.items() if isinstance(inner, list)}
+    if columns and len(columns) == len(value) and len({len(inner) for inner in columns.values()}) == 1:
+        rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        return [_of_rows(source, allowance, reading, "", rows)]
+    if value and all(isinstance(inner, dict) for inner in value.values()):
+        raise NotReadable("it is an object of objects: which of its levels are rows is not clear")
+    return [_of_rows(source, allowance, reading, "", [value])]
+
+
+def _is_list_of_objects(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and isinstance(value[0], dict)
+
+
+def _of_rows(
+    source: SourceFile, allowance: ReadBudget, reading: ReadOptions, part: str, rows: Sequence[Any]
+) -> RawTable:
+    if not rows:
+        raise NotReadable("it is an empty list")
+    records = _Records(allowance=allowance)
+    for row in rows:
+        records.offer(row)
+    reading = ReadOptions(
+        path=reading.path, format="json", part=part, encoding=reading.encoding, compression=reading.compression
+    )
+    return _table(source, reading, records, source.size_bytes)
+
+
+def _table(source: SourceFile, reading: ReadOptions, records: _Records, consumed: int) -> RawTable:
+    if not records.kept:
+        raise NotReadable("it is an empty list")
+    names = list(dict.fromkeys(key for row in records.kept for key in row))
+    used = names[: records.allowance.most_columns]
+    total = records.seen
+    if records.is_over:
+        total = max(total, int(total * source.size_bytes / max(1, consumed)))
+    columns, odd = list[RawColumn](), list[Oddity]()
+    for name, shown in zip(used, pandas_names([short_name(name) for name in used]), strict=True):
+        column, noticed = typed_column(shown, [row.get(name) for row in records.kept])
+        columns.append(column)
+        odd.extend(noticed)
+    if len(used) < len(names):
+        says = f"Only the first {len(used):,} of {len(names):,} columns were read."
+        odd.append(Oddity(kind="not-read", says=says, count=len(names) - len(used)))
+    if records.broken:
+        says = f"{plural(records.broken, 'line')} could not be read as JSON."
+        odd.append(Oddity(kind="not-read", says=says, count=records.broken, severity="problem"))
+    stride, is_counted = records.stride, not records.is_over
+    return RawTable(
+        name=f"{source.stem}_{reading.part}" if reading.part else source.stem,
+        reading=reading,
+        columns=columns,
+        rows=total,
+        is_counted=is_counted,
+        looked_at=len(records.kept),
+        sampling=describe_sampling(stride=stride, seen=records.seen, is_counted=is_counted, total=total),
+        bytes=source.size_bytes,
+        oddities=odd,
+    )

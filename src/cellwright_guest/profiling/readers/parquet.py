@@ -1,0 +1,137 @@
+"""Parquet and Feather (Arrow files): typed columns, of which a large file gives evenly spread pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.ipc
+import pyarrow.parquet
+
+from cellwright_guest.profiling.raw import NotReadable, RawTable, ReadBudget, SourceFile
+from cellwright_guest.profiling.readers.reader_columns import (
+    Batch,
+    RowSample,
+    Schema,
+    describe_sampling,
+    kept_or_empty,
+    raw_columns,
+    starting_stride,
+    unique_names,
+)
+from cellwright_guest.profiling.records import Format, ReadOptions
+
+_BATCH_ROWS: Final = 8_192
+_LONGEST_FOOTER: Final = 64 << 20
+_LARGEST_GROUP: Final = 2 << 30
+_READ_ALL_BELOW: Final = 20
+"""Times as many rows as are wanted: up to there all of them pass by."""
+
+
+def read_parquet(source: SourceFile, allowance: ReadBudget) -> RawTable:
+    """The table in a Parquet file; raises `NotReadable` or arrow's own errors."""
+    with source.path.open("rb") as stream:
+        stream.seek(-8, 2)
+        footer = stream.read(8)
+    if footer[4:] == b"PARE":
+        raise NotReadable("it is encrypted")
+    if footer[4:] != b"PAR1" or int.from_bytes(footer[:4], "little") > min(_LONGEST_FOOTER, source.size_bytes):
+        raise NotReadable("it is a broken or unfinished Parquet file")
+    with pyarrow.parquet.ParquetFile(
+        str(source.path),
+        pre_buffer=False,
+        memory_map=False,
+        buffer_size=1 << 20,
+        thrift_string_size_limit=_LONGEST_FOOTER,
+        thrift_container_size_limit=1 << 20,
+    ) as file:
+        schema = file.schema_arrow
+        if not schema.names:
+            raise NotReadable("it has no columns")
+        wanted = schema.names[: allowance.most_columns]
+        groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]
+        if any(group.total_byte_size > _LARGEST_GROUP for group in groups):
+            raise NotReadable(f"one of its row groups is larger than {_LARGEST_GROUP >> 30} GB")
+        sizes = [group.num_rows for group in groups]
+        _refuse_lies(sizes, file.metadata.num_rows)
+        chosen = _chosen(sizes, allowance)
+        batches = _batches(file, chosen, wanted)
+        return _table(source, "parquet", _positions(wanted, schema), batches, allowance, sizes, chosen)
+
+
+def read_feather(source: SourceFile, allowance: ReadBudget) -> RawTable:
+    """The table in a Feather or Arrow file; raises `NotReadable` or arrow's own errors."""
+    with pa.memory_map(str(source.path)) as mapped, pyarrow.ipc.open_file(mapped) as file:
+        schema = file.schema
+        if not schema.names:
+            raise NotReadable("it has no columns")
+        wanted = list(range(min(len(schema.names), allowance.most_columns)))
+        cut = pa.schema([schema.field(number) for number in wanted])
+        batches = (file.get_batch(number).select(wanted) for number in range(file.num_record_batches))
+        return _table(source, "feather", cut, batches, allowance, None, [])
+
+
+def _refuse_lies(sizes: Sequence[int], rows: int) -> None:
+    if any(size < 0 for size in sizes) or sum(sizes) != rows:
+        raise NotReadable("it is a broken Parquet file: it says two different numbers of rows")
+
+
+def _chosen(sizes: Sequence[int], allowance: ReadBudget) -> list[int]:
+    """The row groups that are read: all, or of a large file some, spread evenly."""
+    rows = sum(sizes)
+    if rows <= allowance.most_rows * _READ_ALL_BELOW or len(sizes) < 8:
+        return list(range(len(sizes)))
+    step = max(1, len(sizes) * allowance.most_rows * _READ_ALL_BELOW // rows)
+    return sorted({round(number * (len(sizes) - 1) / max(1, step - 1)) for number in range(step)})
+
+
+def _positions(wanted: Sequence[str], schema: Schema) -> Schema:
+    return pa.schema([schema.field(number) for number in range(len(wanted))])
+
+
+def _batches(file: pyarrow.parquet.ParquetFile, chosen: Sequence[int], wanted: Sequence[str]) -> Iterator[Batch]:
+    columns = None if len(set(file.schema_arrow.names)) < len(file.schema_arrow.names) else list(wanted)
+    for number in chosen:
+        yield from file.iter_batches(_BATCH_ROWS, row_groups=[number], columns=columns, use_threads=False)
+
+
+def _table(
+    source: SourceFile,
+    kind: Format,
+    schema: Schema,
+    batches: Iterator[Batch],
+    allowance: ReadBudget,
+    sizes: Sequence[int] | None,
+    chosen: Sequence[int],
+) -> RawTable:
+    rows = sum(sizes) if sizes is not None else 0
+    offered = sum(sizes[number] for number in chosen) if sizes is not None else 0
+    sample = RowSample(allowance=allowance, stride=starting_stride(offered, allowance.most_rows))
+    is_over = False
+    for batch in batches:
+        sample.offer(batch.select(list(range(len(schema.names)))))
+        is_over = allowance.is_spent
+        if is_over:
+            break
+    total = rows if sizes is not None else sample.seen
+    table = kept_or_empty(sample, sample.seen, schema)
+    is_whole = not is_over and (sizes is None or len(chosen) == len(sizes))
+    sampling = describe_sampling(
+        stride=sample.stride, seen=sample.seen, is_counted=is_whole, total=max(total, sample.seen)
+    )
+    if sizes is not None and len(chosen) < len(sizes) and not is_over:
+        pieces = f"{len(chosen):,} of {len(sizes):,} row groups spread over the file"
+        sampling = (
+            f"{describe_sampling(stride=max(2, sample.stride), seen=0, is_counted=True, total=sample.seen)} in {pieces}"
+        )
+    return RawTable(
+        name=source.stem,
+        reading=ReadOptions(path=source.shown, format=kind),
+        columns=raw_columns(table, unique_names(schema.names)),
+        rows=total,
+        is_counted=sizes is not None or not is_over,
+        looked_at=table.num_rows,
+        sampling=sampling,
+        bytes=source.size_bytes,
+    )

@@ -1,0 +1,119 @@
+"""A column with its values made out: each different text read once, each row a number that points to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute
+
+from cellwright_guest.profiling.records import Conversion, Kind, Oddity
+
+Floats = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+compute: Any = pyarrow.compute
+"""pyarrow makes its functions when it is imported, so that no type checker knows them."""
+
+NULL: Final = -1
+
+
+@dataclass(slots=True, kw_only=True)
+class EncodedColumn:
+    """A column by its different values."""
+
+    codes: Codes
+    """For each row the place of its value in `distinct`, in the order of first sight; -1: nothing there."""
+    distinct: Any
+    """A pyarrow array without nulls."""
+
+    def counts(self) -> Codes:
+        """How often each different value occurs."""
+        return count_codes(self.codes, len(self.distinct))
+
+
+@dataclass(slots=True, kw_only=True)
+class TypedColumn:
+    """A column whose kind is known."""
+
+    name: str
+    kind: Kind
+    codes: Codes
+    texts: Any
+    """A pyarrow array of strings: the different values as they stand in the file, or written out."""
+    values: Floats | None = None
+    """Of each different value: the number, 0 or 1, or seconds since 1970; not-a-number where it does not fit."""
+    conversion: Conversion = field(default_factory=Conversion)
+    unit: str = ""
+    is_text_format: bool = False
+    is_stored_as_text: bool = False
+    has_leading_zeros: bool = False
+    is_ambiguous: bool = False
+    """A point may divide thousands or decimals: nothing in the column decides it."""
+    oddities: list[Oddity] = field(default_factory=list[Oddity])
+    """What was noticed while its kind was found out."""
+    unfit: Codes = field(default_factory=lambda: np.empty(0, np.int64))
+    """Codes of values that do not fit the kind."""
+    impossible: Codes = field(default_factory=lambda: np.empty(0, np.int64))
+    """Codes of values that look like dates of this column, but are no day of any calendar: 2024-02-30."""
+
+    def counts(self) -> Codes:
+        """How often each different value occurs."""
+        return count_codes(self.codes, len(self.texts))
+
+    def row_values(self) -> Floats:
+        """The value of each row; not-a-number where there is none."""
+        assert self.values is not None
+        return np.append(self.values, np.nan)[self.codes]
+
+    def text(self, code: Any) -> str:
+        """One different value as it stands in the file."""
+        return str(self.texts[int(code)].as_py())
+
+    def some_texts(self, codes: Any, most: int) -> list[str]:
+        """A few different values as they stand in the file."""
+        return [self.text(code) for code in list(codes)[:most]]
+
+    def is_null(self) -> Mask:
+        """Rows without a value."""
+        return self.codes == NULL
+
+
+def count_codes(codes: Codes, size: int) -> Codes:
+    """How often each code from 0 to `size` occurs."""
+    return np.bincount(codes + 1, minlength=size + 1)[1:].astype(np.int64)
+
+
+def encode(values: Any) -> EncodedColumn:
+    """A pyarrow array or chunked array by its different values; dictionaries are looked through."""
+    whole = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+    if isinstance(whole, pa.ChunkedArray):  # it stays so beyond 2 GB
+        whole = pa.concat_arrays([chunk.cast(_large(chunk.type)) for chunk in whole.chunks])
+    if pa.types.is_dictionary(whole.type):
+        whole = whole.dictionary_decode()
+    if pa.types.is_string_view(whole.type) or pa.types.is_large_string(whole.type):
+        whole = whole.cast(pa.large_string())
+    encoded = whole.dictionary_encode()
+    codes = compute.fill_null(encoded.indices, NULL).to_numpy(zero_copy_only=False).astype(np.int64)
+    return EncodedColumn(codes=codes, distinct=encoded.dictionary)
+
+
+def _large(kind: Any) -> Any:
+    return pa.large_string() if pa.types.is_string(kind) else kind
+
+
+def rows_of(codes: Codes, wanted: Any, most: int = 20) -> tuple[int, ...]:
+    """The first rows that hold one of the wanted codes."""
+    found = np.flatnonzero(np.isin(codes, np.asarray(wanted, np.int64)))
+    return tuple(int(row) for row in found[:most])
+
+
+def spread(size: int, most: int) -> Codes:
+    """Places of a sample, evenly spread."""
+    if size <= most:
+        return np.arange(size)
+    return np.linspace(0, size - 1, most).astype(np.int64)

@@ -1,0 +1,54 @@
+"""What has to be settled around the zygote's forks: threads of the linear algebra, marimo's log file.
+
+The zygote loads BLAS with one thread, because it must fork; a kernel gets the machine's. A log file's descriptor would
+have somebody else's number in a kernel, the socket to the host for one: it is closed before anything is forked.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+from typing import Any
+
+
+def restore_threads(count: int) -> None:
+    """The zygote loads BLAS with one thread so that it can fork; a kernel gets the machine's."""
+    for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.pop(variable, None)
+    for set_threads in _blas_setters:
+        set_threads(count)
+
+
+_blas_setters: list[Any] = []
+
+
+def find_blas() -> None:
+    """Remember, in the zygote, how to set the threads of the BLAS that numpy loaded."""
+    import ctypes
+
+    with contextlib.suppress(OSError):
+        loaded = {line.split()[-1] for line in _maps() if "openblas" in line}
+        for path in sorted(loaded):
+            library = ctypes.CDLL(path)
+            for name in (
+                "scipy_openblas_set_num_threads64_",
+                "openblas_set_num_threads64_",
+                "openblas_set_num_threads",
+            ):
+                if hasattr(library, name):
+                    _blas_setters.append(getattr(library, name))
+                    break
+
+
+def _maps() -> list[str]:
+    with open("/proc/self/maps") as file:  # noqa: PTH123
+        return file.read().splitlines()
+
+
+def close_log_file() -> None:
+    """Let marimo log to no file."""
+    marimo = logging.getLogger("marimo")
+    for handler in [each for each in marimo.handlers if isinstance(each, logging.FileHandler)]:
+        marimo.removeHandler(handler)
+        handler.close()

@@ -1,0 +1,82 @@
+"""Lasting yeses as events: kept whole, folded in order, and nothing unreadable ever allows anything."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import assume, given
+
+from cellwright.journal import Event, Fact, Recorded, TaskChanged
+from cellwright.policy import (
+    Action,
+    Answered,
+    ApprovalQuestion,
+    Grant,
+    Person,
+    QuestionId,
+    Scope,
+    Spend,
+    Yes,
+    grant_of,
+    scope_of,
+    serialization,
+)
+from cellwright.tools.approval import inbox as book
+from tests.policy.strategies import NOW, PROJECT, PROPERTY, actions
+from tests.tools.office import ADA, RATES
+
+
+def granted(action: Action, number: str = "r#1") -> Grant:
+    question = ApprovalQuestion(
+        id=QuestionId(number), run="r", project=PROJECT, about=action, reason="because", asked_at=NOW
+    )
+    grant = grant_of(Answered(question=question, reply=Yes(reach="always"), by=ADA, at=NOW))
+    assert grant is not None
+    return grant
+
+
+def folded(*events: Event) -> book.Grants:
+    grants: book.Grants = {}
+    for number, event in enumerate(events, start=1):
+        at_ms = int((NOW + timedelta(seconds=number)).timestamp() * 1000)
+        recorded = Recorded(stream=book.STREAM, sequence=number, at_ms=at_ms, event=event, link="")
+        grants = book.with_event(grants, recorded)
+    return grants
+
+
+def is_unicode(action: Action) -> bool:
+    """The guard asks about nothing else."""
+    text = json.dumps(serialization(action), ensure_ascii=False)
+    return text.encode(errors="ignore").decode() == text
+
+
+@PROPERTY
+@given(actions())
+def test_a_grant_that_was_told_is_read_back_whole(action: Action) -> None:
+    assume(not isinstance(action, Spend) and isinstance(scope_of(action, PROJECT), Scope) and is_unicode(action))
+    grant = granted(action)
+    assert folded(book.grant_given(grant)) == {grant.id: grant}
+
+
+def test_a_revoked_grant_is_over_from_the_moment_it_was_told() -> None:
+    grant = granted(RATES)
+    [after] = folded(book.grant_given(grant), book.grant_revoked(grant, ADA)).values()
+    assert grant.is_active(NOW)
+    assert not after.is_active(NOW)
+    assert after.revoked_at == datetime(2026, 3, 1, 12, 0, 2, tzinfo=UTC)
+
+
+def test_a_yes_that_is_told_twice_does_not_undo_its_revocation() -> None:
+    grant = granted(RATES)
+    [after] = folded(
+        book.grant_given(grant), book.grant_revoked(grant, Person(name="b", door="cli")), book.grant_given(grant)
+    ).values()
+    assert after.revoked_at is not None
+
+
+def test_what_cannot_be_read_allows_nothing() -> None:
+    grant = granted(RATES)
+    assert folded(Fact(topic="grant-given", subject="r#1", text='{"id": "r#1"}')) == {}
+    assert folded(book.grant_revoked(grant, ADA)) == {}
+    assert folded(Fact(topic="other", subject="r#1"), TaskChanged(task="t", title="t", state="done")) == {}
