@@ -25,10 +25,10 @@ DOCS_RUN := tests/house/test_docs_run.py
 # A few rooms in one process share what takes long to start; all tests in one, and all they import, would take several
 # times the memory. The longest first. An environment that forbids bytecode would compile all of src in each process.
 export PYTHONDONTWRITEBYTECODE :=
-GROUPS_OF_ROOMS := agents+tools runs+app+eval kernel+sandbox+journal cli+server models+testing server/web \
-	guest/profiling+analyst+notebook house+policy+connection+telemetry+bench guest web
+GROUPS_OF_ROOMS := agents+tools runs+app+eval kernel+sandbox+journal cli+server models+testing server/http \
+	guest/profiling+analyst+notebook house+policy+network+telemetry+bench guest web
 ALONE := $(filter-out __pycache__ $(subst +, ,$(GROUPS_OF_ROOMS)),$(notdir $(patsubst %/,%,$(wildcard tests/*/))))
-PARTS := server/web guest/profiling
+PARTS := server/http guest/profiling
 ROOMS := $(GROUPS_OF_ROOMS) $(ALONE)
 # One more than there are processors: tests wait for processes, deadlines and locks.
 AT_ONCE ?= $(shell expr $$(nproc) + 1)
@@ -40,7 +40,7 @@ CERTIFICATES := $(if $(wildcard /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/
 IN_FORCE = PYTHONPATH=src $(BIN)/python -c 'import shlex; from cellwright.settings import Settings; \
 	print(*(f"export {n}={shlex.quote(v)}" for n, v in Settings.read().connection.settings), sep="\n")'
 UV_PIP = eval "$$($(IN_FORCE))" && $(BIN)/uv $(CERTIFICATES) pip
-PAGE := src/cellwright/server/web/static/index.html
+PAGE := src/cellwright/server/http/static/index.html
 PAGE_SOURCES := $(shell find web -name node_modules -prune -o -type f -print)
 
 .PHONY: help setup page types browser emulator containers screenshots run examples test test-all eval bench check fmt docs
@@ -53,7 +53,7 @@ setup: $(READY) ## build .venv with everything `make test` needs, pinned and has
 page: $(PAGE) ## build the control room's page, which `cellwright serve` opens (again only when its sources change)
 
 types: $(READY) $(PAGE) ## write the API's document and the page's types again
-	@$(BIN)/python -m tests.server.web.document
+	@$(BIN)/python -m tests.server.http.document
 	@$(BIN)/python hatch_build.py run --silent types
 
 screenshots: $(READY) $(PAGE) browser ## draw every screen of the control room into docs/images/control-room/

@@ -11,7 +11,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 ROOT = Path(__file__).parent
-STATIC = Path("src/cellwright/server/web/static")
+STATIC = Path("src/cellwright/server/http/static")
 
 
 class PageHook(BuildHookInterface):

@@ -8,7 +8,7 @@ export default defineConfig({
   plugins: [react()],
   base: "./",
   build: {
-    outDir: "../src/cellwright/server/web/static",
+    outDir: "../src/cellwright/server/http/static",
     emptyOutDir: true,
     target: "es2023",
     // Nothing inlined: the page's policy allows scripts and fonts from its own origin only.

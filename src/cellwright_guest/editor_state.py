@@ -24,8 +24,6 @@ from marimo._messaging.notification_utils import broadcast_notification
 from marimo._messaging.variables import create_variable_value
 from marimo._types.ids import VariableName
 
-from cellwright_guest import editor_state
-
 if TYPE_CHECKING:
     from marimo._runtime.context.kernel_context import KernelRuntimeContext
     from marimo._runtime.runtime import Kernel
@@ -69,7 +67,7 @@ def _updated(before: ModelOpen, update: ModelUpdate) -> ModelOpen:
 async def send_present_state(kernel: Kernel, context: KernelRuntimeContext) -> None:
     """Everything an editor would know had it been there from the start."""
     _send_variables(kernel)
-    for widget in editor_state.live_widgets():
+    for widget in live_widgets():
         broadcast_notification(widget)
     for reference in list(context.ui_element_registry._objects.values()):
         element: Any = reference()

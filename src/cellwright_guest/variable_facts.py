@@ -16,9 +16,8 @@ import msgspec
 from cellwright_guest.column_arrays import array_stretch, stretches_of, text_bytes_of
 from cellwright_guest.element_scan import ScanBudget, digest_of, scan, scan_items, scan_texts, spread, token
 from cellwright_guest.facts_wire import MOST_COLUMNS, MOST_TEXT, MOST_VARIABLES, ColumnFacts, VariableFacts
-from cellwright_guest.previews import columns as arrays
 from cellwright_guest.previews import identity, tables
-from cellwright_guest.previews.columns import spans_of
+from cellwright_guest.previews.columns import is_array, spans_of
 from cellwright_guest.previews.preview import classify
 from cellwright_guest.previews.tables import TableSource
 from cellwright_guest.previews.text_budget import bounded, one_line
@@ -75,7 +74,7 @@ def _facts(name: str, type_name: str, value: Any, allowance: ScanBudget) -> Vari
     if "numpy" in packages and identity.is_kind(kind, "numpy", "ndarray"):
         return _array(name, type_name, value, allowance)
     found, text = classify(value, kind, _ROOM)
-    shape = [int(size) for size in tuple(value.shape)[:8]] if arrays.is_array(kind, packages) else []
+    shape = [int(size) for size in tuple(value.shape)[:8]] if is_array(kind, packages) else []
     return VariableFacts(
         name=name, kind=found, type=type_name, shape=shape or None, text=bounded(one_line(text), MOST_TEXT)
     )

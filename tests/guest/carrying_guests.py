@@ -102,19 +102,19 @@ class Guest:
         return {variable.name: variable.kind for variable in looked.variables}
 
     def export(self, *names: str, most_bytes: int = 256 << 20) -> dict[str, Any]:
-        """What became of `carrying.export` in its process."""
+        """What became of `variable_transfer.export` in its process."""
         made = f"_carrying.export(globals(), {list(names)!r}, {self._file}, most_bytes={most_bytes})"
-        before = f"from cellwright_guest import carrying as _carrying\n_made = {made}"
+        before = f"from cellwright_guest.transfer import variable_transfer as _carrying\n_made = {made}"
         return self.says("dict(carried=_made.carried, left=_made.left, bytes=_made.bytes)", before)
 
     def restore(self) -> dict[str, Any]:
-        """What became of `carrying.restore`."""
-        before = f"from cellwright_guest import carrying as _c\n_made = _c.restore(globals(), {self._file})"
+        """What became of `variable_transfer.restore`."""
+        before = f"from cellwright_guest.transfer import variable_transfer as _c\n_made = _c.restore(globals(), {self._file})"
         return self.says("dict(restored=_made.restored, left=_made.left)", before)
 
     def mark_fresh(self, *cells: str) -> list[str]:
-        """What became of `carrying.mark_fresh`."""
-        before = "from cellwright_guest import carrying as _c\nfrom marimo._runtime.context import get_context as _get"
+        """What became of `variable_transfer.mark_fresh`."""
+        before = "from cellwright_guest.transfer import variable_transfer as _c\nfrom marimo._runtime.context import get_context as _get"
         return self.says(f"_c.mark_fresh(_get()._kernel, {list(cells)!r})", before)
 
     def _send(self, message: wire.FromHost) -> None:

@@ -36,7 +36,7 @@ from marimo._session.model import SessionMode
 from marimo._types.ids import CellId_t, UIElementId
 
 from cellwright_guest import patches
-from cellwright_guest.patches import swap as installation
+from cellwright_guest.patches import swap
 from cellwright_guest.patches.audience import ONLY_FOR_AN_EDITOR
 from cellwright_guest.patches.swap import Swap
 
@@ -701,7 +701,7 @@ def test_applying_twice_changes_nothing_and_a_disabled_patch_is_taken_out() -> N
     assert patches.apply() == first
     again = patches.apply(frozenset({"spans"}))
     assert again[1] == patches.PatchNotApplied(name="spans", reason="switched off")
-    assert [type(outcome).__name__ for outcome in again].count("Applied") == len(patches.PATCHES) - 1
+    assert [type(outcome).__name__ for outcome in again].count("PatchApplied") == len(patches.PATCHES) - 1
     assert play(diamond) == play(diamond)
 
 
@@ -725,7 +725,7 @@ def test_a_function_marimo_lost_spoils_one_patch_only(monkeypatch: pytest.Monkey
 
 def test_a_patch_whose_module_cannot_be_imported_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     gone = patches.Patch(name="gone", module="no_such_patch")
-    monkeypatch.setattr(installation, "PATCHES", (gone,))
+    monkeypatch.setattr(swap, "PATCHES", (gone,))
     (outcome,) = patches.apply()
     assert outcome == patches.PatchNotApplied(
         name="gone", reason="No module named 'cellwright_guest.patches.no_such_patch'"

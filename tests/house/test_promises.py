@@ -18,7 +18,7 @@ NEEDS_MORE = {
     "tests/app/test_killed_studio.py": "three processes one after the other, with a kernel each",
     "tests/runs/test_analyst_killed.py": "two whole runs for each kill",
     "tests/runs/test_report_analyst.py": "every chart in one real kernel",
-    "tests/server/web/test_page_logic.py": "the page's own tools, from npm",
+    "tests/server/http/test_page_logic.py": "the page's own tools, from npm",
     "tests/web/test_journeys.py": "a browser",
     "tests/web/test_coming_back.py": "a browser",
     "tests/web/test_for_everybody.py": "a browser",

@@ -187,4 +187,4 @@ async def test_the_zygote_holds_nothing_of_its_starters_environment(pool: Kernel
 
 async def test_every_speed_patch_applies_to_the_pinned_marimo(pool: KernelPool) -> None:
     facts = (await pool.zygote()).facts
-    assert {patch["state"] for patch in facts["patches"]} == {"Applied"}, json.dumps(facts)
+    assert {patch["state"] for patch in facts["patches"]} == {"PatchApplied"}, json.dumps(facts)

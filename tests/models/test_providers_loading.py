@@ -13,7 +13,8 @@ SDKS = ("openai", "anthropic", "google.genai", "groq", "mistralai")
 
 LOADING = """
 import sys
-import cellwright.models, cellwright.models.providers.providers, cellwright.models.config.catalogue, cellwright.models.gateway.model_probe
+import cellwright.models, cellwright.models.providers.providers
+import cellwright.models.config.catalogue, cellwright.models.gateway.model_probe
 from cellwright.models.config.catalogue import traits_of
 from cellwright.models.config.configuration import Configuration, Endpoint
 from cellwright.models.config.names import ModelName

@@ -33,7 +33,7 @@ async def test_a_cage_is_in_a_group_of_its_own_and_takes_it_away_at_its_end(benc
 
 @pytest.mark.parametrize("user", AS_ROOT)
 async def test_groups_of_a_killed_zygote_are_swept_by_the_next(bench_for: BenchFor, user: str) -> None:
-    leave_one = "from cellwright.sandbox import cgroups; cgroups.create('left', within=cgroups.own())"
+    leave_one = "from cellwright.sandbox.linux import cgroups; cgroups.create('left', within=cgroups.own())"
     killed = subprocess.Popen([sys.executable, "-c", leave_one])  # noqa: ASYNC220  over in a moment
     killed.wait()
     assert groups_of(killed.pid) != []

@@ -20,7 +20,7 @@ from cellwright.kernel import KernelPool
 from cellwright.tools.git.client import GitClient
 from cellwright.tools.tool import result_text
 from tests.sampling import spread
-from tests.sandbox.git.yard import GIT, WHO, everything, git, made, make_repository, write_files
+from tests.tools.git.yard import GIT, WHO, everything, git, made, make_repository, write_files
 from tests.tools.git_agent import ADA, GitAgent
 
 FILES = {"a.txt": "one\n", "b.txt": "two\n"}

@@ -22,7 +22,7 @@ from cellwright.tools.git.client import GitClient
 from cellwright.tools.git.git_tools import git_tools
 from cellwright.tools.tool import Done, ToolCall, ToolError, result_text
 from tests.sampling import some
-from tests.sandbox.git.yard import everything, git, made, make_repository, write_files
+from tests.tools.git.yard import everything, git, made, make_repository, write_files
 from tests.tools.git_agent import ADA, NOBODY, GitAgent
 from tests.tools.office import ADA as PERSON
 from tests.tools.office import MASKER, WHO, open_office

@@ -9,7 +9,7 @@ from playwright.async_api import Page, expect
 
 from cellwright.testing import Fault
 from tests.runs.factory import apply, create, finish, plan, task
-from tests.server.web.a_certificate import a_certificate
+from tests.server.http.a_certificate import a_certificate
 from tests.web.a_control_room import WORDS, ControlRoom, editor, show
 from tests.web.a_tls_room import free_ports, served_with, somebody, speaking_tls
 

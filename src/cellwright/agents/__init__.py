@@ -4,8 +4,8 @@ Owns:   the loop, roles and skills, what a model reads, how history becomes shor
 Above:  runs, server, cli.   Below: tools, kernel, models, notebook, policy, journal.
 Never:  what is allowed (policy), provider SDKs, kernels of its own, plans of several agents (runs), screens.
 
-The loop is in `cellwright.agents.loop`, what it works with in `cellwright.agents.agent_context`: both load pydantic-ai, and a
-command that only shows what was done must not wait for it.
+The loop is in `cellwright.agents.loop`, what it works with in `cellwright.agents.agent_context`: both load pydantic-
+ai, and a command that only shows what was done must not wait for it.
 """
 
 from cellwright.agents.assignment import AgentReport, Assignment, Note

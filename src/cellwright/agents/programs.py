@@ -205,7 +205,7 @@ class _Program:
     limits: ProgramLimits
     calling: CallContext
     live: ProgramRun | None = None
-    made: list[_CallResult] = field(default_factory=list["_Made"])
+    made: list[_CallResult] = field(default_factory=list["_CallResult"])
 
     async def run(self, code: str) -> ToolResult:
         """To its end: piece by piece, each a step, and between them the calls."""

@@ -193,7 +193,7 @@ def _is_usable(name: str) -> bool:
 def _functions_of_ours() -> frozenset[str]:
     """Functions whose source may stand in the notebook: no table is called like one."""
     room = Path(__file__).parent
-    modules = sorted([*room.glob("methods/*.py"), *room.glob("writing/*.py")])
+    modules = sorted([*room.glob("methods/*.py"), *room.glob("sections/*.py")])
     return frozenset(name for module in modules for name in _FUNCTION.findall(module.read_text(encoding="utf-8")))
 
 

@@ -173,7 +173,7 @@ async def _zygote(settings: Settings) -> DoctorCheck:
     except CellwrightError as error:
         consequence = f"No notebook can run. {error.hint}".rstrip()
         return DoctorCheck(name="zygote", is_ok=False, detail=error.message, consequence=consequence)
-    off = [patch["name"] for patch in facts["patches"] if patch["state"] != "Applied"]
+    off = [patch["name"] for patch in facts["patches"] if patch["state"] != "PatchApplied"]
     detail = f"warm in {(time.perf_counter() - began) * 1e3:.0f} ms, {facts['threads']} thread"
     if off:
         detail += f"; without the speed patches {', '.join(off)}"

@@ -6,8 +6,8 @@ import importlib
 
 _ROOM = "cellwright.app"
 _HOMES = {
-    "networks": ("Network",),
-    "studios": ("StudioOptions", "open_studio", "studio_opener"),
+    "run_network": ("Network",),
+    "workspaces": ("WorkspaceOptions", "agent_context_opener", "open_agent_context"),
 }
 
 

@@ -1,4 +1,7 @@
-"""Profiles of the data a person or a run names: in one cage without a network, and cached while the files stay the same."""
+"""Profiles of the data a person or a run names.
+
+In one cage without a network, and cached while the files stay the same.
+"""
 
 from __future__ import annotations
 

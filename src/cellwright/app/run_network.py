@@ -1,8 +1,8 @@
 """A run's network: what rules, envelope and people allow, who was visited, and the proxy settings it was started with.
 
 Both the permissions given and the settings outlast the process: after a crash, cells that read from a host run again.
-Settings may hold passwords, so they are in a file of the state directory that only its owner can read, and nowhere else:
-not in the journal, not in a log, not in a prompt.
+Settings may hold passwords, so they are in a file of the state directory that only its owner can read, and nowhere
+else: not in the journal, not in a log, not in a prompt.
 """
 
 from __future__ import annotations

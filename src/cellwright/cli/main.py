@@ -39,6 +39,8 @@ _COMMANDS = {
     "gateway": "The process that holds your API keys and speaks to models.",
     "doctor": "Check Python, marimo, the sandbox, the zygote, the disk and models.",
 }
+_PACKAGES = {"run", "runs"}
+"""Commands of several modules, each a package with a module `command`."""
 """Each is a module beside this one with an `app`, loaded when it is called: a list of commands need not load them."""
 
 
@@ -71,7 +73,8 @@ class _Commands(TyperGroup):
             return None
         if self._is_listing:
             return TyperCommand(name=cmd_name, help=_COMMANDS[cmd_name])
-        sub_app: typer.Typer = importlib.import_module(f"cellwright.cli.{cmd_name}").app
+        module = f"{cmd_name}.command" if cmd_name in _PACKAGES else cmd_name
+        sub_app: typer.Typer = importlib.import_module(f"cellwright.cli.{module}").app
         command = typer.main.get_command(sub_app)
         command.name = cmd_name
         return command

@@ -1,8 +1,8 @@
 """What is kept of a step: its value as JSON, or its error as type, message, hint and traceback. Nothing is pickled.
 
-A value is JSON, or something whose type says how to make it JSON and back; texts are masked. Errors of our own tree come
-back as what they were, anything else as `StepFailed`, which is raised the first time too, so that a workflow meets the
-same error live and on replay.
+A value is JSON, or something whose type says how to make it JSON and back; texts are masked. Errors of our own tree
+come back as what they were, anything else as `StepFailed`, which is raised the first time too, so that a workflow
+meets the same error live and on replay.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 CPython keeps the depth of a tree under construction once for all threads. When the garbage collector lets another
 thread in that makes a tree, too, `ast.parse` fails with "AST constructor recursion depth mismatch": rarely, and in a
-process with many notebooks sooner or later. Nothing is lost by a lock: trees are made under the interpreter's lock anyway.
+process with many notebooks sooner or later. Nothing is lost by a lock: trees are made under the interpreter's lock
+anyway.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Paths as they are judged: absolute, without `.` and doubled slashes, and never with `..`; and wildcards over any sequence."""
+"""Paths as they are judged: absolute, without `.` and doubled slashes.
+
+Never with `..`; and wildcards over any sequence.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""Actions, questions and answers as JSON: how they are kept, sent and read back. Grants follow from answers: see `grant_of`.
+"""Actions, questions and answers as JSON.
 
-What is read is checked field by field. The values of `approvals` are their own schema; added are the tags that tell states
-and replies apart, and what a question is about stands under `action` or `envelope`.
+How they are kept, sent and read back. Grants follow from answers: see `grant_of`.
+
+What is read is checked field by field. The values of `approvals` are their own schema; added are the tags that tell
+states and replies apart, and what a question is about stands under `action` or `envelope`.
 """
 
 from __future__ import annotations

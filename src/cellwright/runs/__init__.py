@@ -4,7 +4,8 @@ Owns:   goals, plans and their edits, the envelope of a plan, the order of work,
 Above:  app, server, cli.   Below: agents, tools, kernel, models, notebook, policy, journal.
 Never:  how an agent thinks (agents), what is allowed (policy), processes and sockets (server), screens (cli).
 
-Below are the values every door needs. The workflow itself is in `cellwright.runs.execute.workflow`: it loads agents and models.
+Below are the values every door needs. The workflow itself is in `cellwright.runs.execute.workflow`: it loads agents
+and models.
 """
 
 from cellwright.runs.deliver.delivery import DeliveredCheck, DeliveredTask, Delivery, DeliveryStatus

@@ -1,7 +1,7 @@
 """The room's names, each loaded from its module when it is first used.
 
-A zygote and a probing process import `cellwright.sandbox.cage.launcher` with the standard library alone; the host's half of the
-room needs anyio.
+A zygote and a probing process import `cellwright.sandbox.cage.launcher` with the standard library alone; the host's
+half of the room needs anyio.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ import importlib
 
 _ROOM = "cellwright.sandbox"
 _HOMES = {
-    "egress": ("AllowedHost", "Egress", "EgressCaps", "Visit"),
-    "control": ("CageControl", "KernelEnd"),
-    "keep": ("HeldBack", "KeepReport"),
-    "keep_terms": ("KeepQuestion", "KeepTerms"),
-    "left_files": ("FileChange",),
-    "project": ("hidden_in", "project_of"),
+    "egress": ("AllowedHost", "Egress", "EgressCaps", "EgressRecord"),
+    "host.control": ("CageControl", "KernelExit"),
+    "host.project_writer": ("KeepReport", "UnkeptChanges"),
+    "host.keep_terms": ("KeepQuestion", "KeepTerms"),
+    "host.file_changes": ("FileChange",),
+    "host.project": ("hidden_in", "project_of"),
     "spec": ("CageSpec", "DataMount", "FilesMode", "Limits", "Tier"),
-    "tiers": ("Protection", "Report", "probe"),
+    "host.tiers": ("Protection", "SandboxReport", "probe"),
 }
 
 

@@ -103,7 +103,7 @@ def _files(program: Path) -> Iterator[tuple[Path | bytes, str]]:
 def _loaded_modules(python: Path, program: Path) -> list[Path]:
     """What the program imports, and all codecs: unpacking a whole Python takes a minute under emulation."""
     look = f"import sys, runpy, encodings.aliases, encodings.idna; sys.path.insert(0, {str(SOURCES)!r})\n"
-    look += f"runpy.run_path({str(program)!r})\nfrom cellwright.sandbox import probing\n"
+    look += f"runpy.run_path({str(program)!r})\nfrom cellwright.sandbox.host import probes\n"
     look += "print(*{m.__file__ for m in sys.modules.values() if getattr(m, '__file__', None)}, sep='\\n')"
     told = subprocess.run([python, "-IS", "-c", look], capture_output=True, text=True, check=True).stdout
     return [Path(line) for line in told.splitlines()]

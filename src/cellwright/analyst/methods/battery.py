@@ -1,4 +1,7 @@
-"""All tests worth making on some tables as one family, corrected together; and the sentence each may be claimed with."""
+"""All tests worth making on some tables as one family, corrected together.
+
+And the sentence each may be claimed with.
+"""
 
 from __future__ import annotations
 

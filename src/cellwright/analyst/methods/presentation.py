@@ -1,7 +1,8 @@
 """The small tables behind charts of findings, and the sentences a notebook makes from its own numbers.
 
-Their source is part of the notebook, so it runs without Cellwright. Each takes what a table holds at that moment, whichever
-repairs are on; none changes its input. All sentences are plain text: whoever shows one as markdown escapes it.
+Their source is part of the notebook, so it runs without Cellwright. Each takes what a table holds at that moment,
+whichever repairs are on; none changes its input. All sentences are plain text: whoever shows one as markdown escapes
+it.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from typing import Final
 from cellwright.analyst.drafts import CellDraft
 from cellwright.errors import Defect
 
-_METHOD_MODULES: Final = ("columns", "pairs", "independence", "course", "spans", "examination", "telling")
+_METHOD_MODULES: Final = ("pairs", "independence", "time_series", "battery")
 """From the bottom up: a function stands after those it calls, as far as it can. Read, never imported: scipy is slow."""
 _IMPORTS: Final = {
     "alt": "import altair as alt",
@@ -82,7 +82,7 @@ def _methods_in(module: str) -> Iterator[_Method]:
                 continue
 
 
-_PRESENTATION_MODULES: Final = ("picture_tables.py", "notebook_words.py")
+_PRESENTATION_MODULES: Final = ("presentation.py",)
 _ANNOTATION: Final = re.compile(r": (?:dict\[str, )?Any\]?(?=[,)])| -> Any(?=:)")
 
 

@@ -25,7 +25,6 @@ from cellwright.cli.terminal_input import is_interactive
 from cellwright.errors import Unavailable
 from cellwright.journal.names import new_run_id
 from cellwright.journal.tables import is_journal
-from cellwright.runs import Goal
 from cellwright.runs.goal.goal import Goal
 from cellwright.runs.goal.request import LONGEST, GoalRequest, no_text, read_goal, read_words
 from cellwright.runs.views.run_view import active_notebooks

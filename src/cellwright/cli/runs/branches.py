@@ -17,7 +17,7 @@ from cellwright.cli.journal_options import DatabaseOption, JsonOption, KeyOption
 from cellwright.cli.render import console
 from cellwright.cli.runs.lookup import GoingArgument, RunArgument, find_run
 from cellwright.policy.display_text import shown
-from cellwright.runs.views import branches
+from cellwright.runs.views import branches as branch_views
 from cellwright.runs.views.branches import (
     DecidedBranches,
     NotWaiting,
@@ -184,5 +184,5 @@ async def _say(run: str, branch: str | None, is_kept: bool, database: str | None
         status = await records.status(await find_run(records, run))
         check_is_run(status.run, status.name)
         if is_kept and branch is not None:
-            return await branches.accept(records, status.run, branch, person_here())
-        return await branches.drop(records, status.run, branch, person_here())
+            return await branch_views.accept(records, status.run, branch, person_here())
+        return await branch_views.drop(records, status.run, branch, person_here())

@@ -1,7 +1,8 @@
 """May this kernel be forked? A pure judgement on what the guest found in its own process.
 
-The table behind it is `tests/guest/test_hazard_survey.py`: what is called harmless here was forked there and worked. What
-nobody has tried is unsafe. The facts come from the notebook's process, so every text and count is bounded and cleaned.
+The table behind it is `tests/guest/test_hazard_survey.py`: what is called harmless here was forked there and worked.
+What nobody has tried is unsafe. The facts come from the notebook's process, so every text and count is bounded and
+cleaned.
 """
 
 from __future__ import annotations

@@ -89,7 +89,10 @@ class IndexUnreachable(Unavailable):
 async def run_uv(
     places: EnvironmentPaths, plan: EnvironmentPlan, uv: UvSettings, attempt: UvInvocation, lock: int, tell: Progress
 ) -> None:
-    """Install into the workshop; nothing of uv is left running. Raises if it fails; `IndexUnreachable`: no index answers."""
+    """Install into the workshop; nothing of uv is left running. Raises if it fails.
+
+    `IndexUnreachable`: no index answers.
+    """
     process = await _start_uv(places, plan, uv, attempt, lock)
     try:
         output = await _follow(process, tell)

@@ -22,7 +22,7 @@ from cellwright.sandbox import CageSpec, Limits, Tier
 from cellwright.sandbox.private_directory import private_directory
 from cellwright_guest import wire
 
-_PROGRAM: Final = Path(wire.__file__).with_name("drawing.py")
+_PROGRAM: Final = Path(wire.__file__).with_name("chart_main.py")
 _LIMITS: Final = Limits(memory_mb=1024, cpu_seconds=120, processes=512, open_files=512, disk_mb=1, inodes=64, tmp_mb=8)
 _ADDRESS_SPACE_MB: Final = 80 << 10
 """V8 reserves 66 GB when it starts, and uses a hundred MB. Before it is given a specification it is held to what it has

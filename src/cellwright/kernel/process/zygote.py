@@ -63,7 +63,7 @@ def _close_all(descriptors: Iterable[int]) -> None:
 
 def package_paths() -> list[str]:
     """Where our pinned packages lie: what the zygote may import, and a cage sees read-only."""
-    home = str(Path(__file__).parents[2])
+    home = str(Path(__file__).parents[3])
     site = [entry for entry in sys.path if entry.endswith(("site-packages", "dist-packages"))]
     return list(dict.fromkeys([home, *site]))
 

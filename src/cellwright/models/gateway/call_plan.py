@@ -1,4 +1,7 @@
-"""Which models a call goes to and whether it may be paid; embeddings, whose use is only estimated, are asked at once."""
+"""Which models a call goes to and whether it may be paid.
+
+Embeddings, whose use is only estimated, are asked at once.
+"""
 
 from __future__ import annotations
 

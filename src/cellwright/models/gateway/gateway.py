@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from socket import socket
 
 import anyio
 import anyio.to_thread
@@ -50,7 +49,7 @@ async def open_endpoint(work: CallExecutor, *, home: Path, account: EndpointAcco
 
 
 async def _serve_endpoint(
-    listener: socket, address: EndpointAddress, work: CallExecutor, account: EndpointAccount
+    listener: socket.socket, address: EndpointAddress, work: CallExecutor, account: EndpointAccount
 ) -> None:
     await anyio.wait_readable(listener)
     from cellwright.models.gateway.openai_http import OpenAIRoutes, serve

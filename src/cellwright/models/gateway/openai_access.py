@@ -1,4 +1,7 @@
-"""Access to the OpenAI-compatible endpoint: its address and token (`endpoint.json`), on whose account it asks, within which limits."""
+"""Access to the OpenAI-compatible endpoint.
+
+Its address and token (`endpoint.json`), on whose account it asks, within which limits.
+"""
 
 from __future__ import annotations
 

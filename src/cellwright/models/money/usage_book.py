@@ -1,4 +1,7 @@
-"""What the ledger's file says of calls: every use once with running totals by party and day, how calls ended, how long they took."""
+"""What the ledger's file says of calls.
+
+Every use once with running totals by party and day, how calls ended, how long they took.
+"""
 
 from __future__ import annotations
 

@@ -1,1 +1,4 @@
-"""The history of a run's notebook: its revisions, undo and redo, single cells reverted, reviews; live or in the file."""
+"""The history of a run's notebook.
+
+Its revisions, undo and redo, single cells reverted, reviews; live or in the file.
+"""

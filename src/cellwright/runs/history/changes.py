@@ -1,4 +1,6 @@
-"""What a run did to its notebook, change by change and cell by cell, with the text before and after, and what people said of it.
+"""What a run did to its notebook, change by change and cell by cell, with the text before and after.
+
+What people said of it.
 
 Reviews are events in the run's own stream, and read again from there.
 """

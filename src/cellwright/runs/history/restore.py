@@ -1,4 +1,6 @@
-"""The other ways through a run's history: redo, one cell's change reverted, back to before a cell, back to before a failed task.
+"""The other ways through a run's history.
+
+Redo, one cell's change reverted, back to before a cell, back to before a failed task.
 
 Live while the run is at work, in the file afterwards. What somebody made of a cell since is theirs.
 """

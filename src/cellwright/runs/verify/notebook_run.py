@@ -1,4 +1,6 @@
-"""One run of a notebook from top to bottom in a kernel that starts empty: its outputs, its acceptance checks, what it opened.
+"""One run of a notebook from top to bottom in a kernel that starts empty.
+
+Its outputs, its acceptance checks, what it opened.
 
 Acceptance checks are tests in cells, cells that are tests, and cells that assert.
 """

@@ -1,4 +1,6 @@
-"""The branches a run tried, as its own stream tells of them: how each stands, alternatives compared, and a person's decision.
+"""The branches a run tried, as its own stream tells of them.
+
+How each stands, alternatives compared, and a person's decision.
 
 A decision accepts one that waits, or drops one or all; it answers the run's own question.
 """

@@ -1,4 +1,6 @@
-"""The progress of a run for somebody who watches: its state, the events worth a line, what came of it, and all of it as JSON.
+"""The progress of a run for somebody who watches.
+
+Its state, the events worth a line, what came of it, and all of it as JSON.
 
 One line of many runs, or everything about one.
 """

@@ -1,4 +1,6 @@
-"""A run as its events tell of it: the events of its goal, stages, plan and cells, the view they add up to, and which runs there are.
+"""A run as its events tell of it.
+
+The events of its goal, stages, plan and cells, the view they add up to, and which runs there are.
 
 Everything stands in the run's own stream, so every interface sees the same, while it works and years later.
 """

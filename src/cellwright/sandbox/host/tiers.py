@@ -19,7 +19,7 @@ from cellwright.sandbox.linux.syscalls import MACHINE
 from cellwright.sandbox.spec import Tier
 
 ProbeResults = Mapping[str, tuple[bool, str]]
-"""What `probing` tried, by name: whether it is there, and a detail or what the system said."""
+"""What `probes` tried, by name: whether it is there, and a detail or what the system said."""
 
 Explanation = tuple[str, str, str]
 """Reason, cure, and what the operating system said."""
@@ -185,7 +185,7 @@ def _as_told(detail: str) -> Explanation:
 
 
 _PATIENCE_SECONDS = 60
-_PROGRAM = "import sys; sys.path.insert(0, {path!r}); from cellwright.sandbox import probing; probing.main()"
+_PROGRAM = "import sys; sys.path.insert(0, {path!r}); from cellwright.sandbox.host import probes; probes.main()"
 
 _CONSEQUENCES = {
     "namespaces": "Notebooks see which processes run, use the same disk as they do and work on a copy of the project.",
@@ -240,7 +240,7 @@ def _protections(found: dict[str, tuple[bool, str]], told: tuple[Obstacle, ...])
 
 
 def _try_everything() -> dict[str, tuple[bool, str]]:
-    source = str(Path(__file__).resolve().parents[2])
+    source = str(Path(__file__).resolve().parents[3])
     command = [sys.executable, "-I", "-S", "-c", _PROGRAM.format(path=source)]
     try:
         result = subprocess.run(command, env={}, capture_output=True, timeout=_PATIENCE_SECONDS, check=True)

@@ -1,6 +1,7 @@
 """What a door and the daemon say to each other: frames of JSON, each checked before it means anything.
 
-`DaemonHello`, `DaemonWelcome`, `StatusRequest` and `StopRequest` stay as they are in every version: that is how a newer one takes over.
+`DaemonHello`, `DaemonWelcome`, `StatusRequest` and `StopRequest` stay as they are in every version: that is how a
+newer one takes over.
 """
 
 from __future__ import annotations

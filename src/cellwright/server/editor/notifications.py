@@ -1,4 +1,6 @@
-"""marimo's notifications: which a kernel may send, those made from kept outcomes, and how much is kept for late joiners.
+"""marimo's notifications: which a kernel may send, those made from kept outcomes.
+
+How much is kept for late joiners.
 
 A kernel is caged and may be hostile: a notification is decoded into marimo's own types and encoded again, so that what
 was checked is what is sent.

@@ -31,7 +31,7 @@ def ready_page(note: Callable[[str], None], static: Path = STATIC) -> None:
     """
     if is_built(static):
         return
-    # In a checkout these files are in `src/cellwright/server/web/`.
+    # In a checkout these files are in `src/cellwright/server/http/`.
     checkout = static.parents[4]
     if not (checkout / "hatch_build.py").is_file():
         raise UserError("This Cellwright was installed without its page.", hint=f"Install it anew. {_WITHOUT}")

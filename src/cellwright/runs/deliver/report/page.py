@@ -74,7 +74,7 @@ def page_html(
 
 @cache
 def _style() -> str:
-    return (files("cellwright.runs") / "report_page" / "style.css").read_text(encoding="utf-8")
+    return (files("cellwright.runs.deliver.report") / "style.css").read_text(encoding="utf-8")
 
 
 def _title(delivery: Delivery) -> str:

@@ -1,4 +1,7 @@
-"""`/runs/{run}/branches`, `/changes`, `/undo`, `/redo`: what a run tried and changed, and what people decide about it."""
+"""`/runs/{run}/branches`, `/changes`, `/undo`, `/redo`.
+
+What a run tried and changed, and what people decide about it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""`/runs/{run}/timeline`, `/runs/{run}/events`, `/notebooks/{id}/events` and `/events`: what happened, and what happens now.
+"""`/runs/{run}/timeline`, `/runs/{run}/events`, `/notebooks/{id}/events` and `/events`.
+
+What happened, and what happens now.
 
 A notebook's events are live only: whoever connects is first sent how every cell stands.
 """

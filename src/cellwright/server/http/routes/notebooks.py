@@ -1,4 +1,7 @@
-"""`/notebooks` and `/kernels`: open notebooks and those in the folder; their cells, variables, editor, and what kernels use."""
+"""`/notebooks` and `/kernels`: open notebooks and those in the folder.
+
+Their cells, variables, editor, and what kernels use.
+"""
 
 from __future__ import annotations
 

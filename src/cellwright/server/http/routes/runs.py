@@ -1,4 +1,7 @@
-"""`/runs`: every run, one of them, and starting a new one in a notebook of its own, inside the folder that is served."""
+"""`/runs`: every run, one of them.
+
+Starting a new one in a notebook of its own, inside the folder that is served.
+"""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from inline_snapshot import snapshot
 from cellwright.background import current_person
 from cellwright.server.http.auth.middleware import RequestLimits, RequestRate
 from cellwright.server.http.auth.tokens import SCOPES
-from tests.server.web.a_web_door import SECONDS, Door, open_door
+from tests.server.http.a_web_door import SECONDS, Door, open_door
 
 ANYBODY = {("GET", "/api/v1/health"), ("POST", "/api/v1/session")}
 OF_READERS = {("DELETE", "/api/v1/session"), ("POST", "/api/v1/rules/why")}

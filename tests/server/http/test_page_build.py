@@ -21,7 +21,7 @@ CELLWRIGHT = Path(sys.executable).with_name("cellwright")
 # Stands where npm is called from: the real one is called in tests/house/test_installations.py.
 BUILDER = """
 import pathlib, sys
-static = pathlib.Path(__file__).parent / "src/cellwright/server/web/static"
+static = pathlib.Path(__file__).parent / "src/cellwright/server/http/static"
 with (static.parent / "asked.txt").open("a") as asked:
     asked.write(" ".join(sys.argv[1:]) + "\\n")
 if sys.argv[1] == "run":
@@ -33,7 +33,7 @@ if sys.argv[1] == "run":
 @pytest.fixture
 def static(tmp_path: Path) -> Path:
     """Where the page of a checkout would be."""
-    web = tmp_path / "checkout/src/cellwright/server/web"
+    web = tmp_path / "checkout/src/cellwright/server/http"
     web.mkdir(parents=True)
     (tmp_path / "checkout/web").mkdir()
     (tmp_path / "checkout/web/package.json").write_text("{}")
@@ -61,7 +61,7 @@ def test_a_builder_that_fails_is_told_with_what_to_do(static: Path) -> None:
 
 def test_an_installation_without_a_page_does_not_send_anybody_to_make(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="installed without its page"):
-        ready_page(lambda _: None, tmp_path / "lib/python3.11/site-packages/cellwright/server/web/static")
+        ready_page(lambda _: None, tmp_path / "lib/python3.11/site-packages/cellwright/server/http/static")
 
 
 @pytest.mark.parametrize("how", some([[], ["--detach", "--json"]], 1), ids=["here", "in the background"])

@@ -31,7 +31,7 @@ from tests.conftest import notebook_source
 from tests.models.houses import House, Warm
 from tests.server.a_daemon import ASK
 from tests.server.daemon_house import a_goal
-from tests.server.web.a_served_folder import API, SECONDS, Served, no_keyring, serve, tiny_runs
+from tests.server.http.a_served_folder import API, SECONDS, Served, no_keyring, serve, tiny_runs
 
 # The server's thread draws random numbers meanwhile, which Hypothesis takes for the strategy's.
 pytestmark = pytest.mark.filterwarnings("ignore:Do not use the `random` module")

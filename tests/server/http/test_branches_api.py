@@ -17,7 +17,7 @@ from cellwright.tools.notebook.trial_records import TrialCell, TrialCheck, Trial
 from tests.runs.waiting_branches import WAITS, decided, waits
 from tests.server.a_daemon import ASK, TinyRuns
 from tests.server.daemon_house import a_goal
-from tests.server.web.a_served_folder import Served, serve, tiny_runs
+from tests.server.http.a_served_folder import Served, serve, tiny_runs
 
 TRIED = TrialRecord(
     branch="call-7.1",

@@ -12,7 +12,7 @@ from inline_snapshot import snapshot
 
 from cellwright.errors import CellwrightError, Defect, KernelLost, RefusedByPolicy, Unavailable, UserError
 from cellwright.server.http.problems import Conflict, ResourceNotFound
-from tests.server.web.a_web_door import Door, open_door
+from tests.server.http.a_web_door import Door, open_door
 
 SECRET = "ghp_" + "q7Xm2f9Kd4Lw8Rz1Vb6Nc3Ht5Jy0Gs8Pa2Qe"
 ERRORS: list[CellwrightError | Exception] = [

@@ -13,7 +13,7 @@ from fastapi import FastAPI
 
 from cellwright.server.editor import open_editor
 from cellwright.server.http.uvicorn_server import HeaderTimeoutProtocol
-from tests.server.web.a_web_door import SECONDS, Door, open_door
+from tests.server.http.a_web_door import SECONDS, Door, open_door
 
 HEAD_SECONDS = 1.0
 

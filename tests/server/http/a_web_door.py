@@ -19,7 +19,7 @@ from cellwright.server.http.auth.active_requests import ActiveRequests
 from cellwright.server.http.auth.middleware import RequestLimits
 from cellwright.server.http.auth.tokens import Scope, TokenStore
 from cellwright.server.http.resources import ApiResources
-from tests.server.web.a_served_folder import HouseWithRuns, plain_client, tiny_runs
+from tests.server.http.a_served_folder import HouseWithRuns, plain_client, tiny_runs
 
 SECONDS = 240
 EDITOR = "http://127.0.0.1:8999"

@@ -15,7 +15,7 @@ from cellwright.settings import Settings
 from cellwright.testing import Fault, Say, Tokens
 from tests.models.houses import House, Warm, a_call
 from tests.server.a_daemon import tiny_opener
-from tests.server.web.a_served_folder import API, Served, serve
+from tests.server.http.a_served_folder import API, Served, serve
 
 COST = 100 + 2 * 50
 

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from cellwright.server.http.auth.middleware import RequestLimits
-from tests.server.web.a_served_folder import API, SECONDS, HouseWithRuns, Served, serve, tiny_runs
+from tests.server.http.a_served_folder import API, SECONDS, HouseWithRuns, Served, serve, tiny_runs
 
 MOST_BYTES = 3 << 20
 

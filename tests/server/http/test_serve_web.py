@@ -18,7 +18,7 @@ from cellwright.errors import UserError
 from cellwright.server import DaemonClient, WebAddress, WebOptions, connect
 from cellwright.server.http.auth.tokens import TokenStore
 from tests.server.daemon_house import SECONDS, House, eventually, lines
-from tests.server.web.a_certificate import a_certificate
+from tests.server.http.a_certificate import a_certificate
 
 
 def wish(house: House, port: int | None = None) -> WebOptions:

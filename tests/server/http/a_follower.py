@@ -11,7 +11,7 @@ from typing import Any
 import anyio
 import httpx
 
-from tests.server.web.a_served_folder import API, SECONDS, Served
+from tests.server.http.a_served_folder import API, SECONDS, Served
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

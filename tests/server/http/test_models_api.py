@@ -11,7 +11,7 @@ import pytest
 from cellwright.settings import Settings
 from tests.models.houses import House, Warm
 from tests.server.a_daemon import tiny_opener
-from tests.server.web.a_served_folder import API, Served, no_keyring, serve
+from tests.server.http.a_served_folder import API, Served, no_keyring, serve
 
 NEW_KEY = "sk-brand-new-9Jq2Lx7Vd5Tz3Wn8"
 

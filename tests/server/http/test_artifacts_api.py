@@ -16,7 +16,7 @@ from cellwright.runs import Delivery
 from cellwright.runs.views.run_view import delivery_event, goal_event
 from tests.conftest import notebook_source
 from tests.server.daemon_house import a_goal
-from tests.server.web.a_served_folder import API, SECONDS, Served, serve, tiny_runs
+from tests.server.http.a_served_folder import API, SECONDS, Served, serve, tiny_runs
 
 RUN = "r"
 

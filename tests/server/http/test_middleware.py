@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
 from cellwright.server.http.auth.middleware import RateLimiter, RequestLimits, RequestRate
-from tests.server.web.a_served_folder import HouseWithRuns, tiny_runs
-from tests.server.web.a_web_door import EDITOR, SECONDS, Door, door_to
+from tests.server.http.a_served_folder import HouseWithRuns, tiny_runs
+from tests.server.http.a_web_door import EDITOR, SECONDS, Door, door_to
 
 SMALL = RequestLimits(
     body_bytes=2_000,

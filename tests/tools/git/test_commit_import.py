@@ -20,7 +20,7 @@ from cellwright.tools.git import (
     import_commit,
     read_commit,
 )
-from tests.sandbox.git.yard import everything, git, made, make_repository, raw
+from tests.tools.git.yard import everything, git, made, make_repository, raw
 
 SHA1 = ObjectFormat("sha1")
 

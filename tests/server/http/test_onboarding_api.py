@@ -17,7 +17,7 @@ from cellwright.notebook import check, read
 from cellwright.runs.views.run_view import first_goal
 from cellwright.settings import Settings
 from tests.house.places import ROOT
-from tests.server.web.a_served_folder import SECONDS, Served, serve
+from tests.server.http.a_served_folder import SECONDS, Served, serve
 
 
 @pytest.fixture(scope="module")

@@ -14,8 +14,8 @@ from cellwright.runs.views.run_view import goal_event, stage_event
 from cellwright.server.http.sse import HELLO, KEEPALIVE, StreamPages
 from tests.server.a_daemon import ASK
 from tests.server.daemon_house import a_goal
-from tests.server.web.a_follower import following
-from tests.server.web.a_served_folder import SECONDS, HouseWithRuns, Served, serve, tiny_runs
+from tests.server.http.a_follower import following
+from tests.server.http.a_served_folder import SECONDS, HouseWithRuns, Served, serve, tiny_runs
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from cellwright.policy import BudgetLedger, Limit, Masker, No, Reached, UseNetwo
 from cellwright.tools import ask_approval
 from cellwright.tools.approval.budget_questions import ask_for_more
 from tests.server.a_daemon import TinyRuns
-from tests.server.web.a_served_folder import SECONDS, Served, ready_settings, serve
+from tests.server.http.a_served_folder import SECONDS, Served, ready_settings, serve
 
 MASKER = Masker.of(salt=b"s" * 16)
 RATES = UseNetwork(host="api.example.com", port=443, purpose="exchange rates")

@@ -12,7 +12,7 @@ from cellwright.settings import Settings
 from tests.conftest import notebook_source
 from tests.models.houses import House, Warm
 from tests.runs.factory import Factory, open_factory
-from tests.server.web.a_served_folder import Served, serve
+from tests.server.http.a_served_folder import Served, serve
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,7 @@ from cellwright.kernel import KernelPool, OpenNotebook
 from cellwright.notebook import EditCell
 from cellwright.policy import Secret
 from tests.conftest import notebook_source
-from tests.server.web.a_served_folder import API, SECONDS, HouseWithRuns, Served, serve, tiny_runs
+from tests.server.http.a_served_folder import API, SECONDS, HouseWithRuns, Served, serve, tiny_runs
 
 PASSWORD = "hunter2-hunter2-hunter2"
 

@@ -1,4 +1,4 @@
-"""The API's document as it stands in `web/openapi.json`; `python -m tests.server.web.document` writes it again."""
+"""The API's document as it stands in `web/openapi.json`; `python -m tests.server.http.document` writes it again."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 
 from tests.house.places import ROOT
-from tests.server.web.a_served_folder import serve, tiny_runs
+from tests.server.http.a_served_folder import serve, tiny_runs
 
 DOCUMENT = ROOT / "web" / "openapi.json"
 

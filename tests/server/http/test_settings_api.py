@@ -10,7 +10,7 @@ import pytest
 
 from cellwright.agents.role import built_in_roles
 from cellwright.sandbox import probe
-from tests.server.web.a_served_folder import API, HouseWithRuns, Served, serve, tiny_runs
+from tests.server.http.a_served_folder import API, HouseWithRuns, Served, serve, tiny_runs
 
 ROLE = "---\nname: tidier\ndescription: Tidies up.\n---\nYou tidy up.\n"
 SKILL = "---\nname: count-beans\ndescription: When beans are to be counted.\n---\nCount twice.\n"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.in_process import run_here
-from tests.server.web.a_certificate import a_certificate
+from tests.server.http.a_certificate import a_certificate
 
 Files = Callable[[Path], tuple[Path, Path]]
 

@@ -13,7 +13,7 @@ import pytest
 from cellwright.errors import Unavailable, UserError
 from cellwright.sandbox.host.git_files import ObjectFormat, ObjectKind, as_kind, read_tree
 from cellwright.tools.git import CheckedDelivery, GitDelivery, Unsound, check_delivery, patch_of, read_answer
-from tests.sandbox.git.yard import git, make_repository, raw
+from tests.tools.git.yard import git, make_repository, raw
 
 SHA1 = ObjectFormat("sha1")
 Objects = dict[str, tuple[ObjectKind, bytes]]
