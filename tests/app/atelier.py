@@ -22,7 +22,7 @@ from cellwright.models.client.gateway_client import Models
 from cellwright.policy import No, Reply, Yes
 from cellwright.settings import Settings
 from cellwright.tools import Inbox
-from cellwright.tools.approval import audit_trail
+from cellwright.tools.approval.audit_trail import audit_trail
 from tests.agents.workshop import ADA, KEY, MASKER, Workshop
 from tests.models.houses import House
 

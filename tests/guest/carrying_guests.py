@@ -17,6 +17,7 @@ import msgspec
 from cellwright_guest import wire
 
 PATIENCE_SECONDS = 120
+_IMPORTED = "from cellwright_guest.transfer import variable_transfer as _c\n"
 _PROGRAM = """
 import socket, sys
 connection = socket.socket(fileno=int(sys.argv[1]))
@@ -109,12 +110,12 @@ class Guest:
 
     def restore(self) -> dict[str, Any]:
         """What became of `variable_transfer.restore`."""
-        before = f"from cellwright_guest.transfer import variable_transfer as _c\n_made = _c.restore(globals(), {self._file})"
+        before = f"{_IMPORTED}_made = _c.restore(globals(), {self._file})"
         return self.says("dict(restored=_made.restored, left=_made.left)", before)
 
     def mark_fresh(self, *cells: str) -> list[str]:
         """What became of `variable_transfer.mark_fresh`."""
-        before = "from cellwright_guest.transfer import variable_transfer as _c\nfrom marimo._runtime.context import get_context as _get"
+        before = f"{_IMPORTED}from marimo._runtime.context import get_context as _get"
         return self.says(f"_c.mark_fresh(_get()._kernel, {list(cells)!r})", before)
 
     def _send(self, message: wire.FromHost) -> None:

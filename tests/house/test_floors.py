@@ -24,7 +24,7 @@ BROKEN = {
         "cellwright/kernel/__init__.py": "class Kernel: ...\n",
     },
     "No import circles in any room": {
-        "cellwright/kernel/branches/branch.py": "if TYPE_CHECKING:\n    from cellwright.kernel.session import Session\n",
+        "cellwright/kernel/branch.py": "if TYPE_CHECKING:\n    from cellwright.kernel.session import Session\n",
         "cellwright/kernel/session.py": "def later():\n    from cellwright.kernel import branch\n",
     },
     "The wall: the guest knows nothing of the host": {

@@ -27,9 +27,9 @@ from cellwright.policy import (
     UnknownPrice,
     UseNetwork,
     WriteFile,
+    action_json,
     fingerprint,
     parse_action,
-    serialization,
 )
 from cellwright.policy.actions import ACTIONS, KINDS
 from tests.policy.strategies import PROPERTY, actions
@@ -92,7 +92,7 @@ def test_nothing_invisible_reaches_the_person(path: str, told: str) -> None:
 @PROPERTY
 @given(action=actions())
 def test_json_brings_back_the_same_action(action: Action) -> None:
-    text = json.dumps(serialization(action))
+    text = json.dumps(action_json(action))
     try:
         again = parse_action(json.loads(text))
     except UserError:

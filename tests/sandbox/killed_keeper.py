@@ -19,15 +19,22 @@ from cellwright.sandbox.host.file_changes import FileChange, LeftFiles
 from cellwright.sandbox.host.project import hidden_in
 from cellwright.sandbox.host.project_writer import ProjectWriter, without_leftovers
 
-OURS = {f"cellwright.sandbox.host.{name}" for name in ("project_writer", "file_changes", "staging_directory")} |
-{"shutil"} SYSTEM = {"posix", "fcntl"} FILES = ("changed.txt", "deep/changed.txt", "made.txt", "made/inside.txt", "was
-a directory") CHANGES = [ FileChange(path="changed.txt", kind="modified", bytes=13, mode=0o640),
-FileChange(path="deep/changed.txt", kind="modified", bytes=13, mode=0o640), FileChange(path="gone.txt",
-kind="deleted", bytes=0), FileChange(path="link", kind="created", what="symlink", bytes=8, target="made.txt"),
-FileChange(path="made", kind="created", what="directory", bytes=0), FileChange(path="made/inside.txt", kind="created",
-bytes=13, mode=0o640), FileChange(path="made.txt", kind="created", bytes=13, mode=0o640), FileChange(path="was a
-directory/inside.txt", kind="deleted", bytes=0), FileChange(path="was a directory", kind="deleted", what="directory",
-bytes=0), FileChange(path="was a directory", kind="created", bytes=13, mode=0o640), ]
+KEEPING = ("project_writer", "file_changes", "staging_directory")
+OURS = {f"cellwright.sandbox.host.{name}" for name in KEEPING} | {"shutil"}
+SYSTEM = {"posix", "fcntl"}
+FILES = ("changed.txt", "deep/changed.txt", "made.txt", "made/inside.txt", "was a directory")
+CHANGES = [
+    FileChange(path="changed.txt", kind="modified", bytes=13, mode=0o640),
+    FileChange(path="deep/changed.txt", kind="modified", bytes=13, mode=0o640),
+    FileChange(path="gone.txt", kind="deleted", bytes=0),
+    FileChange(path="link", kind="created", what="symlink", bytes=8, target="made.txt"),
+    FileChange(path="made", kind="created", what="directory", bytes=0),
+    FileChange(path="made/inside.txt", kind="created", bytes=13, mode=0o640),
+    FileChange(path="made.txt", kind="created", bytes=13, mode=0o640),
+    FileChange(path="was a directory/inside.txt", kind="deleted", bytes=0),
+    FileChange(path="was a directory", kind="deleted", what="directory", bytes=0),
+    FileChange(path="was a directory", kind="created", bytes=13, mode=0o640),
+]
 
 
 def prepare(project: Path, uid: int) -> None:

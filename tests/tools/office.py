@@ -22,12 +22,12 @@ from cellwright.policy import (
     RuleText,
     Secret,
     UseNetwork,
+    action_json,
     parse_action,
     read_rules,
-    serialization,
 )
 from cellwright.tools import ActionPermitted, ActionRefused, AuditTrailLine, Guard, Inbox, InboxItem
-from cellwright.tools.approval import audit_trail
+from cellwright.tools.approval.audit_trail import audit_trail
 
 PROJECT = "/home/ada/penguins"
 ADA = Person(name="ada", door="web")
@@ -52,7 +52,7 @@ class Office:
 
     async def act(self, run: str, *actions: Action) -> None:
         """Start a run that wants these actions."""
-        await self.journal.run("act", [serialization(action) for action in actions], run=run)
+        await self.journal.run("act", [action_json(action) for action in actions], run=run)
 
     async def outcomes(self, run: str) -> list[str]:
         """What became of a run's actions, once it has ended."""

@@ -15,7 +15,7 @@ import pytest
 from cellwright.errors import RefusedByPolicy, Unavailable, UserError
 from cellwright.journal import CrashPoint, Question
 from cellwright.policy import No, ReadFile, RunShell, UseNetwork, Yes
-from cellwright.tools.approval import audit_trail
+from cellwright.tools.approval.audit_trail import audit_trail
 from cellwright.tools.text_store import FolderTextStore, cut, stored_text_tools
 from cellwright.tools.tool import CallContext, Done, Refusal, Tool, ToolError, ToolFailure, tool
 from tests.sampling import some

@@ -14,7 +14,7 @@ from cellwright.app.profiling import profile_named
 from cellwright.errors import UserError
 from cellwright.kernel import KernelPool, OpenNotebook
 from cellwright.notebook import read
-from cellwright.tools.approval import audit_trail
+from cellwright.tools.approval.audit_trail import audit_trail
 from cellwright.tools.data_tools import data_tools
 from cellwright.tools.notebook.editor import NotebookEditor
 from cellwright.tools.notebook_tools import notebook_tools

@@ -32,9 +32,9 @@ from cellwright.policy import (
     UseId,
     UseNetwork,
     Yes,
+    action_json,
     envelope_of,
     reserve,
-    serialization,
 )
 from cellwright.tools import ActionPermitted, ActionRefused, BudgetRaised, Guard, Raise
 from cellwright.tools.approval.guard import LONGEST_RECORDED
@@ -195,7 +195,7 @@ async def test_a_yes_for_the_run_reaches_the_workflows_inside_it(where: Path) ->
         return [await flow.child("act", wanted), await flow.child("act", wanted)]
 
     async with open_office(where, workflows=[Workflow(name="top", body=top)]) as office:
-        await office.journal.run("top", [serialization(RATES)], run="t")
+        await office.journal.run("top", [action_json(RATES)], run="t")
         asked = (await office.asked()).question
         await office.desk.answer(asked.id, Yes(reach="run"), ADA, asked.fingerprint)
         assert await office.outcomes("t") == [["done"], ["done"]]

@@ -18,9 +18,9 @@ from cellwright.policy import (
     Scope,
     Spend,
     Yes,
+    action_json,
     grant_of,
     scope_of,
-    serialization,
 )
 from cellwright.tools.approval import inbox as book
 from tests.policy.strategies import NOW, PROJECT, PROPERTY, actions
@@ -47,7 +47,7 @@ def folded(*events: Event) -> book.Grants:
 
 def is_unicode(action: Action) -> bool:
     """The guard asks about nothing else."""
-    text = json.dumps(serialization(action), ensure_ascii=False)
+    text = json.dumps(action_json(action), ensure_ascii=False)
     return text.encode(errors="ignore").decode() == text
 
 

@@ -19,7 +19,7 @@ from cellwright.journal import CrashPoint, EffectFound, EffectNotFound
 from cellwright.kernel import OpenNotebook
 from cellwright.notebook import read
 from cellwright.policy import No
-from cellwright.tools.approval import audit_trail
+from cellwright.tools.approval.audit_trail import audit_trail
 from cellwright.tools.notebook.editor import EditorPoint, NotebookEditor
 from cellwright.tools.notebook_tools import notebook_tools
 from cellwright.tools.tool import Done, Refusal, ToolError, Toolset, result_text

@@ -31,7 +31,7 @@ from cellwright.agents.repair.strategy import decide_repairs, focused_advice
 from cellwright.errors import Defect
 from cellwright.journal import Flow, Json, Question
 from cellwright.notebook import Edit, EditCell, graph
-from cellwright.policy import parse_action, serialization
+from cellwright.policy import action_json, parse_action
 from cellwright.tools.approval.guard import ActionRefused
 from cellwright.tools.callers import GuardedCaller
 from cellwright.tools.notebook_tools import ASKED, TRY
@@ -192,7 +192,7 @@ class Fixer:
                     about=about,
                     reason=recovery.reason,
                     calls=_calls(recovery),
-                    wants=tuple(serialization(action) for action in recovery.wants),
+                    wants=tuple(action_json(action) for action in recovery.wants),
                     otherwise=focused_advice(failure, scene).words,
                 )
                 is_known = any(planned.calls == other.calls for other in decided.certain)

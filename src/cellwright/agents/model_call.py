@@ -1,4 +1,4 @@
-"""A model call: a prompt as the messages of one request, sent as one journal step, with the same id whenever the step is done again.
+"""A model call: a prompt as the messages of one request, sent as one journal step under one id.
 
 The gateway answers a known id from its record, so a step that was cut off anywhere is never paid twice. How a call can
 end is a value here; what follows from it is the loop's to decide.

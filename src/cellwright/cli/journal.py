@@ -27,7 +27,7 @@ from cellwright.errors import UserError
 from cellwright.journal import Records, RunStatus, maintenance, run_control, stream_of, verify
 from cellwright.journal.projections import Cost, RunProgress, cost, fold, progress, timeline
 from cellwright.policy import parse_since
-from cellwright.tools.approval import audit_trail
+from cellwright.tools.approval.audit_trail import audit_trail
 
 
 def run_line(status: RunStatus, versions_at_work: Sequence[str]) -> dict[str, Any]:

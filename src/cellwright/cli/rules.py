@@ -13,8 +13,7 @@ from cellwright.errors import UserError
 from cellwright.policy import Rules, read_rules
 from cellwright.settings import Settings
 from cellwright.tools import standing_rules
-from cellwright.tools.approval import rule_files
-from cellwright.tools.approval.rule_files import read_rule_file
+from cellwright.tools.approval.rule_files import read_rule_file, rule_files
 
 app = typer.Typer(help="What agents may do here.", no_args_is_help=True)
 

@@ -18,7 +18,7 @@ import anyio.to_thread
 
 from cellwright.errors import CellwrightError, Defect, RefusedByPolicy, Unavailable, UserError
 from cellwright.journal import Effect, EffectFinding, EffectFound, Flow, Json, masked_json
-from cellwright.policy import Action, Actor, Masker, parse_action, serialization
+from cellwright.policy import Action, Actor, Masker, action_json, parse_action
 from cellwright.tools.approval.guard import ActionPermitted, ActionRefused, Guard
 from cellwright.tools.notebook.trial_records import trial_event, trials_in
 from cellwright.tools.result_images import ResultImage, is_showable, size_of
@@ -338,7 +338,7 @@ async def _actions(flow: Flow, prepared: PreparedCall) -> tuple[Action, ...] | T
     async def make() -> Json:
         wanted = await _wanted(prepared)
         if isinstance(wanted, tuple):
-            return {"actions": [serialization(action) for action in wanted]}
+            return {"actions": [action_json(action) for action in wanted]}
         return {"not": result_json(wanted)}
 
     kept: Any = await flow.step(f"prepare {tool.name}", make)

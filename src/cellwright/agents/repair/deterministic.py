@@ -1,4 +1,4 @@
-"""Deterministic repairs: those that need no model, because there is only one thing they can be. In doubt there is none."""
+"""Deterministic repairs: those that need no model, for there is only one thing they can be. In doubt there is none."""
 
 from __future__ import annotations
 

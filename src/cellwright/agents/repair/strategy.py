@@ -1,4 +1,4 @@
-"""What to do about a failure: a deterministic repair where there is one, else a model with what it needs and nothing else; then more.
+"""What to do about a failure: a deterministic repair where there is one, else a model with what it needs.
 
 Failures that come back identical are met with more each time, and never the same way for ever:
 a repair or advice → advice → another way → the person → giving up.

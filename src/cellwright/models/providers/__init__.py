@@ -1,1 +1,1 @@
-"""Providers behind one method: pydantic-ai's models over the SDKs, what models lack made up for, failures in one vocabulary."""
+"""Providers behind one method: pydantic-ai's models over the SDKs, with failures in one vocabulary."""

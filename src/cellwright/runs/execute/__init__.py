@@ -1,4 +1,4 @@
-"""A run at work: the workflow, the workspace of its notebook, slots, agreement, parallel tasks, steering, files, the analyst.
+"""A run at work: its workflow and workspace, slots, agreement, parallel tasks, steering, files, the analyst.
 
 The top of the room: it imports the other parts of `runs`, and none of them imports it.
 """

@@ -22,11 +22,11 @@ from cellwright.policy import (
     Rules,
     RunCode,
     UseNetwork,
+    action_json,
     envelope_agreed,
     envelope_of,
     judge_plan,
     parse_action,
-    serialization,
 )
 from cellwright.runs.goal.goal import Goal
 from cellwright.runs.plan.plan import Plan
@@ -94,7 +94,7 @@ async def agree(
         verdict = judge_plan(actions, rules, grants, run=flow.run, now=datetime.now(UTC))
         return _PlanJudgement(
             denied=tuple(f"{_line(action)}: {deny.reason}" for action, deny in verdict.denied),
-            asking=tuple(serialization(action) for action, _ in verdict.asking),
+            asking=tuple(action_json(action) for action, _ in verdict.asking),
         )
 
     judged = await flow.step(f"judge the plan {number}", judge, returns=_PlanJudgement)

@@ -33,10 +33,10 @@ from cellwright.policy import (
     Rules,
     Unpriced,
     Verdict,
+    action_json,
     audit_entry,
     fingerprint,
     judge,
-    serialization,
 )
 from cellwright.policy.actions import fingerprint_of
 from cellwright.policy.display_text import shown_block
@@ -217,7 +217,7 @@ def _who_said(answered: RecordedAnswer) -> str:
 def _can_be_kept(action: Action) -> bool:
     """A lone surrogate has no UTF-8: neither the journal nor a door could hold it."""
     try:
-        json.dumps(serialization(action), ensure_ascii=False).encode()
+        json.dumps(action_json(action), ensure_ascii=False).encode()
     except ValueError:
         return False
     return True

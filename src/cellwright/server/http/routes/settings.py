@@ -24,7 +24,7 @@ from cellwright.server.http.auth.tokens import ApiCaller
 from cellwright.server.http.resources import ApiResources
 from cellwright.server.http.schemas.model import RequestModel, ResponseModel
 from cellwright.tools import read_grants, standing_rules
-from cellwright.tools.approval import rule_files
+from cellwright.tools.approval.rule_files import rule_files
 
 Reader = Annotated[ApiCaller, Depends(needs("read"))]
 
