@@ -48,8 +48,11 @@ BROKEN = {
     "Database drivers for our own state only in journal/, models/ledger.py and memory/store.py": {
         "cellwright/models/__init__.py": "import sqlite3\n",
     },
-    "pydantic-monty and h11 only in sandbox/": {
+    "pydantic-monty only in tools/actions/": {
         "cellwright/tools/__init__.py": "import importlib\nmonty = importlib.import_module('pydantic_monty')\n",
+    },
+    "h11 only in sandbox/egress/": {
+        "cellwright/sandbox/__init__.py": "import h11\n",
     },
     "vl-convert only in the guest's drawing program": {
         "cellwright/kernel/process/chart_cage.py": "def later():\n    import vl_convert\n",
@@ -67,7 +70,9 @@ DOORS = {
     "cellwright/cli/__init__.py": "import typer, rich.console\nfrom cellwright.app import open_notebook\n",
     "cellwright/app.py": "from cellwright.kernel import Kernel\ndef open_notebook(): ...\n",
     "cellwright/kernel/__init__.py": "import cellwright_guest.wire, cellwright.sandbox\nclass Kernel: ...\n",
-    "cellwright/sandbox/__init__.py": "import pydantic_monty\nfrom cellwright.notebook import marimo_file\n",
+    "cellwright/sandbox/__init__.py": "from cellwright.notebook import marimo_file\n",
+    "cellwright/sandbox/egress/__init__.py": "import h11\n",
+    "cellwright/tools/actions/__init__.py": "import pydantic_monty\n",
     "cellwright/notebook/__init__.py": "from cellwright import ids\n",
     "cellwright/notebook/marimo_file.py": "import marimo._ast.app\n",
     "cellwright/models/__init__.py": "import anthropic\nfrom pydantic_ai.models import Model\n",

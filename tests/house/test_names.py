@@ -23,4 +23,4 @@ def test_hardly_a_class_name_is_defined_twice() -> None:
 
 
 def test_a_class_counts_wherever_it_is_defined() -> None:
-    assert class_names("class A:\n    class _B: ...\ndef f():\n    class A: ...\n") == ["A", "A", "_B"]
+    assert class_names("class A:\n    class _B: ...\ndef f():\n    class A: ...\n") == ["A", "_B", "A"]
