@@ -65,7 +65,7 @@ class HeaderTimeoutProtocol(H11Protocol):
 
 def header_timeout_protocol(head_seconds: float) -> type[HeaderTimeoutProtocol]:
     """The protocol with a patience of its own."""
-    return type("PromptHeads", (HeaderTimeoutProtocol,), {"head_seconds": head_seconds})
+    return type("HeaderTimeoutProtocol", (HeaderTimeoutProtocol,), {"head_seconds": head_seconds})
 
 
 async def run_server(server: EmbeddedServer, listener: socket.socket) -> None:
