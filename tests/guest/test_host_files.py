@@ -223,7 +223,7 @@ _path('folder').write_text('a file now')
 """
 TAKES = """
 import base64 as _base64, msgspec as _msgspec
-from cellwright_guest import carry_wire as _wire, seeded_files as _files
+from cellwright_guest import transfer_wire as _wire, host_files as _files
 _asked = _msgspec.msgpack.decode(_base64.b85decode({asked!r}), type=_wire.SeedFiles)
 {answer} = _files.seed_files(_asked).refused
 """

@@ -128,9 +128,9 @@ pyarrow.table({"a": list(range(100_000))}).group_by("a").aggregate([("a", "sum")
 duckdb.sql("select sum(i) from range(3000000) t(i)").fetchall()
 from sklearn.ensemble import HistGradientBoostingClassifier
 HistGradientBoostingClassifier(max_iter=2).fit(block[:500, :4], [0, 1] * 250)
-from cellwright_guest import own_memory
+from cellwright_guest.forks import own_process
 threads = {int(name) for name in os.listdir("/proc/self/task")} - {os.getpid()}
-print(json.dumps(sorted(set(own_memory.owners(threads, own_memory.memory_map()).values()))))
+print(json.dumps(sorted(set(own_process.thread_owners(threads, own_process.memory_map()).values()))))
 """
 
 

@@ -31,8 +31,8 @@ REDO_AGAIN = """
 import json, sys
 from pathlib import Path
 import anyio
-from cellwright.runs.history.restore import redo_run
-outcome = anyio.run(redo_run, Path(sys.argv[1]), Path(sys.argv[2]))
+from cellwright.runs.history.restore import redo_in_file
+outcome = anyio.run(redo_in_file, Path(sys.argv[1]), Path(sys.argv[2]))
 print(json.dumps([outcome.cells, outcome.by]))
 """
 

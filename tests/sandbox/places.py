@@ -21,7 +21,7 @@ COMMAND: Final = str(Path(sys.prefix) / "bin" / "cellwright")
 _PROBE: Final = f"""
 import sys, json, dataclasses
 sys.path.insert(0, {str(REPOSITORY / "src")!r})
-from cellwright.sandbox import tiers
+from cellwright.sandbox.host import tiers
 print(json.dumps(dataclasses.asdict(tiers.probe())))
 """
 _PODMAN: Final = Container(profile="podman", capabilities=PODMAN_CAPABILITIES)

@@ -9,7 +9,7 @@ from cellwright.sandbox.linux.huge_pages import huge_page_bytes
 
 _PROGRAM = """
 import os, re
-from cellwright.sandbox import huge_pages
+from cellwright.sandbox.linux import huge_pages
 
 held = [os.urandom(1 << 20) for _ in range(16)]
 before = [hash(block) for block in held]

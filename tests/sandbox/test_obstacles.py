@@ -63,9 +63,10 @@ def test_a_seccomp_filter_around_us_is_noticed() -> None:
     program = f"""
 import sys, json
 sys.path.insert(0, {SOURCE!r})
-from cellwright.sandbox import linux, obstacles, seccomp, tiers
-before = obstacles.look_around().has_filter
-linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)
+from cellwright.sandbox.host import tiers
+from cellwright.sandbox.linux import seccomp, syscalls
+before = tiers.read_host_restrictions().has_filter
+syscalls.prctl(syscalls.PR_SET_NO_NEW_PRIVS, 1)
 seccomp.load(has_private_network=False, has_memory_group=True)
 report = tiers.probe()
 print(json.dumps([before, report.tier, report.obstacles[-1].tier, report.obstacles[-1].reason]))

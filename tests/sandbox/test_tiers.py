@@ -14,7 +14,7 @@ from tests.sandbox.conftest import SOURCE, USERS, User, command_as
 PROGRAM = """
 import sys, json, dataclasses
 sys.path.insert(0, {source!r})
-from cellwright.sandbox import tiers
+from cellwright.sandbox.host import tiers
 print(json.dumps(dataclasses.asdict(tiers.probe())))
 """
 

@@ -156,6 +156,12 @@ def test_one_western_sign_is_enough(written: Any, sign: str) -> None:
     assert rows_of(table)[0][1] == sign
 
 
+def test_a_letter_or_two_say_nothing_of_a_language(written: Any) -> None:
+    table = check(written("name,first,second\nA,é,é\nB,é,é\n", encoding="cp1252"))
+    assert table.reading.encoding == "cp1252"
+    assert rows_of(table)[0][1:] == ["é", "é"]
+
+
 def test_a_large_file_cut_inside_a_character_loses_no_byte(written: Any) -> None:
     table = read_one(written("名前,都市\n" + "たなか,とうきょう\nスズキ,大阪\n" * 10_000, encoding="cp932"))
     assert table.reading.encoding == "cp932"

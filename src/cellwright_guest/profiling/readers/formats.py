@@ -38,6 +38,8 @@ _SCAN_ALL_BELOW: Final = 128 << 20
 _SCAN_BLOCK: Final = 1 << 20
 _BLOCKS_OF_LARGE: Final = 48
 _MOST_EVIDENCE: Final = 200_000
+_LEAST_LETTERS: Final = 3
+"""Different bytes beyond ASCII below which no other than a Western encoding is guessed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,7 +174,9 @@ def _telling_lines(evidence: bytes) -> bytes:
 
 def _guess(evidence: bytes) -> Encoding:
     """The likeliest of the old encodings; between the Western ones, by how many of their characters people write."""
-    best = _least_messy(evidence)
+    # One or two letters say nothing of a language: two cells of "é" would pass for Russian.
+    is_telling = len({byte for byte in evidence if byte >= 0x80}) >= _LEAST_LETTERS
+    best = _least_messy(evidence) if is_telling else "cp1252"
     if best in _WESTERN:
         best = max(_WESTERN, key=lambda name: _score(evidence, name))
     if best == "cp1252" and _undecodable(evidence, "cp1252"):
