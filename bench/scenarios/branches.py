@@ -138,6 +138,7 @@ async def _forked(notebook: OpenNotebook) -> AsyncGenerator[OpenNotebook]:
     async with notebook.branch() as branch:
         if branch.way.kind != "fork":
             raise BenchFailed(f"no fork: {branch.way.reasons}")
+        assert isinstance(branch.notebook, OpenNotebook)
         yield branch.notebook
 
 

@@ -21,6 +21,7 @@ from cellwright.kernel import ConsoleText, KernelPool, Observation, OpenNotebook
 from cellwright.kernel.branches.branch import Branch
 from cellwright.kernel.branches.branch_kernel import BranchKernel, BranchLimits
 from cellwright.kernel.branches.checkpoints import Checkpoint
+from cellwright.kernel.branches.notebook_session import NotebookSession
 from cellwright.notebook import CreateCell
 from cellwright.sandbox import probe
 from cellwright.sandbox.spec import BRANCH_SLOTS
@@ -120,9 +121,9 @@ print("has a family")
 """
 
 
-def living_in(notebook: OpenNotebook) -> set[int]:
+def living_in(notebook: NotebookSession) -> set[int]:
     """Everything alive in its cage, as the host sees it, but the cage's init."""
-    kernel = notebook.kernel
+    kernel = notebook.live.kernel
     assert kernel is not None
     found = psutil.Process(kernel.pid).children(recursive=True)
     return {process.pid for process in found if _is_alive(process)}
@@ -141,9 +142,9 @@ def _is_alive(process: psutil.Process) -> bool:
         return False
 
 
-def pid_of(notebook: OpenNotebook) -> int:
+def pid_of(notebook: NotebookSession) -> int:
     """A kernel's own process as the host sees it."""
-    kernel = notebook.kernel
+    kernel = notebook.live.kernel
     assert kernel is not None
     inside = kernel.pid_inside if isinstance(kernel, BranchKernel) else 2
     for process in psutil.Process(kernel.pid).children(recursive=True):
@@ -170,6 +171,7 @@ async def while_it_runs(branch: Branch, code: str, then: Callable[[], Any]) -> O
         listening, printed = anyio.Event(), anyio.Event()
 
         async def listen() -> None:
+            assert isinstance(branch.notebook, OpenNotebook)
             await until_printed(branch.notebook, listening)
             printed.set()
 
@@ -214,7 +216,7 @@ async def test_the_family_of_a_branch_ends_when_the_branch_is_killed(opened: Ope
         with anyio.fail_after(PATIENCE_SECONDS):
             async with notebook.branch() as branch:
                 await branch.apply([CreateCell(code=FAMILY)])
-                kernel = branch.notebook.kernel
+                kernel = branch.notebook.live.kernel
                 assert kernel is not None
                 os.kill(pid_of(branch.notebook), signal.SIGKILL)
                 await kernel.control.wait_branch(kernel.seat.number)
@@ -326,6 +328,7 @@ async def test_a_branch_of_a_branch_is_one_like_any_other(opened: Opener) -> Non
         with anyio.fail_after(PATIENCE_SECONDS):
             async with notebook.branch() as branch:
                 await branch.apply([CreateCell(code="x.append(2)\nopen('kept.txt', 'w').write('branch')")])
+                assert isinstance(branch.notebook, OpenNotebook)
                 async with branch.notebook.branch() as deeper:
                     code = "x.append(3)\nprint(x, open('kept.txt').read())\nopen('kept.txt', 'w').write('deeper')"
                     seen = await deeper.apply([CreateCell(code=code)])

@@ -286,7 +286,7 @@ async def test_without_a_checkpoint_the_notebook_is_what_it_was_by_replay(projec
         await notebook.run("all")
         document, outcomes = notebook.document, dict(notebook.outcomes)
         await notebook.apply(new("numbers[0] = 9\nPath('more.txt').touch()"))
-        assert (await notebook.rewind(document, outcomes)).is_ok
+        assert (await notebook.checkpoints.rewind(document, outcomes)).is_ok
         look = await notebook.apply(new("print(numbers[0], sorted(os.listdir('.')))", "look"))
         assert console(look) == f"0 {['kept.txt', 'lines.txt', notebook.path.name]}\n"
 

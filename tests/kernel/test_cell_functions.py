@@ -19,13 +19,13 @@ from cellwright.kernel.functions.cell_functions import (
     CallFailed,
     CallStopped,
     Returned,
-    SideCall,
     UnsoundSchema,
     call_outcome,
     functions_of,
     sound_schema,
     value_of,
 )
+from cellwright.kernel.process.side_calls import SideCall
 from cellwright.notebook import CreateCell, graph
 from cellwright_guest import wire
 

@@ -137,7 +137,7 @@ async def carry_out(notebook: OpenNotebook, case: Case, turn: str) -> list[objec
     if turn:
         assert isinstance(await notebook.checkpoints.take(turn), Checkpoint)
     what: CellSelection = [cell(notebook, 2), cell(notebook, 4)] if case.run == [] else case.run
-    events = [event async for event in notebook.apply(case.edits(notebook), run=what, turn=turn)]
+    events = [event async for event in notebook.apply(case.edits(notebook), run=what, revision=turn)]
     assert isinstance(events[-1], Observation)
     again = await notebook.run("stale")
     names = sorted(variable.name for variable in await notebook.look())
@@ -170,7 +170,7 @@ async def state_of(notebook: OpenNotebook) -> tuple[dict[str, object], list[str]
 
 async def run_in_turn(notebook: OpenNotebook, turn: str = "turn") -> Observation:
     assert isinstance(await notebook.checkpoints.take(turn), Checkpoint)
-    return await notebook.run("all", turn=turn)
+    return await notebook.run("all", revision=turn)
 
 
 @pytest.mark.slow
@@ -197,7 +197,7 @@ async def test_before_a_turns_first_cell_its_edits_are_made_and_have_not_run(ope
         await notebook.run("all")
         assert isinstance(await notebook.checkpoints.take("turn"), Checkpoint)
         edits = [edit(notebook, 2, "b = a + [77]\nPath('late.txt').touch()"), deletion(notebook, 3)]
-        assert (await notebook.apply(edits, turn="turn")).is_ok
+        assert (await notebook.apply(edits, revision="turn")).is_ok
         assert await notebook.checkpoints.travel_before(cell(notebook, 2)) is not None
         assert [each.code for each in notebook.document.cells][1:] == ["b = a + [77]\nPath('late.txt').touch()"]
         assert [*notebook.outcomes] == [cell(notebook, 1)]
@@ -276,7 +276,7 @@ async def test_a_turn_of_one_cell_has_no_pause(opened: Opener) -> None:
         eager(notebook)
         await notebook.run("all")
         assert isinstance(await notebook.checkpoints.take("turn"), Checkpoint)
-        await notebook.apply([edit(notebook, 2, "y = x + 1")], turn="turn")
+        await notebook.apply([edit(notebook, 2, "y = x + 1")], revision="turn")
         [only] = notebook.checkpoints.kept
         assert (only.is_between, only.ran) == (False, [cell(notebook, 2)])
 
@@ -311,7 +311,7 @@ async def test_an_interrupt_between_cells_stops_the_turn_there(opened: Opener) -
         eager(notebook)
         assert isinstance(await notebook.checkpoints.take("turn"), Checkpoint)
         observation: Observation | None = None
-        call = notebook.run("all", turn="turn")
+        call = notebook.run("all", revision="turn")
         async with anyio.create_task_group() as tasks:
             async for event in call:
                 if isinstance(event, CellFinishedEvent) and event.outcome.id == cell(notebook, 3):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from cellwright.ids import CellId
 from cellwright.kernel import Observation, OpenNotebook
+from cellwright.kernel.branches.factory import open_parallel_session
 from cellwright.notebook import CreateCell, NotebookFile, SaveConflict, new, read, save
 
 Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]
@@ -33,7 +34,7 @@ def values(observation: Observation) -> dict[str, str]:
 async def test_a_lane_has_the_state_and_what_it_does_is_not_in_the_notebook(opened: Opener, tmp_path: Path) -> None:
     async with opened(STATE) as notebook:
         await notebook.run("all")
-        async with notebook.lane(lane_file(notebook, tmp_path)) as lane:
+        async with open_parallel_session(notebook, notebook.branches.forks, lane_file(notebook, tmp_path)) as lane:
             done = await lane.apply(cell("numbers.append(4)\nruns.write_text('xy')\ntotal = sum(numbers)", "aaaa"))
             assert values(done) == {"total": "10"}
             assert lane.path == notebook.path
@@ -47,7 +48,7 @@ async def test_a_lane_has_the_state_and_what_it_does_is_not_in_the_notebook(open
 async def test_a_lane_whose_kernel_is_lost_runs_again_what_had_run(opened: Opener, tmp_path: Path) -> None:
     async with opened(STATE) as notebook:
         await notebook.run("all")
-        async with notebook.lane(lane_file(notebook, tmp_path)) as lane:
+        async with open_parallel_session(notebook, notebook.branches.forks, lane_file(notebook, tmp_path)) as lane:
             await lane.apply(cell("total = sum(numbers)", "aaaa"))
             lost = await lane.apply(cell("import os as _os\n_os._exit(3)", "bbbb"))
             assert lost.kernel_end is not None
@@ -61,7 +62,7 @@ async def test_a_lane_of_a_notebook_that_cannot_be_forked_runs_again_what_had_ru
 ) -> None:
     async with opened(STATE, THREAD) as notebook:
         await notebook.run("all")
-        async with notebook.lane(lane_file(notebook, tmp_path)) as lane:
+        async with open_parallel_session(notebook, notebook.branches.forks, lane_file(notebook, tmp_path)) as lane:
             done = await lane.apply(cell("total = sum(numbers)", "aaaa"))
             assert values(done)["total"] == "6"
         assert read(tmp_path / "lane.py").document.cells

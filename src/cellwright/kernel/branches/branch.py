@@ -10,23 +10,22 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import Literal
 
 from cellwright.errors import Unavailable
 from cellwright.ids import CellId
-from cellwright.kernel.branches.checkpoints import Checkpoint
-from cellwright.kernel.branches.runtime import BranchRuntime, ForkRuntime, Trial
+from cellwright.kernel.branches.checkpoints import Checkpoint, Checkpoints
+from cellwright.kernel.branches.notebook_session import NotebookSession, exchange
+from cellwright.kernel.branches.runtime import BranchRuntime, ForkRuntime, Forks, Trial
 from cellwright.kernel.branches.variable_diff import VariableDiff, variable_differences
 from cellwright.kernel.observation import BranchMethod, CellOutcome, Observation, VariablePreview
 from cellwright.kernel.process.call import CellSelection
+from cellwright.kernel.process.kernel import Kernel
+from cellwright.kernel.state import NotebookState
 from cellwright.notebook import CreateCell, Document, Edit, EditRefused
 from cellwright.notebook.document import SETUP_NAME
 from cellwright.notebook.marimo_file import new_cell_id
 from cellwright.sandbox import FileChange
-
-if TYPE_CHECKING:
-    from cellwright.kernel.session.open_notebook import OpenNotebook
-
 
 logger = logging.getLogger(__name__)
 
@@ -88,43 +87,6 @@ class CommitRefused:
     """Set when somebody changed the same cells meanwhile."""
 
 
-class TriedBranch(Protocol):
-    """A branch, as far as a commit must know it."""
-
-    parent: OpenNotebook
-    trials: list[Trial]
-    observations: list[Observation]
-
-    async def changed_files(self) -> tuple[FileChange, ...]:
-        """Files changed in it."""
-        ...
-
-
-async def commit(
-    branch: TriedBranch, *, even_if_different: bool = False, reject_files: Collection[str] = ()
-) -> Committed | Differs | CommitRefused:
-    """Do in the parent what was done in the branch, and compare; nothing stays of a replay that differs."""
-    if not branch.trials:
-        return CommitRefused(reason="Nothing was tried in this branch.")
-    parent = branch.parent
-    way_back = await RestorePoint.note(parent)
-    changed = [change.path for change in await branch.changed_files()]
-    replayed: list[Observation] = []
-    for trial in branch.trials:
-        replayed.append(await _replay(parent, trial))
-        if (refused := replayed[-1].refused) is not None:
-            await way_back.go()
-            return CommitRefused(reason="The notebook's cells changed meanwhile.", refused=refused)
-    observation = replayed[-1]
-    found = outcome_differences(_last_outcomes(branch.observations), _last_outcomes(replayed))
-    if not even_if_different and any(difference.is_material for difference in found):
-        await way_back.go()
-        return Differs(differences=found, observation=observation)
-    left_out = await _leave_out(parent, way_back, [path for path in changed if path in set(reject_files)])
-    files = tuple(path for path in changed if path not in left_out)
-    return Committed(observation=observation, differences=found, files=files, left_out=left_out)
-
-
 def outcome_differences(
     tried: dict[CellId, CellOutcome], replayed: dict[CellId, CellOutcome]
 ) -> tuple[Difference, ...]:
@@ -165,47 +127,39 @@ def _last_outcomes(observations: Iterable[Observation]) -> dict[CellId, CellOutc
     return {outcome.id: outcome for observation in observations for outcome in observation.cells}
 
 
-async def _replay(parent: OpenNotebook, trial: Trial) -> Observation:
-    return await parent.apply(trial.edits, run=trial.run, cell_seconds=trial.cell_seconds, seconds=trial.seconds)
-
-
-async def _leave_out(parent: OpenNotebook, way_back: RestorePoint, paths: list[str]) -> tuple[str, ...]:
-    """Files nobody wanted become what they were before the commit."""
-    if not paths or way_back.checkpoint is None or parent.kernel is None:
-        return ()
-    kept = way_back.checkpoint.stand.notebook.kernel
-    if kept is None:
-        return ()
-    await kept.control.command("carry", source=kept.seat.number, branch=parent.kernel.seat.number, paths=paths)
-    return tuple(paths)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestorePoint:
     """What a notebook was before a commit: a checkpoint, or its cells and which of them had run."""
 
-    notebook: OpenNotebook
-    document: Document
-    outcomes: dict[CellId, CellOutcome]
+    checkpoints: Checkpoints
+    state: NotebookState
     checkpoint: Checkpoint | None
 
     @classmethod
-    async def note(cls, notebook: OpenNotebook) -> RestorePoint:
+    async def note(cls, checkpoints: Checkpoints) -> RestorePoint:
         """Remember the present state."""
-        document, outcomes = notebook.document, dict(notebook.outcomes)
-        taken = await notebook.checkpoints.take("commit")
-        checkpoint = taken if isinstance(taken, Checkpoint) else None
-        return cls(notebook=notebook, document=document, outcomes=outcomes, checkpoint=checkpoint)
+        state = checkpoints.session.state
+        taken = await checkpoints.take("commit")
+        return cls(checkpoints=checkpoints, state=state, checkpoint=taken if isinstance(taken, Checkpoint) else None)
 
     async def go(self) -> None:
         """Be that again: by the checkpoint, else in a new kernel in which all that had run runs again."""
-        checkpoint, checkpoints = self.checkpoint, self.notebook.checkpoints
-        can_stay = checkpoint is not None and checkpoint.stand.can_stay
-        if checkpoint is not None and can_stay and await checkpoints.travel(checkpoint.label) is not None:
-            await checkpoints.forget_ahead()
+        checkpoint = self.checkpoint
+        can_stay = checkpoint is not None and checkpoint.runtime.can_stay
+        if checkpoint is not None and can_stay and await self.checkpoints.travel(checkpoint.label) is not None:
+            await self.checkpoints.forget_ahead()
             return
         logger.info("no checkpoint to go back to: the notebook is replayed")
-        await self.notebook.rewind(replace(self.document), self.outcomes)
+        # Another document, though equal: branches that were made of this one see that the notebook changed.
+        await self.checkpoints.rewind(replace(self.state.document), self.state.outcomes)
+
+    async def restore_files(self, kernel: Kernel | None, paths: list[str]) -> tuple[str, ...]:
+        """These files become for this kernel what they were; which were, for that takes a checkpoint."""
+        kept = None if self.checkpoint is None else self.checkpoint.runtime.notebook.live.kernel
+        if not paths or kept is None or kernel is None:
+            return ()
+        await kept.control.command("carry", source=kept.seat.number, branch=kernel.seat.number, paths=paths)
+        return tuple(paths)
 
 
 RuntimeFallback = Callable[[tuple[str, ...]], Awaitable[BranchRuntime]]
@@ -214,11 +168,22 @@ RuntimeFallback = Callable[[tuple[str, ...]], Awaitable[BranchRuntime]]
 class Branch:
     """What is tried in here happens in here only. Made by `OpenNotebook.branch`."""
 
-    def __init__(self, parent: OpenNotebook, stand: BranchRuntime, fall_back: RuntimeFallback) -> None:
+    def __init__(
+        self,
+        parent: NotebookSession,
+        runtime: BranchRuntime,
+        *,
+        forks: Forks,
+        checkpoints: Checkpoints,
+        fall_back: RuntimeFallback,
+    ) -> None:
         self.parent = parent
-        self.base: Document = parent.document
+        self.base: Document = parent.state.document
         """The parent's cells when the branch was made."""
-        self._stand = stand
+        self.runtime = runtime
+        """Where its cells run."""
+        self._forks = forks
+        self._checkpoints = checkpoints
         self._fall_back = fall_back
         self.trials: list[Trial] = []
         self.observations: list[Observation] = []
@@ -227,22 +192,17 @@ class Branch:
     @property
     def way(self) -> BranchMethod:
         """How it came by its parent's state, and why so."""
-        return self._stand.way
+        return self.runtime.way
 
     @property
-    def notebook(self) -> OpenNotebook:
+    def notebook(self) -> NotebookSession:
         """Its own cells, outcomes and kernel."""
-        return self._stand.notebook
+        return self.runtime.notebook
 
     @property
     def document(self) -> Document:
         """Its cells as they are now."""
-        return self._stand.notebook.document
-
-    @property
-    def stand(self) -> BranchRuntime:
-        """Where its cells run."""
-        return self._stand
+        return self.runtime.notebook.state.document
 
     async def apply(
         self,
@@ -258,8 +218,8 @@ class Branch:
         """
         named = _with_ids(self.document, edits)
         trial = Trial(edits=named, run=run, cell_seconds=cell_seconds, seconds=seconds)
-        observation = await self._stand.run(trial)
-        if (reason := _is_due_to_fork(self._stand, observation)) is not None:
+        observation = await self.runtime.run(trial)
+        if (reason := _is_due_to_fork(self.runtime, observation)) is not None:
             observation = await self._again(trial, reason)
         if observation.refused is None:
             self.trials.append(trial)
@@ -272,62 +232,81 @@ class Branch:
 
     async def look(self, names: Sequence[str] = (), *, tokens: int = 200) -> tuple[VariablePreview, ...]:
         """Fresh previews of its variables, of all when `names` is empty."""
-        is_fresh = not isinstance(self._stand, ForkRuntime) and not self.trials
-        return await (self.parent if is_fresh else self._stand.notebook).look(names, tokens=tokens)
+        is_fresh = not isinstance(self.runtime, ForkRuntime) and not self.trials
+        return await (self.parent if is_fresh else self.notebook).side_calls.look(names, tokens=tokens)
 
     async def differences(self, names: Sequence[str]) -> tuple[VariableDiff, ...]:
         """How these variables are other in the branch than in its parent: shape, columns, nulls, ranges."""
-        return variable_differences(await self.parent.facts(names), await self._stand.notebook.facts(names))
+        before = await self.parent.side_calls.facts(names)
+        return variable_differences(before, await self.notebook.side_calls.facts(names))
 
     async def changed_files(self) -> tuple[FileChange, ...]:
         """Files changed in the branch, besides what the parent had changed before it."""
-        return await self._stand.changed_files()
+        return await self.runtime.changed_files()
 
     async def commit(
         self, *, even_if_different: bool = False, reject_files: Collection[str] = ()
     ) -> Committed | Differs | CommitRefused:
         """Do in the notebook what was done here. If it comes out otherwise there, nothing is kept unless you say so."""
-        return await commit(self, even_if_different=even_if_different, reject_files=reject_files)
+        if not self.trials:
+            return CommitRefused(reason="Nothing was tried in this branch.")
+        way_back = await RestorePoint.note(self._checkpoints)
+        changed = [change.path for change in await self.changed_files()]
+        replayed: list[Observation] = []
+        for trial in self.trials:
+            replayed.append(await trial.apply_to(self.parent))
+            if (refused := replayed[-1].refused) is not None:
+                await way_back.go()
+                return CommitRefused(reason="The notebook's cells changed meanwhile.", refused=refused)
+        observation = replayed[-1]
+        found = outcome_differences(_last_outcomes(self.observations), _last_outcomes(replayed))
+        if not even_if_different and any(difference.is_material for difference in found):
+            await way_back.go()
+            return Differs(differences=found, observation=observation)
+        rejected = [path for path in changed if path in set(reject_files)]
+        left_out = await way_back.restore_files(self.parent.live.kernel, rejected)
+        files = tuple(path for path in changed if path not in left_out)
+        return Committed(observation=observation, differences=found, files=files, left_out=left_out)
 
     async def promote(self) -> Promoted | CommitRefused:
         """Become the notebook's kernel, without running anything again; undo goes back to what it was."""
-        stand, parent = self._stand, self.parent
-        if (reason := self._why_not_promoted()) is not None or not isinstance(stand, ForkRuntime):
+        runtime = self.runtime
+        if (reason := self._why_not_promoted()) is not None or not isinstance(runtime, ForkRuntime):
             return CommitRefused(reason=reason or "")
-        files = tuple(change.path for change in await stand.changed_files())
+        files = tuple(change.path for change in await runtime.changed_files())
         try:
-            await parent.exchange(stand.notebook)
+            await exchange(self.parent, runtime.notebook)
         except Unavailable as error:
             return CommitRefused(reason=error.message)
         self._is_given_away = True
-        await parent.checkpoints.adopt("promotion", stand)
+        await self._checkpoints.adopt("promotion", runtime)
         return Promoted(files=files)
 
     def _why_not_promoted(self) -> str | None:
-        stand, parent = self._stand, self.parent
-        if not isinstance(stand, ForkRuntime):
+        runtime, parent = self.runtime, self.parent
+        if not isinstance(runtime, ForkRuntime):
             return "This branch is no fork of the notebook's kernel: it has only what its cells need."
-        if not stand.can_stay:
+        if not runtime.can_stay:
             return "The notebook has open connections, which a fork cannot take over."
-        if parent.files_mode == "direct":
+        if parent.live.provisioner.files == "direct":
             return "The notebook writes to the project's own files, and a fork to a copy of them."
-        if parent.document is not self.base or parent.kernel is not stand.parent_kernel:
+        if parent.state.document is not self.base or parent.live.kernel is not runtime.parent_kernel:
             return "The notebook changed since the branch was made."
         return None
 
     async def close(self) -> None:
         """Drop the branch and all that was tried in it."""
         if not self._is_given_away:
-            await self._stand.close()
+            await self.runtime.close()
 
     async def _again(self, trial: Trial, reason: str) -> Observation:
         """What a fork could not do, in a kernel that is none; with all that was done in the branch before."""
-        await self._stand.close()
-        self.parent.distrust_forks(reason)
-        self._stand = await self._fall_back((reason,))
+        await self.runtime.close()
+        self._forks.distrust(reason)
+        self.runtime = await self._fall_back((reason,))
         for earlier in self.trials:
-            await self._stand.run(earlier)
-        return await self._stand.run(trial)
+            await self.runtime.run(earlier)
+        return await self.runtime.run(trial)
 
 
 def _with_ids(document: Document, edits: Sequence[Edit]) -> tuple[Edit, ...]:
@@ -344,13 +323,13 @@ def _with_ids(document: Document, edits: Sequence[Edit]) -> tuple[Edit, ...]:
     return tuple(named)
 
 
-def _is_due_to_fork(stand: BranchRuntime, observation: Observation) -> str | None:
+def _is_due_to_fork(runtime: BranchRuntime, observation: Observation) -> str | None:
     """Whether a failure may be the fork's and not the code's; then in which words."""
-    if not isinstance(stand, ForkRuntime):
+    if not isinstance(runtime, ForkRuntime):
         return None
     end = observation.kernel_end
     if end is not None:
         return None if end.limit else f"a fork of this kernel ended while it ran: {end.reason}"
-    if stand.has_dead_ends and not observation.is_ok and observation.refused is None:
+    if runtime.has_dead_ends and not observation.is_ok and observation.refused is None:
         return "a cell failed, and the fork could not share its parent's connections"
     return None

@@ -35,8 +35,8 @@ class BranchLimits:
     cpu_seconds: float | None = None
     live_seconds: float | None = 3600
     """How long it may exist."""
-    leaves_places: int = 0
-    """So many places of the cage must stay free for others: parts of a run share one, with all they keep."""
+    reserved_slots: int = 0
+    """So many slots of the cage must stay free for others: parallel tasks of a run share one, with all they keep."""
 
 
 class BranchKernel(Kernel):
@@ -145,7 +145,7 @@ class HangWatch:
                 return
             samples = [*samples[-_STILL_SAMPLES:], hang_sample_of(answer.get("meters"))]
             if is_hanging(samples):
-                await self._kernel.condemn("it hung: it waited for a lock that nobody held")
+                await self._kernel.kill("it hung: it waited for a lock that nobody held")
                 return
 
 

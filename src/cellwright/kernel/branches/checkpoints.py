@@ -10,33 +10,38 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import anyio
-import anyio.abc
 
 from cellwright.errors import Unavailable
 from cellwright.ids import CellId
 from cellwright.kernel.branches.branch_kernel import BranchLimits
+from cellwright.kernel.branches.notebook_session import NotebookSession, exchange, restore, run_only
 from cellwright.kernel.branches.runtime import ForkRuntime, NoFork
+from cellwright.kernel.observation import CellOutcome, Observation
 from cellwright.kernel.process.call import Call
 from cellwright.kernel.process.kernel import Kernel, own_memory_kb
 from cellwright.kernel.process.link import LinkClosed
+from cellwright.kernel.process.run_request import cells_that_ran
+from cellwright.kernel.state import NotebookState
 from cellwright.notebook import Document
 from cellwright_guest import wire
 
-if TYPE_CHECKING:
-    from cellwright.kernel.session.open_notebook import OpenNotebook
-
-
 logger = logging.getLogger(__name__)
 
-MakeFork = Callable[[BranchLimits], Awaitable[ForkRuntime | NoFork]]
+_IDLE = BranchLimits(memory_mb=None, cpu_seconds=None, live_seconds=None, reserved_slots=4)
 
-_IDLE = BranchLimits(memory_mb=None, cpu_seconds=None, live_seconds=None, leaves_places=4)
+
+class MakeFork(Protocol):
+    """Forks the notebook as it is now, or as it is between two cells of the call that runs."""
+
+    def __call__(self, limits: BranchLimits, *, is_within_call: bool = False) -> Awaitable[ForkRuntime | NoFork]:
+        """The fork, or why there is none."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +53,7 @@ class CheckpointBudget:
     number: int = 16
     """The cage has room for more, which is left to branches."""
     cells: int = 8
-    """Of them, how many may be between the cells of turns."""
+    """Of them, how many may be between the cells of revisions."""
     apart_ms: float = 250
     """Between cells that ran for less since the last checkpoint none is taken: they run again as quickly."""
 
@@ -58,14 +63,14 @@ class Checkpoint:
     """The notebook as it was."""
 
     label: str
-    """What came after it: the turn it was taken before, or in."""
-    stand: ForkRuntime = field(repr=False)
+    """What came after it: the revision it was taken before, or in."""
+    runtime: ForkRuntime = field(repr=False)
     is_between: bool = False
-    """Taken between two cells of the turn, not before it."""
+    """Taken between two cells of the revision, not before it."""
     ran: list[CellId] = field(default_factory=list[CellId])
-    """What ran in the turn right after it, in this order, until the next was taken."""
+    """What ran in the revision right after it, in this order, until the next was taken."""
     cells_then: Document | None = field(default=None, repr=False)
-    """Of one before a turn: the cells as the turn left them when it began to run; None: it ran none."""
+    """Of one before a revision: the cells as the revision left them when it began to run; None: it ran none."""
     taken_at: float = field(default_factory=time.monotonic)
     own_memory_kb: int = 0
 
@@ -85,7 +90,7 @@ class Checkpoint:
     @property
     def is_there(self) -> bool:
         """False when its process was lost."""
-        kernel = self.stand.notebook.kernel
+        kernel = self.runtime.notebook.live.kernel
         return kernel is not None and not kernel.is_over
 
 
@@ -101,13 +106,10 @@ class CellRewind:
 class Checkpoints:
     """What one notebook can go back to, and forward again."""
 
-    def __init__(
-        self, notebook: OpenNotebook, fork: MakeFork, budget: CheckpointBudget, fork_in_pause: MakeFork | None = None
-    ) -> None:
-        self._notebook = notebook
+    def __init__(self, session: NotebookSession, fork: MakeFork) -> None:
+        self.session = session
         self._fork = fork
-        self._fork_in_pause = fork_in_pause or fork
-        self.budget = budget
+        self.budget = CheckpointBudget()
         self._behind: list[Checkpoint] = []
         self._ahead: list[Checkpoint] = []
 
@@ -119,57 +121,57 @@ class Checkpoints:
     @property
     def kept_cells(self) -> tuple[CellId, ...]:
         """The cells one can go back before, in the order they last ran."""
-        ran = [cell for each in self.kept if each.stand.can_stay for cell in each.ran]
+        ran = [cell for each in self.kept if each.runtime.can_stay for cell in each.ran]
         return tuple(dict.fromkeys(cell for cell in reversed(ran) if self.before(cell) is not None))[::-1]
 
     def before(self, cell: CellId) -> Checkpoint | None:
         """The newest state kept from which the state before this cell can be had."""
         known = (each for each in reversed(self.kept) if cell in each.ran)
         newest = next(known, None)
-        is_usable = newest is not None and newest.again(cell) is not None and newest.stand.can_stay
+        is_usable = newest is not None and newest.again(cell) is not None and newest.runtime.can_stay
         return newest if is_usable else None
 
     async def take(self, label: str) -> Checkpoint | NoFork:
         """Keep the present state under the name of what comes next. What was undone cannot be redone afterwards."""
-        return await self._take(self._fork, label)
+        return await self._take(label)
 
-    async def take_before(self, cell: CellId, turn: str) -> Checkpoint | NoFork:
-        """Keep the state before a cell of a turn, while the kernel waits with it."""
-        return await self._take(self._fork_in_pause, turn, cell)
+    async def take_before(self, cell: CellId, revision: str) -> Checkpoint | NoFork:
+        """Keep the state before a cell of a revision, while the kernel waits with it."""
+        return await self._take(revision, cell)
 
-    async def _take(self, fork: MakeFork, label: str, cell: CellId | None = None) -> Checkpoint | NoFork:
+    async def _take(self, label: str, cell: CellId | None = None) -> Checkpoint | NoFork:
         await self._drop(self._ahead)
         await self._shrink(is_between=cell is not None)
-        outcome = await fork(_IDLE)
+        outcome = await self._fork(_IDLE, is_within_call=cell is not None)
         if isinstance(outcome, NoFork):
             return outcome
         ran = [] if cell is None else [cell]
-        checkpoint = Checkpoint(label=label, stand=outcome, is_between=bool(ran), ran=ran)
+        checkpoint = Checkpoint(label=label, runtime=outcome, is_between=bool(ran), ran=ran)
         self._behind.append(checkpoint)
         return checkpoint
 
-    def started(self, cell: CellId, turn: str) -> None:
-        """A cell of a turn begins to run."""
+    def started(self, cell: CellId, revision: str) -> None:
+        """A cell of a revision begins to run."""
         newest = self._behind[-1] if self._behind else None
-        if newest is None or newest.label != turn:
+        if newest is None or newest.label != revision:
             return
         if not newest.is_between and newest.cells_then is None:
-            newest.cells_then = self._notebook.document
+            newest.cells_then = self.session.state.document
         if newest.ran[-1:] != [cell]:
             newest.ran.append(cell)
 
-    async def adopt(self, label: str, stand: ForkRuntime) -> None:
+    async def adopt(self, label: str, runtime: ForkRuntime) -> None:
         """Keep what a branch that was promoted left behind: the notebook before it."""
         await self._drop(self._ahead)
         await self._shrink()
-        self._behind.append(Checkpoint(label=label, stand=stand))
+        self._behind.append(Checkpoint(label=label, runtime=runtime))
 
     async def forget_ahead(self) -> None:
         """What was undone is not to be redone."""
         await self._drop(self._ahead)
 
     async def undo(self) -> Checkpoint | None:
-        """Go back to the last state kept before a turn; None if none is."""
+        """Go back to the last state kept before a revision; None if none is."""
         while any(not checkpoint.is_between for checkpoint in self.kept):
             checkpoint = await self._go(self._behind, self._ahead)
             if checkpoint is None or not checkpoint.is_between:
@@ -191,7 +193,7 @@ class Checkpoints:
         return passed
 
     async def travel(self, label: str) -> Checkpoint | None:
-        """Go back to the state kept before the newest turn with this label; None if it is not kept."""
+        """Go back to the state kept before the newest revision with this label; None if it is not kept."""
         while any(checkpoint.label == label and not checkpoint.is_between for checkpoint in self.kept):
             checkpoint = await self.undo()
             if checkpoint is None or checkpoint.label == label:
@@ -199,9 +201,9 @@ class Checkpoints:
         return None
 
     async def travel_before(self, cell: CellId, label: str = "travel") -> CellRewind | None:
-        """Be what the notebook was right before this cell last ran in a turn; None if that is not kept.
+        """Be what the notebook was right before this cell last ran in a revision; None if that is not kept.
 
-        What it is now is kept under this label, as before any turn: `undo` comes back here.
+        What it is now is kept under this label, as before any revision: `undo` comes back here.
         """
         found = self.before(cell)
         again = None if found is None else found.again(cell)
@@ -210,21 +212,35 @@ class Checkpoints:
         place = self._behind.index(found)
         self._behind.remove(found)
         try:
-            await self._notebook.exchange(found.stand.notebook)
+            await exchange(self.session, found.runtime.notebook)
         except Unavailable:
-            await found.stand.close()
+            await found.runtime.close()
             return None
         await self._drop(self._ahead)
-        self._behind.append(Checkpoint(label=label, stand=found.stand))
+        self._behind.append(Checkpoint(label=label, runtime=found.runtime))
         copy = await self._fork(_IDLE)
         if not isinstance(copy, NoFork):
-            # One may want to come back to it, and its turn may still be undone.
-            self._behind.insert(place, replace(found, stand=copy))
+            # One may want to come back to it, and its revision may still be undone.
+            self._behind.insert(place, replace(found, runtime=copy))
         if found.cells_then is not None:
-            await self._notebook.restore(found.cells_then)
+            await restore(self.session, found.cells_then)
         if again:
-            await self._notebook.run_quietly(again)
+            await run_only(self.session, again)
         return CellRewind(cell=cell, again=tuple(again))
+
+    async def rewind(self, document: Document, outcomes: Mapping[CellId, CellOutcome]) -> Observation:
+        """Be what the notebook was with these cells and outcomes, in a new kernel that runs again what had run.
+
+        What the present kernel did to files is dropped: the replay does to them what it did before.
+        """
+        session = self.session
+        await session.interrupt()
+        async with session.live.slot:
+            await self.close()
+            await session.live.retire(is_kept=False)
+            session.state = NotebookState(document=document, reported_stale=session.state.reported_stale)
+            session.live.replay = cells_that_ran(outcomes)
+        return await session.apply(run="none")
 
     async def close(self) -> None:
         """Keep nothing."""
@@ -235,13 +251,13 @@ class Checkpoints:
         while source:
             checkpoint = source.pop()
             if not checkpoint.is_there:
-                await checkpoint.stand.close()
+                await checkpoint.runtime.close()
                 continue
             try:
-                await self._notebook.exchange(checkpoint.stand.notebook)
+                await exchange(self.session, checkpoint.runtime.notebook)
             except Unavailable:
                 logger.info("a checkpoint was lost while it was gone back to")
-                await checkpoint.stand.close()
+                await checkpoint.runtime.close()
                 continue
             target.append(checkpoint)
             return checkpoint
@@ -263,20 +279,20 @@ class Checkpoints:
     async def _do_without(self, victim: Checkpoint | None) -> None:
         if victim is not None:
             self._behind.remove(victim)
-            await victim.stand.close()
+            await victim.runtime.close()
 
     def _held_mb(self) -> float:
         return sum(checkpoint.own_memory_kb for checkpoint in self._behind) / 1024
 
     async def _own_memory_kb(self, checkpoint: Checkpoint) -> int:
-        kernel = checkpoint.stand.notebook.kernel
+        kernel = checkpoint.runtime.notebook.live.kernel
         if kernel is None or kernel.is_over:
             return 0
         return await own_memory_kb(kernel)
 
     async def _drop(self, checkpoints: list[Checkpoint]) -> None:
         while checkpoints:
-            await checkpoints.pop().stand.close()
+            await checkpoints.pop().runtime.close()
 
 
 def costliest(checkpoints: list[Checkpoint]) -> Checkpoint | None:
@@ -291,26 +307,26 @@ def costliest(checkpoints: list[Checkpoint]) -> Checkpoint | None:
 
 
 class CheckpointPauses:
-    """Keeps the states between the cells of one notebook's turns."""
+    """Keeps the states between the cells of one notebook's revisions."""
 
-    def __init__(self, notebook: OpenNotebook, tasks: anyio.abc.TaskGroup) -> None:
-        self._notebook = notebook
-        self._tasks = tasks
+    def __init__(self, checkpoints: Checkpoints) -> None:
+        self._checkpoints = checkpoints
+        self._session = checkpoints.session
         self._call: Call | None = None
         self._seen: set[CellId] = set()
 
     def after_ms(self, call: Call) -> float | None:
         """How long cells run in this call before the next pause; None: it has no pauses."""
-        budget = self._notebook.checkpoints.budget
-        return budget.apart_ms if call.terms.turn and budget.cells else None
+        budget = self._checkpoints.budget
+        return budget.apart_ms if call.terms.revision and budget.cells else None
 
     def hear(self, call: Call, kernel: Kernel, message: wire.FromGuest) -> None:
         """A message of the kernel about a call: what is about to run is noted, and a pause is used."""
         match message:
-            case wire.CellStarted(cell=cell) if call.terms.turn:
-                self._notebook.checkpoints.started(CellId(cell), call.terms.turn)
+            case wire.CellStarted(cell=cell) if call.terms.revision:
+                self._checkpoints.started(CellId(cell), call.terms.revision)
             case wire.BeforeCell():
-                self._tasks.start_soon(self._use, call, kernel, message)
+                self._session.live.tasks.start_soon(self._use, call, kernel, message)
             case _:
                 pass
 
@@ -318,7 +334,7 @@ class CheckpointPauses:
         """Once before each cell, and only where it was asked for: a kernel cannot have itself forked for ever."""
         if self._call is not call:
             self._call, self._seen = call, set()
-        is_new = cell not in self._seen and self._notebook.document.find(cell) is not None
+        is_new = cell not in self._seen and self._session.state.document.find(cell) is not None
         self._seen.add(cell)
         return is_new and self.after_ms(call) is not None
 
@@ -333,11 +349,14 @@ class CheckpointPauses:
                 await kernel.link.send(wire.GoOn(request=call.request, asks_again=is_kept))
 
     async def _keep(self, call: Call, message: wire.BeforeCell) -> bool:
-        taken = await self._notebook.checkpoints.take_before(CellId(message.cell), call.terms.turn)
+        taken = await self._checkpoints.take_before(CellId(message.cell), call.terms.revision)
         if isinstance(taken, NoFork):
             return False
         waiting = {CellId(cell) for cell in message.waiting}
         finished = {outcome.id: outcome for outcome in call.snapshot().cells}
-        there = taken.stand.notebook
-        there.be_amid(finished, waiting, {*waiting, *map(CellId, message.stale)})
+        there = taken.runtime.notebook
+        known = {cell: outcome for cell, outcome in there.state.outcomes.items() if cell not in waiting}
+        stale = frozenset({*waiting, *map(CellId, message.stale)})
+        # It is in the midst of a call: some of its cells have run in it, and others have not yet.
+        there.state = replace(there.state, outcomes={**known, **finished}, reported_stale=stale)
         return True

@@ -9,54 +9,53 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TypeVar
 
 import anyio
 
 from cellwright.errors import Unavailable
 from cellwright.kernel.branches.branch import Branch
 from cellwright.kernel.branches.branch_kernel import BranchKernel, BranchLimits, HangWatch
+from cellwright.kernel.branches.checkpoints import Checkpoints
 from cellwright.kernel.branches.fresh_runtime import FreshRuntime
+from cellwright.kernel.branches.notebook_session import NotebookSession
 from cellwright.kernel.branches.runtime import BranchRuntime, ForkRuntime, Forks, KernelFork, NoFork
 from cellwright.kernel.observation import BranchMethod
 from cellwright.kernel.process.kernel import Kernel
-from cellwright.kernel.process.live_kernel import LiveKernel
 from cellwright.kernel.process.provisioner import KernelProvisioner
 from cellwright.kernel.process.run_request import cells_that_ran
-from cellwright.kernel.process.side_calls import SideCalls
 from cellwright.notebook import Document, NotebookFile
 from cellwright.sandbox import KeepReport
 
-if TYPE_CHECKING:
-    from cellwright.kernel.session.open_notebook import OpenNotebook
-
+SessionT = TypeVar("SessionT", bound=NotebookSession)
 
 PARALLEL_BRANCH_LIMITS = BranchLimits(live_seconds=None)
 """It lives as long as whoever works in it."""
 
 
 @asynccontextmanager
-async def open_parallel_branch(
-    parent: OpenNotebook, live: LiveKernel, forks: Forks, file: NotebookFile
-) -> AsyncGenerator[OpenNotebook]:
-    """By a fork where that is safe; else its first call starts a kernel that runs again what had run."""
-    lane = parent.twin(live.workplace.like(KernelProvisioner, files="drop"), file)
+async def open_parallel_session(parent: SessionT, forks: Forks, file: NotebookFile) -> AsyncGenerator[SessionT]:
+    """The notebook as it is now, going on for itself with the cells of this file, which it is saved to.
+
+    By a fork where that is safe; else its first call starts a kernel that runs again what had run.
+    """
+    twin = parent.twin(parent.live.provisioner.derive(KernelProvisioner, files="drop"), file)
     fork = await forks.fork(PARALLEL_BRANCH_LIMITS)
     kernel = await _usable(fork, forks) if isinstance(fork, KernelFork) else None
     if kernel is None:
-        lane.run_again(cells_that_ran(parent.outcomes))
+        twin.live.replay |= cells_that_ran(parent.state.outcomes)
     else:
-        lane.take_over(kernel, live.known)
+        twin.live.take_over(kernel, parent.live.known)
     async with anyio.create_task_group() as tasks:
         if kernel is not None:
             tasks.start_soon(HangWatch(kernel).watch)
         try:
-            yield lane
+            yield twin
         finally:
             with anyio.CancelScope(shield=True):
-                await lane.close()
+                await twin.close()
                 if kernel is not None:
-                    await forks.leave(kernel)
+                    await forks.release(kernel)
         tasks.cancel_scope.cancel()
 
 
@@ -65,7 +64,7 @@ async def _usable(fork: KernelFork, forks: Forks) -> BranchKernel | None:
     if fork.can_stay:
         return fork.kernel
     await fork.kernel.leave()
-    await forks.leave(fork.kernel)
+    await forks.release(fork.kernel)
     return None
 
 
@@ -82,55 +81,46 @@ class ForkProvisioner(KernelProvisioner):
 
 
 class BranchFactory:
-    """Makes the branches of one open notebook."""
+    """Makes the branches and checkpoints of one open notebook."""
 
-    def __init__(self, parent: OpenNotebook, live: LiveKernel, asides: SideCalls) -> None:
+    def __init__(self, parent: NotebookSession) -> None:
         self._parent = parent
-        self._live = live
-        self.forks = Forks(live, asides)
+        self.forks = Forks(parent.live, parent.side_calls)
+        self.checkpoints = Checkpoints(parent, self.fork)
 
     async def open(self, limits: BranchLimits) -> Branch:
         """A branch of the notebook as it is now."""
-        stand = await self.fork_stand(limits)
-        if isinstance(stand, NoFork):
-            return Branch(self._parent, await self._fall_back(stand.reasons), self._fall_back)
-        return Branch(self._parent, stand, self._fall_back)
+        fork = await self.fork(limits)
+        runtime = await self._fall_back(fork.reasons) if isinstance(fork, NoFork) else fork
+        return Branch(self._parent, runtime, forks=self.forks, checkpoints=self.checkpoints, fall_back=self._fall_back)
 
-    async def fork_stand(self, limits: BranchLimits) -> ForkRuntime | NoFork:
-        """A fork of the notebook as it is now, or why there is none."""
+    async def fork(self, limits: BranchLimits, *, is_within_call: bool = False) -> ForkRuntime | NoFork:
+        """A fork of the notebook as it is now, or why there is none; see `Forks.fork`."""
         began = time.perf_counter()
-        outcome = await self.forks.fork(limits)
-        return outcome if isinstance(outcome, NoFork) else self._standing(outcome, limits, began)
-
-    async def fork_stand_in_pause(self, limits: BranchLimits) -> ForkRuntime | NoFork:
-        """The same, of a kernel that waits between two cells of a call."""
-        began = time.perf_counter()
-        outcome = await self.forks.fork_in_pause(limits)
-        return outcome if isinstance(outcome, NoFork) else self._standing(outcome, limits, began)
-
-    def _standing(self, outcome: KernelFork, limits: BranchLimits, began: float) -> ForkRuntime:
-        stand = self._forked(outcome, began)
-        if limits.live_seconds is not None:
-            self._live.tasks.start_soon(_end_after, stand, limits.live_seconds)
-        return stand
-
-    def _forked(self, fork: KernelFork, began: float) -> ForkRuntime:
-        notebook = self._parent.twin(self._live.workplace.like(ForkProvisioner))
-        notebook.take_over(fork.kernel, self._live.known)
+        fork = await self.forks.fork(limits, is_within_call=is_within_call)
+        if isinstance(fork, NoFork):
+            return fork
+        live = self._parent.live
+        twin = self._parent.twin(live.provisioner.derive(ForkProvisioner))
+        twin.live.take_over(fork.kernel, live.known)
         way = BranchMethod(kind="fork", steps=fork.steps, ms=round((time.perf_counter() - began) * 1e3, 3))
-        return ForkRuntime(notebook, fork, self.forks, way)
+        runtime = ForkRuntime(twin, fork, self.forks, way)
+        if limits.live_seconds is not None:
+            live.tasks.start_soon(_end_after, runtime, limits.live_seconds)
+        return runtime
 
     async def _fall_back(self, reasons: tuple[str, ...]) -> BranchRuntime:
         """A kernel of its own, started when there is something to run in it."""
-        workplace = self._live.workplace.like(KernelProvisioner, files="drop")
-        return FreshRuntime(self._parent, self._parent.twin(workplace), reasons)
+        provisioner = self._parent.live.provisioner.derive(KernelProvisioner, files="drop")
+        return FreshRuntime(self._parent, self._parent.twin(provisioner), reasons)
 
 
-async def _end_after(stand: ForkRuntime, seconds: float) -> None:
+async def _end_after(runtime: ForkRuntime, seconds: float) -> None:
     """A branch that nobody closes does not stay for ever."""
-    over = stand.notebook.kernel_over
+    live = runtime.notebook.live
+    over = live.over
     with anyio.move_on_after(seconds):
         await over.wait()
         return
-    if stand.notebook.kernel is stand.kernel:
-        await stand.kernel.condemn(f"it was there for longer than {seconds:g} s", limit="time")
+    if live.kernel is runtime.kernel:
+        await runtime.kernel.kill(f"it was there for longer than {seconds:g} s", limit="time")

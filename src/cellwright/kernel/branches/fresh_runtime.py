@@ -10,12 +10,13 @@ import fcntl
 import logging
 import os
 import time
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from cellwright.ids import CellId
+from cellwright.kernel.branches.notebook_session import NotebookSession, run_only
 from cellwright.kernel.branches.runtime import Trial
 from cellwright.kernel.branches.seeds import Baseline, seed
 from cellwright.kernel.branches.transfer_plan import TransferPlan, plan_replay, plan_transfer
@@ -24,10 +25,7 @@ from cellwright.kernel.process.kernel import Kernel, own_memory_kb
 from cellwright.kernel.process.run_request import changed_code
 from cellwright.notebook import Document, EditRefused, apply_edits, graph
 from cellwright.sandbox import FileChange
-from cellwright_guest import transfer_wire, wire
-
-if TYPE_CHECKING:
-    from cellwright.kernel.session.open_notebook import OpenNotebook
+from cellwright_guest import transfer_wire
 
 logger = logging.getLogger(__name__)
 
@@ -41,11 +39,11 @@ _LEAST_BYTES = 16 * _MEGABYTE
 class FreshRuntime:
     """A kernel of its own, in a cage of its own, that gets from the parent only what its cells refer to."""
 
-    def __init__(self, parent: OpenNotebook, notebook: OpenNotebook, reasons: tuple[str, ...]) -> None:
+    def __init__(self, parent: NotebookSession, notebook: NotebookSession, reasons: tuple[str, ...]) -> None:
         self._parent = parent
         self.notebook = notebook
         self.way = BranchMethod(kind="replayed", reasons=reasons)
-        self._base: Document = parent.document
+        self._base: Document = parent.state.document
         self._baseline: Baseline | None = None
         self._present: set[CellId] = set()
         """Cells whose names the fresh kernel has."""
@@ -53,22 +51,20 @@ class FreshRuntime:
     async def run(self, trial: Trial) -> Observation:
         """Give the kernel what the cells need, and do it there."""
         began = time.perf_counter()
-        edited = apply_edits(self.notebook.document, trial.edits)
+        edited = apply_edits(self.notebook.state.document, trial.edits)
         if isinstance(edited, EditRefused):
             return Observation(refused=edited)
         if self._baseline is None:
             self._baseline = await self._start()
-        await self._provide(edited, _candidates(trial, self.notebook.document, edited))
+        await self._provide(edited, _candidates(trial, self.notebook.state.document, edited))
         self.way = replace(self.way, ms=self.way.ms + round((time.perf_counter() - began) * 1e3, 3))
-        observation = await self.notebook.apply(
-            trial.edits, run=trial.run, cell_seconds=trial.cell_seconds, seconds=trial.seconds
-        )
+        observation = await trial.apply_to(self.notebook)
         self._present |= {outcome.id for outcome in observation.cells if outcome.status == "ok"}
         return observation
 
     async def changed_files(self) -> tuple[FileChange, ...]:
         """Files it changed, besides what its parent had changed before."""
-        kernel = self.notebook.kernel
+        kernel = self.notebook.live.kernel
         if self._baseline is None or kernel is None:
             return ()
         return await self._baseline.own_changes(_FilesOf(kernel))
@@ -79,17 +75,18 @@ class FreshRuntime:
 
     async def _start(self) -> Baseline:
         """The kernel with all cells known and none run, and the files as the parent left them."""
-        await self.notebook.run("none")
-        parent = self._parent.kernel
+        await self.notebook.apply(run="none")
+        parent = self._parent.live.kernel
         if parent is None or parent.is_over:
             return Baseline(seeds={})
-        async with self._parent.turn():
+        async with self._parent.live.slot:
             return await seed(_FilesOf(parent), self._seed_in)
 
     async def _seed_in(self, pieces: Sequence[transfer_wire.SeedPiece]) -> Mapping[str, str]:
-        answer = await self._ask(
-            self.notebook, lambda number: transfer_wire.SeedFiles(request=number, pieces=list(pieces)), _SEED_SECONDS
+        asked = await self.notebook.side_calls.ask(
+            lambda number: transfer_wire.SeedFiles(request=number, pieces=list(pieces)), _SEED_SECONDS
         )
+        answer = asked.answer
         if not isinstance(answer, transfer_wire.FilesSeeded):
             return {piece.path: "the new kernel did not take it" for piece in pieces}
         return answer.refused
@@ -97,15 +94,15 @@ class FreshRuntime:
     async def _provide(self, edited: Document, candidates: set[CellId]) -> None:
         """Carry what can be carried; what cannot is made again by the cells that make it."""
         cannot: dict[str, str] = {}
-        if self._parent.document is self._base:
-            kinds = {variable.name: variable.kind for variable in await self._parent.look(tokens=20)}
+        if self._parent.state.document is self._base:
+            kinds = {variable.name: variable.kind for variable in await self._parent.side_calls.look((), tokens=20)}
             for _ in range(_ATTEMPTS):
-                wanted = plan_transfer(edited, self._parent.outcomes, candidates, kinds, cannot=cannot)
+                wanted = plan_transfer(edited, self._parent.state.outcomes, candidates, kinds, cannot=cannot)
                 left = await self._follow(wanted, edited)
                 if not left:
                     return
                 cannot |= left
-        await self._follow(plan_replay(edited, self.notebook.outcomes, candidates), edited)
+        await self._follow(plan_replay(edited, self.notebook.state.outcomes, candidates), edited)
 
     async def _follow(self, wanted: TransferPlan, edited: Document) -> dict[str, str]:
         """Do what a plan says; returns what it needed and could not be carried, with the reasons."""
@@ -119,7 +116,8 @@ class FreshRuntime:
                     return missing
                 carry = [name for name in exported.carried if name in carry]
             await self._mark(wanted.fresh)
-            await self._replay([cell for cell in wanted.replay if cell not in self._present])
+            if replay := [cell for cell in wanted.replay if cell not in self._present]:
+                await run_only(self.notebook, replay)
             if carry:
                 missing = await self._import(file)
                 if needed := {name: why for name, why in missing.items() if name in wanted.needed or name == "*"}:
@@ -131,21 +129,22 @@ class FreshRuntime:
         return {}
 
     async def _export(self, names: list[str], file: int, most_bytes: int) -> transfer_wire.Exported:
-        answer = await self._ask(
-            self._parent,
+        asked = await self._parent.side_calls.ask(
             lambda number: transfer_wire.ExportValues(request=number, names=names, most_bytes=most_bytes),
             _CARRY_SECONDS,
             (file,),
         )
+        answer = asked.answer
         if not isinstance(answer, transfer_wire.Exported) or answer.error:
             why = answer.error if isinstance(answer, transfer_wire.Exported) else "the kernel did not answer"
             return transfer_wire.Exported(request=0, left=dict.fromkeys(names, why[:200]))
         return answer
 
     async def _import(self, file: int) -> dict[str, str]:
-        answer = await self._ask(
-            self.notebook, lambda number: transfer_wire.ImportValues(request=number), _CARRY_SECONDS, (file,)
+        asked = await self.notebook.side_calls.ask(
+            lambda number: transfer_wire.ImportValues(request=number), _CARRY_SECONDS, (file,)
         )
+        answer = asked.answer
         if not isinstance(answer, transfer_wire.Imported) or answer.error:
             return {"*": answer.error[:200] if isinstance(answer, transfer_wire.Imported) else "it did not answer"}
         return {name[:200]: why[:200] for name, why in answer.left.items()}
@@ -153,23 +152,19 @@ class FreshRuntime:
     async def _mark(self, cells: Sequence[CellId]) -> None:
         if cells:
             names = [str(cell) for cell in cells]
-            await self._ask(
-                self.notebook, lambda number: transfer_wire.MarkFresh(request=number, cells=names), _SEED_SECONDS
+            await self.notebook.side_calls.ask(
+                lambda number: transfer_wire.MarkFresh(request=number, cells=names), _SEED_SECONDS
             )
-
-    async def _replay(self, cells: Sequence[CellId]) -> None:
-        if cells:
-            await self.notebook.run_quietly(cells)
 
     async def _room_for_values(self) -> int:
         """A part of what the parent has left: the file counts as its memory, and must not be the end of it."""
-        limit = self._parent.limits.memory_mb * _MEGABYTE
-        kernel = self._parent.kernel
+        limit = self._parent.live.provisioner.limits.memory_mb * _MEGABYTE
+        kernel = self._parent.live.kernel
         used_kb = await own_memory_kb(kernel) if kernel is not None else 0
         return max(_LEAST_BYTES, min(limit // 4, (limit - used_kb * 1024) // 2))
 
     def _note(self, wanted: TransferPlan, carried: list[str]) -> None:
-        names = self.notebook.name_of
+        names = self.notebook.state.name_of
         steps = [*self.way.steps]
         if carried:
             steps.append(f"carried {', '.join(carried[:20])}{' …' if len(carried) > 20 else ''}")
@@ -178,15 +173,6 @@ class FreshRuntime:
             steps.append(f"ran {', '.join(ran[:20])}{' …' if len(ran) > 20 else ''}")
         is_carried = bool(carried) or self.way.kind == "carried"
         self.way = replace(self.way, kind="carried" if is_carried else "replayed", steps=tuple(steps))
-
-    async def _ask(
-        self,
-        notebook: OpenNotebook,
-        make: Callable[[int], wire.FromHost],
-        seconds: float,
-        descriptors: Sequence[int] = (),
-    ) -> object:
-        return await notebook.ask(make, seconds, descriptors)
 
 
 class _FilesOf:

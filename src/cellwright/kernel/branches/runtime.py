@@ -8,17 +8,18 @@ from __future__ import annotations
 import os
 import socket
 import time
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import anyio
 
 from cellwright.errors import Unavailable
 from cellwright.kernel.branches.branch_kernel import BranchKernel, BranchLimits, HangWatch
 from cellwright.kernel.branches.hazards import SafeAfter, Unsafe, can_stay, judge_fork
+from cellwright.kernel.branches.notebook_session import NotebookSession
 from cellwright.kernel.observation import BranchMethod, Observation
-from cellwright.kernel.process.call import CellSelection
+from cellwright.kernel.process.call import Call, CellSelection
 from cellwright.kernel.process.kernel import Kernel
 from cellwright.kernel.process.link import LinkClosed
 from cellwright.kernel.process.live_kernel import LiveKernel
@@ -28,10 +29,6 @@ from cellwright.sandbox import CageControl, FileChange
 from cellwright.sandbox.spec import BRANCH_SLOTS
 from cellwright_guest import wire
 from cellwright_guest.facts_wire import HazardFacts
-
-if TYPE_CHECKING:
-    from cellwright.kernel.session.open_notebook import OpenNotebook
-
 
 _SURVEY_SECONDS = 20.0
 _FORK_SECONDS = 30.0
@@ -58,39 +55,37 @@ class KernelFork:
 
 
 class Forks:
-    """Branches of one notebook's kernels, by the places of their cages."""
+    """Branches of one notebook's kernels, by the slots of their cages."""
 
-    def __init__(self, live: LiveKernel, asides: SideCalls) -> None:
+    def __init__(self, live: LiveKernel, side_calls: SideCalls) -> None:
         self._live = live
-        self._asides = asides
+        self._side_calls = side_calls
         self._distrusted: tuple[CageControl, str] | None = None
         """A cage whose kernels are not forked any more, and why: a branch hung or died as no rerun does."""
 
-    async def fork(self, limits: BranchLimits) -> KernelFork | NoFork:
-        """A branch of the kernel as it is now. Takes a turn: no cell runs meanwhile."""
-        async with self._live.turn:
+    async def fork(self, limits: BranchLimits, *, is_within_call: bool = False) -> KernelFork | NoFork:
+        """A branch of the kernel as it is now; no cell runs meanwhile.
+
+        Within a call, whoever asks knows that its kernel waits between two cells: the call has the slot.
+        """
+        async with nullcontext() if is_within_call else self._live.slot:
             if not self._live.is_whole or self._live.kernel is None:
                 return NoFork(reasons=("the notebook's kernel is gone, and has to run its cells again first",))
-            return await self._fork(self._live.kernel, limits)
+            return await self._fork(self._live.kernel, limits, is_within_call)
 
-    async def fork_in_pause(self, limits: BranchLimits) -> KernelFork | NoFork:
-        """The same while a call runs and its kernel waits between two cells; whoever asks knows that it does."""
-        if not self._live.is_whole or self._live.kernel is None:
-            return NoFork(reasons=("the notebook's kernel is gone",))
-        return await self._fork(self._live.kernel, limits, is_within_call=True)
-
-    async def leave(self, kernel: BranchKernel) -> None:
-        """A branch was closed: its parent has a child less."""
+    async def release(self, kernel: BranchKernel) -> None:
+        """A branch was closed: its parent takes the process off its list of children."""
         parent = self._live.kernel
         if parent is not None and not parent.is_over and parent is not kernel:
-            await _say_farewell(parent, kernel)
+            with suppress(LinkClosed):
+                await parent.link.send(wire.Farewell(pid=kernel.pid_inside))
 
     def distrust(self, reason: str) -> None:
         """The present kernel is not forked again."""
         if self._live.kernel is not None:
             self._distrusted = (self._live.kernel.control, reason)
 
-    async def _fork(self, parent: Kernel, limits: BranchLimits, *, is_within_call: bool = False) -> KernelFork | NoFork:
+    async def _fork(self, parent: Kernel, limits: BranchLimits, is_within_call: bool) -> KernelFork | NoFork:
         if parent.spec.tier not in ("A", "B"):
             return NoFork(reasons=(f"there is no place for branches in a cage of tier {parent.spec.tier}",))
         if self._distrusted is not None and self._distrusted[0] is parent.control:
@@ -110,7 +105,7 @@ class Forks:
         return KernelFork(kernel=kernel, parent=parent, steps=steps, has_dead_ends=is_cut_off, can_stay=can_stay(facts))
 
     async def _survey(self, parent: Kernel, is_within_call: bool) -> HazardFacts | None:
-        asked = await self._asides.converse(
+        asked = await self._side_calls.ask_now(
             parent, lambda number: wire.Survey(request=number), _SURVEY_SECONDS, is_within_call=is_within_call
         )
         return asked.answer.facts if isinstance(asked.answer, wire.Surveyed) else None
@@ -125,9 +120,9 @@ class Forks:
         try:
             try:
                 # The lowest that is free is taken.
-                if seat.number > BRANCH_SLOTS - limits.leaves_places:
+                if seat.number > BRANCH_SLOTS - limits.reserved_slots:
                     raise Unavailable("The places that are left are for branches.")
-                asked = await self._asides.converse(
+                asked = await self._side_calls.ask_now(
                     parent, lambda number: wire.Fork(request=number), _FORK_SECONDS, (theirs.fileno(), place),
                     is_within_call=is_within_call,
                 )  # fmt: skip
@@ -145,12 +140,6 @@ class Forks:
             raise
 
 
-async def _say_farewell(parent: Kernel, kernel: BranchKernel) -> None:
-    """The parent takes the process off its list of children."""
-    with suppress(LinkClosed):
-        await parent.link.send(wire.Farewell(pid=kernel.pid_inside))
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
     """One thing that was done in a branch; a commit does it again in the parent."""
@@ -160,11 +149,15 @@ class Trial:
     cell_seconds: float | None = None
     seconds: float | None = None
 
+    def apply_to(self, session: NotebookSession) -> Call:
+        """Do it there."""
+        return session.apply(self.edits, run=self.run, cell_seconds=self.cell_seconds, seconds=self.seconds)
+
 
 class BranchRuntime(Protocol):
     """Where a branch's cells run: a fork, or a kernel that was given what they need."""
 
-    notebook: OpenNotebook
+    notebook: NotebookSession
     way: BranchMethod
 
     async def run(self, trial: Trial) -> Observation:
@@ -183,7 +176,7 @@ class BranchRuntime(Protocol):
 class ForkRuntime:
     """A fork of the parent's kernel."""
 
-    def __init__(self, notebook: OpenNotebook, fork: KernelFork, forks: Forks, way: BranchMethod) -> None:
+    def __init__(self, notebook: NotebookSession, fork: KernelFork, forks: Forks, way: BranchMethod) -> None:
         self.notebook = notebook
         self.way = way
         self.kernel: BranchKernel = fork.kernel
@@ -194,11 +187,10 @@ class ForkRuntime:
 
     async def run(self, trial: Trial) -> Observation:
         """Do it in the fork; one that hangs as only forks do is ended."""
-        call = self.notebook.apply(trial.edits, run=trial.run, cell_seconds=trial.cell_seconds, seconds=trial.seconds)
         observation: Observation | None = None
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(HangWatch(self.kernel).watch)
-            observation = await call
+            observation = await trial.apply_to(self.notebook)
             tasks.cancel_scope.cancel()
         assert observation is not None
         return observation
@@ -210,7 +202,7 @@ class ForkRuntime:
     async def close(self) -> None:
         """End it and everything in it."""
         # After a promotion that is what the parent was.
-        kernel = self.notebook.kernel
+        kernel = self.notebook.live.kernel
         await self.notebook.close()
         if isinstance(kernel, BranchKernel):
-            await self._forks.leave(kernel)
+            await self._forks.release(kernel)

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-import anyio
 import msgspec
 
 from cellwright.ids import CellId
 from cellwright.kernel.observation import CellFault, VariablePreview, fault_of, preview_of
-from cellwright.kernel.process.kernel import Kernel
+from cellwright.kernel.process.live_kernel import LiveKernel
+from cellwright.kernel.process.side_calls import SideCall, SideCalls
 from cellwright_guest import wire
 from cellwright_guest.tool import tool
 
@@ -212,48 +212,37 @@ class CallStopped:
 CallOutcome = Returned | CallFailed | BadCall | CallStopped
 
 
-# ── asking ──
+# ── asked of the kernel ──
 
 
-@dataclass(slots=True)
-class SideCall:
-    """A question to the kernel that runs no cells."""
-
-    request: int
-    arrived: anyio.Event
-    answer: wire.Aside | None = None
-    is_late: bool = False
-
-    def hear(self, answer: wire.Aside) -> None:
-        """The first answer counts."""
-        self.answer = self.answer or answer
-        self.arrived.set()
-
-    async def wait(self, kernel: Kernel, over: anyio.Event, seconds: float) -> None:
-        """Until it is answered or the kernel is over. Whatever runs for it is stopped at the deadline.
-
-        Also when whoever asked is gone: nothing may go on running behind their back.
-        """
-        try:
-            with anyio.move_on_after(seconds):
-                async with anyio.create_task_group() as either:
-                    either.start_soon(_cancel_after, over, either.cancel_scope)
-                    await self.arrived.wait()
-                    either.cancel_scope.cancel()
-        except anyio.get_cancelled_exc_class():
-            with anyio.CancelScope(shield=True):
-                await kernel.interrupt(self.arrived)
-            raise
-        if not self.arrived.is_set() and not over.is_set():
-            self.is_late = True
-            await kernel.interrupt(self.arrived)
-            if not self.arrived.is_set():
-                await over.wait()
+async def list_functions(side_calls: SideCalls) -> tuple[CellFunction, ...]:
+    """The functions that cells have defined and marked with `@cellwright.tool`."""
+    return functions_of(await side_calls.ask_for(wire.Functions, lambda number: wire.ListFunctions(request=number)))
 
 
-async def _cancel_after(event: anyio.Event, scope: anyio.CancelScope) -> None:
-    await event.wait()
-    scope.cancel()
+async def call_function(
+    side_calls: SideCalls, live: LiveKernel, name: str, arguments: Mapping[str, object], *, seconds: float, tokens: int
+) -> CallOutcome:
+    """Call a marked function with JSON arguments. No cell runs, no name changes."""
+    body = msgspec.json.encode(arguments)
+    asked = await side_calls.ask(
+        lambda number: wire.CallFunction(
+            request=number, name=name, arguments=body, tokens=tokens, json_bytes=JSON_BYTES
+        ),
+        seconds,
+    )
+    end = live.kernel.end if live.kernel is not None else None
+    return call_outcome(asked, seconds=seconds, end=end.reason if end is not None else "it is gone")
+
+
+async def read_values(side_calls: SideCalls, names: Sequence[str], *, tokens: int) -> dict[str, NotebookValue]:
+    """These variables whole, as far as JSON can say them; of a `mo.ui` element, its value."""
+    wanted = list(names)
+    taken = await side_calls.ask_for(
+        wire.Taken,
+        lambda number: wire.TakeValues(request=number, names=wanted, tokens=tokens, json_bytes=JSON_BYTES),
+    )
+    return {value.variable.name: value_of(value) for value in taken.values[:500]}
 
 
 # ── from the wire ──
@@ -284,11 +273,6 @@ def call_outcome(asked: SideCall, *, seconds: float, end: str) -> CallOutcome:
     if ended.value is None:
         return CallFailed(fault=CellFault(type="Unknown", message="The kernel said nothing of its result."))
     return Returned(value=value_of(ended.value), console=console, rebound=rebound)
-
-
-def values_of(message: wire.Taken) -> dict[str, NotebookValue]:
-    """Variables by name."""
-    return {value.variable.name: value_of(value) for value in message.values[:500]}
 
 
 def value_of(value: wire.Value) -> NotebookValue:

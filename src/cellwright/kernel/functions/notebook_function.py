@@ -10,13 +10,13 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from cellwright.errors import UserError
 from cellwright.kernel.functions.cell_functions import NotebookValue
 from cellwright.kernel.observation import Observation
-from cellwright.kernel.session.open_notebook import OpenNotebook
-from cellwright.notebook import Cell, Document, EditCell, graph
+from cellwright.kernel.process.call import Call, CellSelection
+from cellwright.notebook import Cell, Document, Edit, EditCell, graph
 
 _GIVEN: Final = "__import__('cellwright_guest.functions', fromlist=['given']).given"
 _INPUT_CHARACTERS: Final = 4 << 20
@@ -33,8 +33,27 @@ class NotebookAnswer:
     """Everything that ran, with its errors."""
 
 
+class CallableNotebook(Protocol):
+    """An open notebook as far as a call of it goes."""
+
+    @property
+    def document(self) -> Document:
+        """Its cells."""
+        ...
+
+    def apply(
+        self, edits: Sequence[Edit] = (), *, run: CellSelection = "affected", seconds: float | None = None
+    ) -> Call:
+        """Edit and run in one call."""
+        ...
+
+    async def values(self, names: Sequence[str], *, tokens: int = 500) -> dict[str, NotebookValue]:
+        """Variables, whole where they are small."""
+        ...
+
+
 async def call_notebook(
-    opening: AbstractAsyncContextManager[OpenNotebook],
+    opening: AbstractAsyncContextManager[CallableNotebook],
     inputs: Mapping[str, object],
     outputs: Sequence[str],
     *,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, Protocol
 
 import anyio
 
@@ -24,11 +24,9 @@ from cellwright.kernel.observation import (
     Observation,
     outcome_of,
 )
+from cellwright.kernel.state import NotebookState
 from cellwright.notebook import Edit
 from cellwright_guest import wire
-
-if TYPE_CHECKING:
-    from cellwright.kernel.session.open_notebook import OpenNotebook
 
 SelectionKeyword = Literal["affected", "all", "stale", "none"]
 CellSelection = SelectionKeyword | Sequence[CellId]
@@ -47,10 +45,31 @@ class CallLimits:
     """Deadline for each cell: it is interrupted, and killed with its kernel if it does not heed that."""
     seconds: float | None = None
     """Deadline for the whole call."""
-    turn: str = ""
-    """Its name, if what was before its cells is to be kept: see `pauses`."""
+    revision: str = ""
+    """Its label, if what was before its cells is to be kept: see `CheckpointPauses`."""
     detach_after: float | None = None
     """Answer after this long even if cells still run; they go on."""
+
+
+class CallOwner(Protocol):
+    """Who carries calls out, one after the other."""
+
+    @property
+    def state(self) -> NotebookState:
+        """The notebook's state as it is now."""
+        ...
+
+    def begin(self, call: Call) -> None:
+        """Queue a call; it starts when the kernel is free."""
+        ...
+
+    def emit(self, event: Event) -> None:
+        """Pass an event on to everyone who observes."""
+        ...
+
+    async def interrupt(self) -> None:
+        """Stop what runs."""
+        ...
 
 
 class Call:
@@ -58,14 +77,14 @@ class Call:
 
     def __init__(
         self,
-        notebook: OpenNotebook,
+        owner: CallOwner,
         *,
         edits: Sequence[Edit] = (),
         run: CellSelection = "affected",
         ui: dict[str, object] | None = None,
         terms: CallLimits | None = None,
     ) -> None:
-        self._notebook = notebook
+        self._owner = owner
         self.edits = tuple(edits)
         self.run = run
         self.ui = ui
@@ -99,7 +118,14 @@ class Call:
 
     async def interrupt(self) -> None:
         """Stop what runs; a cell that ignores it is killed with its kernel. Returns when it is over."""
-        await self._notebook.interrupt()
+        await self._owner.interrupt()
+
+    def start(self) -> None:
+        """Queue it, if it is not: it then runs whether or not anybody waits for it."""
+        if not self._is_begun:
+            self._is_begun = True
+            self._began = time.monotonic()
+            self._owner.begin(self)
 
     async def _complete(self) -> Observation:
         last: Event | None = None
@@ -109,10 +135,7 @@ class Call:
         return last
 
     async def _iterate(self) -> AsyncGenerator[Event]:
-        if not self._is_begun:
-            self._is_begun = True
-            self._began = time.monotonic()
-            self._notebook.begin(self)
+        self.start()
         detach_after, self._detach_after = self._detach_after, None
         until = self._began + detach_after if detach_after is not None else None
         seen = 0
@@ -135,7 +158,7 @@ class Call:
         except anyio.get_cancelled_exc_class():
             # The one who asked is gone: nothing may go on running behind their back.
             with anyio.CancelScope(shield=True):
-                await self._notebook.interrupt()
+                await self._owner.interrupt()
             raise
 
     # ── what the notebook hears and hands over ──
@@ -187,9 +210,9 @@ class Call:
         return True
 
     def emit(self, event: Event) -> None:
-        """Tell whoever iterates."""
+        """Pass an event on to whoever iterates or observes."""
         self._events.append(event)
-        self._notebook.tell(event)
+        self._owner.emit(event)
         self._wake()
 
     def _wake(self) -> None:
@@ -227,13 +250,13 @@ class Call:
                 self.running,
                 CellOutcome(
                     id=self.running,
-                    name=self._notebook.name_of(self.running),
+                    name=self._owner.state.name_of(self.running),
                     status="running",
                     ms=(time.monotonic() - self._cell_began) * 1e3,
                     console=self._console(self.running),
                 ),
             )
-        cells = self._notebook.document.cells
+        cells = self._owner.state.document.cells
         wanted = {*self._outcomes, *self.stale}
         order = {cell.id: index for index, cell in enumerate(cells) if cell.id in wanted}
         known = [outcome for outcome in self._outcomes.values() if outcome.id in order]
@@ -248,7 +271,7 @@ class Call:
 
     def _finished(self, report: wire.CellReport) -> None:
         cell = CellId(report.cell)
-        outcome = outcome_of(report, name=self._notebook.name_of(cell), console=self._console(cell))
+        outcome = outcome_of(report, name=self._owner.state.name_of(cell), console=self._console(cell))
         if outcome.status == "interrupted" and self._deadline_met is not None:
             outcome = replace(outcome, error=self._deadline_met)
         if cell == self.running:
@@ -258,7 +281,7 @@ class Call:
 
     def _put(self, cell: CellId, status: CellStatus, fault: CellFault) -> None:
         self._outcomes[cell] = CellOutcome(
-            id=cell, name=self._notebook.name_of(cell), status=status, error=fault, console=self._console(cell)
+            id=cell, name=self._owner.state.name_of(cell), status=status, error=fault, console=self._console(cell)
         )
 
     def _console(self, cell: CellId) -> str:

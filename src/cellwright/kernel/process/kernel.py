@@ -56,7 +56,7 @@ class Kernel:
         self.on_end: Callable[[KernelEnd], None] = _not_heard
         self._outlet: socket.socket | None = None
         self.end: KernelEnd | None = None
-        self._condemned: KernelEnd | None = None
+        self._killed_as: KernelEnd | None = None
 
     @classmethod
     async def start(
@@ -119,19 +119,19 @@ class Kernel:
                 message = await self.link.receive()
                 await self.deliver(message)
         except LinkBroken as error:
-            await self.condemn(f"it broke the protocol: {error}", limit=error.limit)
+            await self.kill(f"it broke the protocol: {error}", limit=error.limit)
         except TimeoutError:
-            await self.condemn("it took too long to start")
+            await self.kill("it took too long to start")
         except LinkClosed:
             pass
-        end = self._condemned or await self._how_it_ended()
+        end = self._killed_as or await self._how_it_ended()
         self.end = end if self._is_ready.is_set() else replace(end, reason=f"it was never ready: {end.reason}")
         self._is_ready.set()
         return self.end
 
-    async def condemn(self, reason: str, *, limit: str | None = None) -> None:
+    async def kill(self, reason: str, *, limit: str | None = None) -> None:
         """Kill the kernel and all it started, and remember why. Its files can still be kept: init lives on."""
-        self._condemned = self._condemned or KernelEnd(reason=reason, limit=limit)
+        self._killed_as = self._killed_as or KernelEnd(reason=reason, limit=limit)
         with anyio.move_on_after(_CONDEMN_SECONDS):
             try:
                 await self.control.signal(signal.SIGKILL, self.seat)
@@ -148,7 +148,7 @@ class Kernel:
         if self.end is None:
             # One killed while it starts would look like one that could not start.
             await self._is_ready.wait()
-            await self.condemn("it was stopped")
+            await self.kill("it was stopped")
             with anyio.move_on_after(_CONDEMN_SECONDS):
                 await self._observed_end()
 
@@ -160,7 +160,7 @@ class Kernel:
             with anyio.move_on_after(seconds):
                 await is_over.wait()
                 return
-        await self.condemn("it ignored two interrupts")
+        await self.kill("it ignored two interrupts")
 
     async def changes(self) -> tuple[FileChange, ...]:
         """Files of the project that its code made, changed or removed."""

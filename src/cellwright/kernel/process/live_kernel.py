@@ -1,14 +1,14 @@
 """The kernel an open notebook has now: started when one is needed, listened to, and retired with its files settled.
 
-Not here: what is said to it. Calls are `OpenNotebook`'s, questions that run no cells are `Asides`'.
+Not here: what is said to it, which are calls (`call`) and questions that run no cells (`side_calls`).
 """
 
 from __future__ import annotations
 
 import logging
 import socket
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING
 
 import anyio
 import anyio.abc
@@ -16,11 +16,12 @@ import anyio.to_thread
 
 from cellwright.errors import Unavailable
 from cellwright.ids import CellId
-from cellwright.kernel.observation import CellOutcome, KernelEnd
+from cellwright.kernel.observation import KernelEnd
 from cellwright.kernel.process.kernel import Deliver, Kernel
 from cellwright.kernel.process.provisioner import KernelProvisioner
 from cellwright.kernel.process.run_request import cells_that_ran
-from cellwright.notebook import Cell, Document
+from cellwright.kernel.state import StateOwner
+from cellwright.notebook import Cell
 from cellwright.sandbox import FileChange, KeepReport, UnkeptChanges
 
 if TYPE_CHECKING:
@@ -29,36 +30,27 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-class KernelOwner(Protocol):
-    """Whom a kernel belongs to: an open notebook, as far as its kernel must know it."""
-
-    outcomes: dict[CellId, CellOutcome]
-
-    @property
-    def document(self) -> Document:
-        """Its cells as they are now."""
-        ...
-
-
 class LiveKernel:
     """One notebook's kernel, or the next one after a loss, and what has to be remembered between them."""
 
     def __init__(
         self,
-        owner: KernelOwner,
-        workplace: KernelProvisioner,
+        owner: StateOwner,
+        provisioner: KernelProvisioner,
         tasks: anyio.abc.TaskGroup,
         *,
         deliver: Deliver,
         on_end: Callable[[KernelEnd], None],
     ) -> None:
         self._owner = owner
-        self.workplace = workplace
+        self.provisioner = provisioner
         self.tasks = tasks
         self._deliver = deliver
         self._on_end = on_end
+        self.on_kernel: Callable[[Kernel], Awaitable[None]] = _ignore
+        """Awaited with each kernel that takes the place of another, before anything is asked of it."""
         self._requests = 0
-        self.turn = anyio.Lock()
+        self.slot = anyio.Lock()
         """Held by whoever speaks with the kernel."""
         self.kernel: Kernel | None = None
         self._first: Kernel | None = None
@@ -85,19 +77,20 @@ class LiveKernel:
         return self._requests
 
     async def ready(self) -> Kernel:
-        """The kernel, or another if it is gone. Only for whoever has the turn."""
+        """The kernel, or another if it is gone. Only for whoever has the slot."""
         if self.kernel is not None and not self.kernel.is_over:
             return self.kernel
         if self.kernel is not None:
             if not self.replay:
-                self.replay = cells_that_ran(self._owner.outcomes)
+                self.replay = cells_that_ran(self._owner.state.outcomes)
             await self.retire()
-        self.kernel = self._first = await self.workplace.start_kernel(self._owner.document)
+        self.kernel = self._first = await self.provisioner.start_kernel(self._owner.state.document)
         self.known = {}
         self.joined = {}
         self.adopt(self.kernel)
-        if self.workplace.egress is not None and (outlet := self.kernel.take_outlet()) is not None:
-            self.tasks.start_soon(_let_out, self.workplace.egress, outlet, self.over)
+        if self.provisioner.egress is not None and (outlet := self.kernel.take_outlet()) is not None:
+            self.tasks.start_soon(_let_out, self.provisioner.egress, outlet, self.over)
+        await self.on_kernel(self.kernel)
         return self.kernel
 
     def adopt(self, kernel: Kernel) -> None:
@@ -105,6 +98,11 @@ class LiveKernel:
         self.kernel, self.over = kernel, anyio.Event()
         self._hear(kernel)
         self.tasks.start_soon(_listen, kernel, self.over)
+
+    def take_over(self, kernel: Kernel, known: Mapping[CellId, Cell]) -> None:
+        """Go on with a kernel that has these cells."""
+        self.known = dict(known)
+        self.adopt(kernel)
 
     async def exchange(self, other: LiveKernel) -> None:
         """Each goes on with the other's kernel, which must live in the same cage. The files go with the kernel."""
@@ -133,7 +131,7 @@ class LiveKernel:
         try:
             # Nothing may write while its files are carried over.
             await kernel.stop()
-            report = await self.workplace.settle_files(kernel) if is_kept else None
+            report = await self.provisioner.settle_files(kernel) if is_kept else None
             if report is not None:
                 self.kept.append(report)
         except Unavailable as error:
@@ -154,7 +152,11 @@ class LiveKernel:
 
     async def distributions(self) -> dict[str, str]:
         """The packages it has, name → version."""
-        return self.joined | await anyio.to_thread.run_sync(self.workplace.distributions)
+        return self.joined | await anyio.to_thread.run_sync(self.provisioner.distributions)
+
+
+async def _ignore(_kernel: Kernel) -> None:
+    """Nobody wants to know."""
 
 
 async def _listen(kernel: Kernel, over: anyio.Event) -> None:

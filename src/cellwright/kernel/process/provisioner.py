@@ -172,8 +172,8 @@ class KernelProvisioner:
         )
         return await kernel.keep(terrain.project, terms)
 
-    def like(self, kind: type[KernelProvisioner], **terrain: Any) -> KernelProvisioner:
-        """Another place for the same notebook, on other terms."""
+    def derive(self, kind: type[KernelProvisioner], **terrain: Any) -> KernelProvisioner:
+        """Another provisioner for the same notebook, with other options."""
         return kind(self._path, replace(self._terrain, **terrain), self._zygote)
 
     def close(self) -> None:

@@ -8,7 +8,6 @@ from collections.abc import Set as AbstractSet
 import msgspec
 
 from cellwright.ids import CellId
-from cellwright.kernel.environments.packages import missing_package
 from cellwright.kernel.observation import CellOutcome
 from cellwright.kernel.process.call import CellSelection
 from cellwright.notebook import Cell, Document
@@ -111,13 +110,3 @@ def cells_to_replay(outcomes: Outcomes, last: Iterable[CellOutcome]) -> set[Cell
     statuses = [(outcome.id, outcome.status) for outcome in last]
     ran = cells_that_ran(outcomes) | {cell for cell, status in statuses if status == "ok"}
     return ran - {cell for cell, status in statuses if status == "lost"}
-
-
-def cells_to_rerun(document: Document, outcomes: Outcomes, *, with_ran: bool) -> list[CellId]:
-    """What could not run for want of a module, and what had run; what depends on those follows."""
-    known = [(cell.id, outcomes.get(cell.id)) for cell in document.cells]
-    return [
-        cell
-        for cell, outcome in known
-        if outcome is not None and ((with_ran and outcome.status == "ok") or missing_package(outcome.error) is not None)
-    ]

@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import Final
+from typing import Final, TypeVar
 
 import anyio
-import msgspec
 
 from cellwright.errors import KernelLost
-from cellwright.kernel.functions.cell_functions import (
-    JSON_BYTES,
-    CallOutcome,
-    CellFunction,
-    NotebookValue,
-    SideCall,
-    call_outcome,
-    functions_of,
-    values_of,
-)
 from cellwright.kernel.observation import VariablePreview, preview_of
 from cellwright.kernel.process.kernel import Kernel
 from cellwright.kernel.process.link import LinkClosed
@@ -60,10 +49,50 @@ def program_end(message: wire.ProgramEnded, output_bytes: int) -> ProgramEnd:
     )
 
 
-_LOOK_SECONDS: Final = 20
+ANSWER_SECONDS: Final = 20
+"""How long a kernel may take over a question that runs no code of the notebook."""
 
 SideAnswer = wire.Looked | wire.ProgramEnded | wire.Aside
 """What a kernel says to a question that runs no cells."""
+
+
+AnswerT = TypeVar("AnswerT", bound=wire.Aside)
+
+
+@dataclass(slots=True)
+class SideCall:
+    """A question to the kernel that runs no cells."""
+
+    request: int
+    arrived: anyio.Event
+    answer: wire.Aside | None = None
+    is_late: bool = False
+
+    def hear(self, answer: wire.Aside) -> None:
+        """The first answer counts."""
+        self.answer = self.answer or answer
+        self.arrived.set()
+
+    async def wait(self, kernel: Kernel, over: anyio.Event, seconds: float) -> None:
+        """Until it is answered or the kernel is over. Whatever runs for it is stopped at the deadline.
+
+        Also when whoever asked is gone: nothing may go on running behind their back.
+        """
+        try:
+            with anyio.move_on_after(seconds):
+                async with anyio.create_task_group() as either:
+                    either.start_soon(_cancel_after, over, either.cancel_scope)
+                    await self.arrived.wait()
+                    either.cancel_scope.cancel()
+        except anyio.get_cancelled_exc_class():
+            with anyio.CancelScope(shield=True):
+                await kernel.interrupt(self.arrived)
+            raise
+        if not self.arrived.is_set() and not over.is_set():
+            self.is_late = True
+            await kernel.interrupt(self.arrived)
+            if not self.arrived.is_set():
+                await over.wait()
 
 
 class SideCalls:
@@ -79,13 +108,13 @@ class SideCalls:
 
     async def look(self, names: Sequence[str], *, tokens: int) -> tuple[VariablePreview, ...]:
         """Fresh previews of variables, of all when `names` is empty."""
-        async with self._live.turn:
+        async with self._live.slot:
             kernel = await self._live.ready()
             request = self._live.next_request()
             arrived, found = self._looks[request] = (anyio.Event(), [])
             try:
                 await kernel.link.send(wire.Look(request=request, names=list(names), tokens=tokens))
-                with anyio.fail_after(_LOOK_SECONDS):
+                with anyio.fail_after(ANSWER_SECONDS):
                     await arrived.wait()
             except (LinkClosed, TimeoutError) as error:
                 raise KernelLost("The kernel did not answer.", hint="Restart it and try again.") from error
@@ -93,56 +122,24 @@ class SideCalls:
                 del self._looks[request]
             return tuple(found)
 
-    async def functions(self) -> tuple[CellFunction, ...]:
-        """The functions that cells have defined and marked with `@cellwright.tool`."""
-        asked = await self.ask(lambda number: wire.ListFunctions(request=number), _LOOK_SECONDS)
-        if not isinstance(asked.answer, wire.Functions):
-            raise KernelLost("The kernel did not answer.", hint="Restart it and try again.")
-        return functions_of(asked.answer)
-
-    async def call_function(
-        self, name: str, arguments: Mapping[str, object], *, seconds: float, tokens: int
-    ) -> CallOutcome:
-        """Call a marked function with JSON arguments. No cell runs, no name changes."""
-        body = msgspec.json.encode(arguments)
-        asked = await self.ask(
-            lambda number: wire.CallFunction(
-                request=number, name=name, arguments=body, tokens=tokens, json_bytes=JSON_BYTES
-            ),
-            seconds,
-        )
-        end = self._live.kernel.end if self._live.kernel is not None else None
-        return call_outcome(asked, seconds=seconds, end=end.reason if end is not None else "it is gone")
-
-    async def values(self, names: Sequence[str], *, tokens: int) -> dict[str, NotebookValue]:
-        """These variables whole, as far as JSON can say them; of a `mo.ui` element, its value."""
-        wanted = list(names)
-        asked = await self.ask(
-            lambda number: wire.TakeValues(request=number, names=wanted, tokens=tokens, json_bytes=JSON_BYTES),
-            _LOOK_SECONDS,
-        )
-        if not isinstance(asked.answer, wire.Taken):
-            raise KernelLost("The kernel did not answer.", hint="Restart it and try again.")
-        return values_of(asked.answer)
-
     async def facts(self, names: Sequence[str]) -> tuple[facts_wire.VariableFacts, ...]:
         """What can be compared of these variables; one without a value is left out."""
         wanted = list(names[: facts_wire.MOST_VARIABLES])
-        asked = await self.ask(lambda number: facts_wire.AskFacts(request=number, names=wanted), _LOOK_SECONDS)
-        if not isinstance(asked.answer, facts_wire.FactsTold):
-            raise KernelLost("The kernel did not answer.", hint="Restart it and try again.")
-        return tuple(asked.answer.facts)
+        answer = await self.ask_for(
+            facts_wire.FactsTold, lambda number: facts_wire.AskFacts(request=number, names=wanted)
+        )
+        return tuple(answer.facts)
 
     async def add_files(self, files: dict[str, bytes]) -> bool:
         """Put files where the kernel imports from; False if it could not."""
-        asked = await self.ask(lambda number: wire.AddFiles(request=number, files=files), _LOOK_SECONDS)
+        asked = await self.ask(lambda number: wire.AddFiles(request=number, files=files), ANSWER_SECONDS)
         return isinstance(asked.answer, wire.FilesAdded) and not asked.answer.error
 
     async def run_program(
-        self, command: Sequence[str], *, folder: str, seconds: float, output_bytes: int
+        self, command: Sequence[str], *, folder: str = "", seconds: float = 60, output_bytes: int = 1 << 16
     ) -> ProgramEnd:
-        """Run a program in the notebook's cage: its files and limits, none of its variables."""
-        async with self._live.turn:
+        """Run a program in the notebook's cage: its files and limits, none of its variables. Cells wait meanwhile."""
+        async with self._live.slot:
             kernel = await self._live.ready()
             request = self._live.next_request()
             kernel.link.begin_request()
@@ -192,10 +189,17 @@ class SideCalls:
         """Ask the kernel something that runs no cells; after a loss, what had run is run again first."""
         if not self._live.is_whole:
             await self._catch_up()
-        async with self._live.turn:
-            return await self.converse(await self._live.ready(), make, seconds, descriptors)
+        async with self._live.slot:
+            return await self.ask_now(await self._live.ready(), make, seconds, descriptors)
 
-    async def converse(
+    async def ask_for(self, kind: type[AnswerT], make: Callable[[int], wire.FromHost]) -> AnswerT:
+        """The answer to a question that must be answered in this way. Raises `KernelLost`."""
+        answer = (await self.ask(make, ANSWER_SECONDS)).answer
+        if not isinstance(answer, kind):
+            raise KernelLost("The kernel did not answer.", hint="Restart it and try again.")
+        return answer
+
+    async def ask_now(
         self,
         kernel: Kernel,
         make: Callable[[int], wire.FromHost],
@@ -204,11 +208,11 @@ class SideCalls:
         *,
         is_within_call: bool = False,
     ) -> SideCall:
-        """One question and its answer, for whoever has the turn; with open files for the kernel to have."""
+        """One question and its answer, for whoever has the slot; with open files for the kernel to have."""
         asking = self._asking = SideCall(self._live.next_request(), anyio.Event())
         if not is_within_call:
             kernel.link.begin_request()
-        wall = self._live.workplace.limits.wall_seconds
+        wall = self._live.provisioner.limits.wall_seconds
         try:
             await kernel.link.send(make(asking.request), descriptors)
             await asking.wait(kernel, self._live.over, min(seconds, wall or seconds))
@@ -231,7 +235,7 @@ class SideCalls:
                 await kernel.interrupt(arrived)
             raise
         if not arrived.is_set():
-            await kernel.condemn("a program in it did not end")
+            await kernel.kill("a program in it did not end")
             raise KernelLost("The kernel did not answer while a program ran.", hint="Try again.")
 
 

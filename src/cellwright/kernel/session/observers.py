@@ -67,7 +67,7 @@ class Observers:
                 self._streams.remove(send)
             send.close()
 
-    def tell(self, event: Event) -> None:
+    def emit(self, event: Event) -> None:
         """Pass an event on."""
         for stream in list(self._streams):
             try:
@@ -87,7 +87,7 @@ class EditorAttachment:
         self._at_work: anyio.Event | None = None
 
     @asynccontextmanager
-    async def lane(self, mirror: EditorListener | None = None) -> AsyncGenerator[EditorChannel]:
+    async def open_channel(self, mirror: EditorListener | None = None) -> AsyncGenerator[EditorChannel]:
         """marimo's own commands in and notifications out; on only while somebody is here.
 
         While a call runs its kernel does not listen: then the first notifications come when that call is over.
@@ -119,7 +119,7 @@ class EditorAttachment:
         if self._mirror is not None:
             self._mirror.kernel_changed(None)
 
-    def tell(self, body: bytes) -> None:
+    def notify(self, body: bytes) -> None:
         """Pass a notification on. An editor that falls far behind loses its stream."""
         if self._editor is not None:
             try:
@@ -157,7 +157,7 @@ class EditorAttachment:
             await kernel.interrupt(self._at_work)
 
     async def _send(self, body: bytes) -> None:
-        async with self._live.turn:
+        async with self._live.slot:
             kernel = self._live.kernel
             if kernel is None or kernel.is_over:
                 raise KernelLost("The kernel is gone.", hint="Run a cell: that starts another.")
@@ -172,14 +172,14 @@ class EditorAttachment:
                 self._at_work = None
 
     async def _until(self, done: anyio.Event, kernel: Kernel) -> None:
-        wall = self._live.workplace.limits.wall_seconds
+        wall = self._live.provisioner.limits.wall_seconds
         with anyio.move_on_after(wall):
             async with anyio.create_task_group() as either:
                 either.start_soon(_cancel_after, self._live.over, either.cancel_scope)
                 await done.wait()
                 either.cancel_scope.cancel()
             return
-        await kernel.condemn(f"it ran over its wall time limit of {wall:g} s", limit="wall")
+        await kernel.kill(f"it ran over its wall time limit of {wall:g} s", limit="wall")
 
 
 async def _cancel_after(event: anyio.Event, scope: anyio.CancelScope) -> None:

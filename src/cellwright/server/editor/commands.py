@@ -118,7 +118,7 @@ class EditorCommands:
             if isinstance(command, commands.ExecuteCellsCommand):
                 await self._run(command, page)
             elif isinstance(command, commands.DeleteCellCommand):
-                await _await_call(self._desk.notebook, self._desk.notebook.apply())
+                await _await_call(self._desk.notebook.apply())
             elif isinstance(command, commands.UpdateCellConfigCommand):
                 await self._run_configured(command)
             elif isinstance(command, PASSED_ON):
@@ -134,9 +134,7 @@ class EditorCommands:
             await self._desk.until_shown(unknown)
             self._desk.typed(page, [(cell, code) for cell, code in texts if cell in unknown])
         notebook = self._desk.notebook
-        observation = await _await_call(
-            notebook, notebook.run([cell for cell, _ in texts if notebook.document.find(cell)])
-        )
+        observation = await _await_call(notebook.run([cell for cell, _ in texts if notebook.document.find(cell)]))
         if observation.problem:
             self._desk.alert("Not run", observation.problem)
 
@@ -153,16 +151,16 @@ class EditorCommands:
         switched = {CellId(id): wanted["disabled"] for id, wanted in command.configs.items() if "disabled" in wanted}
         if switched:
             on = [cell for cell, is_off in switched.items() if not is_off]
-            await _await_call(self._desk.notebook, self._desk.notebook.run(on or "none"))
+            await _await_call(self._desk.notebook.run(on or "none"))
 
 
 def _texts(command: commands.ExecuteCellsCommand) -> list[tuple[CellId, str]]:
     return [(CellId(cell), code) for cell, code in zip(command.cell_ids, command.codes, strict=True)]
 
 
-async def _await_call(notebook: OpenNotebook, call: Call) -> Observation:
+async def _await_call(call: Call) -> Observation:
     """What a call came to. It is nobody's who could go away: an editor that is closed stops nothing."""
-    notebook.begin(call)
+    call.start()
     while call.observation is None:
         await call.is_over.wait()
     return call.observation

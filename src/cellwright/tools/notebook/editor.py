@@ -203,7 +203,8 @@ class NotebookEditor:
         if tried is None:
             return
         await self.notebook.apply([DeleteCell(cell=cell, base_version=tried.version)], run="none")
-        self.notebook.outcomes.pop(cell, None)
+        outcomes = {each: outcome for each, outcome in self.notebook.outcomes.items() if each != cell}
+        self.notebook.state = replace(self.notebook.state, outcomes=outcomes)
         if self.notebook.document.cells == before.cells:
             # Nobody else did anything meanwhile: then nothing is to be saved.
             self.notebook.document = before
@@ -213,7 +214,7 @@ class NotebookEditor:
         async with self._turn:
             await self._sync()
             marked = await self._past.mark(key)
-            observation = await self.notebook.run(what, seconds=seconds, turn=marked)
+            observation = await self.notebook.run(what, seconds=seconds, revision=marked)
             await self._remember()
             return EditOutcome(observation=observation, news=self.take_news())
 
@@ -310,7 +311,7 @@ class NotebookEditor:
         """Put this above the cells, and save. Not a turn: no cell changes, so there is nothing to undo."""
         async with self._turn:
             await self._sync()
-            self.notebook.set_header(header)
+            self.notebook.document = replace(self.notebook.document, header=header)
             self._seen = self.notebook.document
             await self._save()
             await self._remember()
@@ -415,7 +416,7 @@ class NotebookEditor:
         self, turn: Revision, after: Document, edits: Sequence[Edit], run: CellSelection, seconds: float | None
     ) -> EditOutcome:
         async def act() -> Observation:
-            return await self.notebook.apply(edits, run=run, seconds=seconds, turn=marked)
+            return await self.notebook.apply(edits, run=run, seconds=seconds, revision=marked)
 
         marked = await self._past.mark("" if run == "none" else turn.key)
         return await self._do(turn, after, act)

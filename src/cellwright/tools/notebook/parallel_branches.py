@@ -17,6 +17,7 @@ import anyio.to_thread
 from cellwright.errors import Unavailable
 from cellwright.ids import CellId
 from cellwright.kernel import OpenNotebook
+from cellwright.kernel.branches.factory import open_parallel_session
 from cellwright.notebook import (
     DEFAULT_NAME,
     Cell,
@@ -270,10 +271,11 @@ async def open_parallel_branch(desk: NotebookEditor, folder: Path) -> AsyncGener
     notebook = desk.notebook
     base, file = await anyio.to_thread.run_sync(_begin, notebook, folder)
     known = await anyio.to_thread.run_sync(read_editor_state, folder / _STATE_FILE)
-    async with notebook.lane(file) as lane:
+    async with open_parallel_session(notebook, notebook.branches.forks, file) as lane:
         if known is not None:
             there = _unchanged(known, notebook.document)
-            lane.outcomes = {cell: outcome for cell, outcome in lane.outcomes.items() if cell in there}
+            outcomes = {cell: outcome for cell, outcome in lane.outcomes.items() if cell in there}
+            lane.state = replace(lane.state, outcomes=outcomes)
         yield ParallelBranch(desk=await NotebookEditor.open(lane, folder / _STATE_FILE), base=base.document)
 
 

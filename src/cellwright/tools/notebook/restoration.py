@@ -166,15 +166,15 @@ async def replay(notebook: OpenNotebook, wanted: Document, ran: Collection[CellI
     """A new kernel that has run these cells."""
     known = {cell.id: cell.name for cell in wanted.cells}
     had_run = {cell: CellOutcome(id=cell, name=known[cell], status="ok") for cell in ran if cell in known}
-    return await notebook.rewind(wanted, had_run)
+    return await notebook.checkpoints.rewind(wanted, had_run)
 
 
 def usable(kept: Sequence[Checkpoint], label: str, wanted: Document) -> Checkpoint | None:
     """The checkpoint before the newest turn of this label, if it is what is wanted and can stay."""
     found = next((each for each in reversed(kept) if each.label == label and not each.is_between), None)
-    if found is None or not found.stand.can_stay:
+    if found is None or not found.runtime.can_stay:
         return None
-    return found if has_same_cells(found.stand.notebook.document, wanted) else None
+    return found if has_same_cells(found.runtime.notebook.state.document, wanted) else None
 
 
 def has_same_cells(one: Document, other: Document) -> bool:
@@ -217,7 +217,7 @@ def find_earlier_state(notebook: OpenNotebook, cell: str, turns: Sequence[Revisi
         names = [notebook.name_of(each) for each in checkpoints.kept_cells]
         listed = ", ".join(names[-_MOST_NAMED:]) or "none"
         return UnreachableState(why=f"No state before the cell {cell!r} is kept. Cells one can go before: {listed}.")
-    then = kept.cells_then or kept.stand.notebook.document
+    then = kept.cells_then or kept.runtime.notebook.state.document
     theirs = _made_by_others(then, now, turns)
     if theirs:
         names = [notebook.name_of(each) for each in theirs]

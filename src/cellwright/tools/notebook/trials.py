@@ -75,7 +75,7 @@ async def try_edits(
 ) -> BranchTrial:
     """Make the edits in the branch, run what follows from them, and see whether the checks hold there."""
     parent = branch.parent
-    before, outcomes = parent.document, dict(parent.outcomes)
+    before, outcomes = parent.state.document, parent.state.outcomes
     observation = await branch.apply(edits, run=run, seconds=seconds)
     ran = observation.ms + (observation.way.ms if observation.way is not None else 0.0)
     if observation.refused is not None:
@@ -84,7 +84,7 @@ async def try_edits(
         return BranchTrial(observation=observation, status="lost", ms=ran)
     changed = {change.id for change in changes_between(before, branch.document)}
     is_sound = not broken_cells(observation, outcomes, changed)
-    others = differing(outcomes, branch.notebook.outcomes)
+    others = differing(outcomes, branch.notebook.state.outcomes)
     files = await _changed_files(branch)
     held = await _check(branch, checks, seconds) if checks else ()
     has_passed = is_sound and all(check.has_passed for check in held)
@@ -204,7 +204,7 @@ async def _check(branch: Branch, checks: Sequence[str], seconds: float | None) -
     for check in checks:
         cells.append(CreateCell(code=check_code(check), id=new_cell_id(taken)))
         taken.add(cells[-1].id or CellId(""))
-    observation = await branch.stand.run(Trial(edits=tuple(cells), run="affected", seconds=seconds))
+    observation = await branch.runtime.run(Trial(edits=tuple(cells), run="affected", seconds=seconds))
     found = {cell.id: cell for cell in observation.cells}
     problem = observation.problem or (observation.refused.message if observation.refused else "it did not run")
     return tuple(

@@ -1,0 +1,149 @@
+"""Carries out the calls on an open notebook, one after the other: edits, the request to the kernel, the outcomes."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+
+import anyio
+
+from cellwright.errors import Unavailable
+from cellwright.ids import CellId
+from cellwright.kernel.branches.checkpoints import CheckpointPauses, Checkpoints
+from cellwright.kernel.branches.notebook_session import NotebookSession
+from cellwright.kernel.observation import CellFinishedEvent, KernelEnd, KernelEnded, Observation, outcome_of
+from cellwright.kernel.process.call import Call
+from cellwright.kernel.process.kernel import Kernel
+from cellwright.kernel.process.link import LinkClosed
+from cellwright.kernel.process.run_request import (
+    cells_to_replay,
+    cells_to_run,
+    change_request,
+    changed_code,
+    stale_cells,
+    ui_request,
+    without_drafts,
+)
+from cellwright.kernel.session.observers import Observers
+from cellwright.kernel.state import NotebookState
+from cellwright.notebook import Document, EditRefused, apply_edits
+from cellwright_guest import wire
+
+logger = logging.getLogger(__name__)
+
+
+class CallRunner:
+    """Runs one notebook's calls. When a kernel was lost, the next call replays what had run."""
+
+    def __init__(self, notebook: NotebookSession, observers: Observers, checkpoints: Checkpoints) -> None:
+        self._notebook = notebook
+        self._live = notebook.live
+        self._pauses = CheckpointPauses(checkpoints)
+        self.current: Call | None = None
+        self.emit = observers.emit
+        self.interrupt = notebook.interrupt
+
+    @property
+    def state(self) -> NotebookState:
+        """The notebook's state as it is now."""
+        return self._notebook.state
+
+    def begin(self, call: Call) -> None:
+        """Queue a call; it starts when the kernel is free."""
+        self._live.tasks.start_soon(self._run, call)
+
+    async def _run(self, call: Call) -> None:
+        async with self._live.slot:
+            self.current = call
+            try:
+                await self._carry_out(call)
+            except Unavailable as error:
+                call.refuse(Observation(problem=f"{error.message} {error.hint}".strip()))
+            except Exception as error:
+                # Whoever waits for this call must hear of it, and the notebook's other calls go on.
+                logger.exception("a call to a notebook met our own mistake")
+                call.refuse(Observation(problem=f"Our own mistake, please report it: {type(error).__name__}: {error}"))
+            finally:
+                self.current = None
+        if call.observation is not None:
+            self.emit(call.observation)
+
+    async def _carry_out(self, call: Call) -> None:
+        notebook, before = self._notebook, self.state.document
+        edited = apply_edits(before, call.edits)
+        if isinstance(edited, EditRefused):
+            call.refuse(Observation(refused=edited))
+            return
+        drafts = self.state.drafts - changed_code(before, edited)
+        notebook.state = replace(self.state, document=edited, drafts=drafts)
+        await self._ask(call, before, edited)
+        if call.may_be_asked_again():
+            # The kernel had died before it heard us (with its zygote, say): nothing ran, so nothing runs twice.
+            await self._ask(call, before, edited)
+        if call.kernel_end is not None:
+            self._live.replay = cells_to_replay(self.state.outcomes, call.snapshot().cells)
+        notebook.state = self.state.with_outcomes(call.finish().cells)
+
+    async def _ask(self, call: Call, before: Document, edited: Document) -> None:
+        kernel = await self._live.ready()
+        call.request = self._live.next_request()
+        kernel.link.begin_request()
+        try:
+            await kernel.link.send(self._message(call, before, edited))
+            await self._watch_over(call, kernel)
+        except LinkClosed:
+            # listen() sees the same end and reports how it came about.
+            await call.is_over.wait()
+
+    async def _watch_over(self, call: Call, kernel: Kernel) -> None:
+        wall = self._live.provisioner.limits.wall_seconds
+        with anyio.move_on_after(wall):
+            while await call.until_deadline() is not None:
+                await kernel.interrupt(call.is_over)
+            return
+        await kernel.kill(f"it ran over its wall time limit of {wall:g} s", limit="wall")
+        await call.is_over.wait()
+
+    def _message(self, call: Call, before: Document, edited: Document) -> wire.Apply | wire.SetUi:
+        if call.ui is not None:
+            return ui_request(call.request, call.ui)
+        live, state = self._live, self.state
+        cells = {cell.id: cell for cell in state.document.cells}
+        is_for_stale = call.run == "stale"
+        stale = stale_cells(state.document, state.outcomes, state.reported_stale) if is_for_stale else set[CellId]()
+        run = (cells_to_run(call.run, before, edited, stale) | live.replay) & cells.keys()
+        live.replay -= run
+        drafts = frozenset((state.drafts - run) & cells.keys() if live.known else ())
+        self._notebook.state = replace(state, drafts=drafts)
+        known, wanted = live.known, without_drafts(cells, live.known, drafts)
+        live.known = wanted
+        is_reactive, pause = call.run != "none", self._pauses.after_ms(call)
+        return change_request(
+            call.request, known=known, wanted=wanted, run=run, is_reactive=is_reactive, pause_after_ms=pause
+        )
+
+    # ── what the kernel says ──
+
+    def hear(self, message: wire.FromGuest) -> None:
+        """Take a message about a call, or about what the notebook does by itself."""
+        if isinstance(message, wire.Ready):
+            return
+        call = self.current
+        if call is not None and message.request == call.request:
+            call.hear(message)
+            if self._live.kernel is not None:
+                self._pauses.hear(call, self._live.kernel, message)
+        elif message.request == 0 and isinstance(message, wire.CellFinished):
+            # Nobody asked: a state set by a background task, an editor's run.
+            cell = CellId(message.report.cell)
+            if self.state.document.find(cell) is not None:
+                outcome = outcome_of(message.report, name=self.state.name_of(cell), console="")
+                self._notebook.state = self.state.with_outcomes([outcome])
+                self.emit(CellFinishedEvent(outcome=outcome))
+
+    def kernel_ended(self, end: KernelEnd) -> None:
+        """The kernel is gone, and nobody had asked for that."""
+        if self.current is not None:
+            self.current.kernel_ended(end)
+        else:
+            self.emit(KernelEnded(end=end))
