@@ -1,4 +1,4 @@
-"""`cellwright notebook run|apply|show`; `verify` and `proof` are in `notebook_verify`."""
+"""`cellwright notebook run|apply|show|verify|proof`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,23 @@ import anyio
 import typer
 
 from cellwright.app import Files, open_notebook
-from cellwright.cli.python_option import PythonOption, python_choice
+from cellwright.cli.notebook_options import (
+    DataOption,
+    FileArgument,
+    FilesOption,
+    JsonOption,
+    LimitOption,
+    OutOption,
+    ProjectOption,
+    ProofOption,
+    PythonOption,
+    RevealOption,
+    StrictOption,
+    TierOption,
+    TimeoutOption,
+    UncontainedOption,
+    python_choice,
+)
 from cellwright.cli.render import console
 from cellwright.cli.terminal_input import ask_line, is_interactive
 from cellwright.errors import Unavailable, UserError
@@ -20,50 +36,6 @@ from cellwright.notebook import Document, SaveConflict, graph, parse_edits, read
 from cellwright.sandbox import FileChange, FilesMode, KeepQuestion, Limits, Tier
 
 app = typer.Typer(help="Open a marimo notebook without a browser.", no_args_is_help=True)
-
-FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="A marimo notebook (.py).")]
-JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]
-DataOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--data",
-        metavar="PATH",
-        help="A file or folder, read-only at data/NAME beside the notebook. Repeatable; NAME=PATH renames.",
-    ),
-]
-FilesOption = Annotated[
-    str, typer.Option("--files", metavar="keep|drop|direct", help="What becomes of files the notebook changes.")
-]
-LimitOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--limit",
-        metavar="NAME=VALUE",
-        help="memory=2g, wall=20s, cpu=60s, processes=64, open_files=256, disk=1g, inodes=10000, tmp=256m, output=8m, "
-        "kept_files=50000, kept_size=2g, keep_time=5m. Repeatable.",
-    ),
-]
-ProjectOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--project", metavar="DIR", help="The directory the notebook may see; default: its repository or folder."
-    ),
-]
-RevealOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--reveal", metavar="PATH", help="Show a file that looks like a secret (relative to the project). Repeatable."
-    ),
-]
-UncontainedOption = Annotated[
-    bool, typer.Option("--allow-uncontained", help="Run even where nothing contains the code (tier D).")
-]
-TierOption = Annotated[
-    str | None,
-    typer.Option(
-        "--tier", metavar="A|B|C|D", help="Run at this tier instead of the best one here; never a better one."
-    ),
-]
 
 
 @app.command()
@@ -114,6 +86,53 @@ def show(file: FileArgument, as_json: JsonOption = False) -> None:
         console.as_json({"path": str(file), "options": dict(document.options), "cells": cells})
     else:
         console.notebook_cells(cells, summary(document, {}, 8_000))
+
+
+@app.command()
+def verify(
+    file: FileArgument,
+    as_json: JsonOption = False,
+    data: DataOption = None,
+    limit: LimitOption = None,
+    project: ProjectOption = None,
+    reveal: RevealOption = None,
+    tier: TierOption = None,
+    allow_uncontained: UncontainedOption = False,
+    timeout: TimeoutOption = 600,
+    strict: StrictOption = False,
+    python: PythonOption = "header",
+    out: OutOption = None,
+) -> None:
+    """Run a notebook twice from scratch, compare, check, and store a signed proof if all is well."""
+    from cellwright.cli import notebook_proofs
+
+    options = _options(data, "drop", limit, project, reveal, tier, allow_uncontained, python)
+    wanted = notebook_proofs.VerifyOptions(
+        files=options.files,
+        limits=options.limits,
+        tier=options.tier,
+        allow_uncontained=options.allow_uncontained,
+        python=options.python,
+        seconds=timeout,
+        is_strict=strict,
+        out=out,
+    )
+    raise typer.Exit(notebook_proofs.verify_now(file, wanted, as_json=as_json))
+
+
+@app.command()
+def proof(
+    file: FileArgument,
+    as_json: JsonOption = False,
+    proof: ProofOption = None,
+    data: DataOption = None,
+    project: ProjectOption = None,
+) -> None:
+    """Check a notebook's proof: who signed it, and exactly what has changed since. Nothing is run."""
+    from cellwright.cli import notebook_proofs
+
+    options = _options(data, "drop", None, project, None, None, False)
+    raise typer.Exit(notebook_proofs.check_now(file, proof, options.files, as_json=as_json))
 
 
 # ── what each command does ──
@@ -348,7 +367,4 @@ def _read_json(path: Path) -> object:
         ) from error
 
 
-# Last: it adds its commands to the app above.
-from cellwright.cli import notebook_verify  # noqa: E402
-
-__all__ = ["app", "notebook_verify"]
+__all__ = ["app"]

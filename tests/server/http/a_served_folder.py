@@ -20,7 +20,7 @@ from cellwright.journal import read_key
 from cellwright.kernel import KernelPool
 from cellwright.models.client.gateway_process import GatewayLaunch
 from cellwright.policy import Masker, Secret
-from cellwright.server.daemon.web_server import listen_at, serve_http
+from cellwright.server.daemon.web_server import serve_http
 from cellwright.server.executor import LiveRuns
 from cellwright.server.http.addresses import Addresses, WebOptions
 from cellwright.server.http.application import web_application
@@ -28,6 +28,7 @@ from cellwright.server.http.auth.active_requests import ActiveRequests
 from cellwright.server.http.auth.middleware import RequestLimits
 from cellwright.server.http.auth.tokens import Scope, TokenStore
 from cellwright.server.http.resources import ApiResources, EditorLinks
+from cellwright.server.http.uvicorn_server import listen_at
 from cellwright.settings import Settings
 from tests.server.a_daemon import TinyRuns, tiny_opener
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from cellwright.errors import UserError
-from cellwright.server.daemon.web_server import listen_at
 from cellwright.server.http.addresses import Addresses, WebOptions, check_web_options
+from cellwright.server.http.uvicorn_server import listen_at
 
 
 def wish(**more: Any) -> WebOptions:

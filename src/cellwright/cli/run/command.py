@@ -16,7 +16,7 @@ import typer
 
 from cellwright.cli.gateway_launch import person_name
 from cellwright.cli.journal_options import JsonOption, journal_location, open_records, terminal_masker
-from cellwright.cli.python_option import PythonOption, python_choice
+from cellwright.cli.notebook_options import PythonOption, python_choice
 from cellwright.cli.render import console, run_output
 from cellwright.cli.run.client import open_run_client
 from cellwright.cli.run.outcome import finish

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, assert_never
 
 from cellwright.errors import UserError
@@ -15,7 +14,6 @@ if TYPE_CHECKING:
     from cellwright.server.executor import LiveRuns
     from cellwright.tools.notebook.editor import NotebookEditor
 
-_LONGEST: Final = 4_000
 _MOST: Final = 200
 """So many cells are told one by one."""
 
@@ -24,6 +22,7 @@ async def undo_live(live: LiveRuns, asked: UndoRequest) -> RevisionAnswer:
     """Take back one change of a run at work, or all, or go to before a cell. Raises `UserError`, `Unavailable`."""
     from cellwright.runs.history.restore import go_before_cell_live
     from cellwright.runs.history.undo import UndoneRevisions, undo_live
+    from cellwright.server.http.run_revisions import rewind_message, undo_message
 
     desk = _editor_of(live, asked.run)
     if asked.before is None:
@@ -39,26 +38,12 @@ async def undo_live(live: LiveRuns, asked: UndoRequest) -> RevisionAnswer:
 async def redo_live(live: LiveRuns, asked: RedoRequest) -> RevisionAnswer:
     """Take back the last undo of a run at work. Raises `UserError`, `Unavailable`."""
     from cellwright.runs.history.restore import RedoneRevision, redo_live
+    from cellwright.server.http.run_revisions import redo_message
 
     outcome = await redo_live(_editor_of(live, asked.run))
     if isinstance(outcome, RedoneRevision):
         await _tell_agents(live, asked.run, redo_message(outcome.cells), asked.person)
     return _redone(asked.number, outcome)
-
-
-def undo_message(cells: Sequence[str]) -> str:
-    """What agents at work hear of an undo."""
-    return f"I undid changes of yours in the notebook: {'; '.join(cells)}"[:_LONGEST]
-
-
-def rewind_message(cell: str) -> str:
-    """What they hear of a journey to before a cell."""
-    return f"I took the notebook back to right before the cell {cell!r} ran: look at it before you go on."
-
-
-def redo_message(cells: Sequence[str]) -> str:
-    """What they hear of a redo."""
-    return f"I took back the last undo; this is in the notebook again: {'; '.join(cells)}"[:_LONGEST]
 
 
 def _editor_of(live: LiveRuns, run: str) -> NotebookEditor:

@@ -22,7 +22,7 @@ from cellwright.errors import Unavailable, UserError
 from cellwright.policy import Masker
 from cellwright.server.editor import Editor, open_editor
 from cellwright.server.executor import LiveRuns
-from cellwright.server.http.addresses import FIRST_PORT, Addresses, WebOptions, check_web_options, tls_files
+from cellwright.server.http.addresses import Addresses, WebOptions, check_web_options, tls_files
 from cellwright.server.http.application import web_application
 from cellwright.server.http.auth.active_requests import ActiveRequests
 from cellwright.server.http.auth.tokens import TokenStore
@@ -31,14 +31,13 @@ from cellwright.server.http.uvicorn_server import (
     HEADER_TIMEOUT_SECONDS,
     EmbeddedServer,
     header_timeout_protocol,
+    listen_at,
     run_server,
 )
 from cellwright.settings import Settings
 
 logger = logging.getLogger(__name__)
 
-_MAX_TRIED_PORTS: Final = 100
-_LISTEN_BACKLOG: Final = 512
 _MAX_CONNECTIONS: Final = 2_000
 _SHUTDOWN_TIMEOUT_SECONDS: Final = 5
 _POLL_INTERVAL_SECONDS: Final = 1.0
@@ -120,35 +119,6 @@ async def _open_editor(
     except Unavailable as problem:
         logger.error("%s %s", problem.message, problem.hint)
         return None, f"{problem.message} {problem.hint}"
-
-
-def listen_at(host: str, port: int | None) -> socket.socket:
-    """A socket that listens. Without a port, at the first free one from 8300 on. Raises `UserError`."""
-    try:
-        family, _, _, _, place = socket.getaddrinfo(
-            "127.0.0.1" if host == "localhost" else host, 0, type=socket.SOCK_STREAM
-        )[0]
-    except (socket.gaierror, UnicodeError) as problem:
-        raise UserError(f"There is no address {host!r} here.", hint="Leave --host away for this machine.") from problem
-    wished = [port] if port is not None else [*range(FIRST_PORT, FIRST_PORT + _MAX_TRIED_PORTS), 0]
-    last: OSError | None = None
-    for each in wished:
-        # asyncio turns Nagle's delay off only for sockets that say they are TCP: else each answer takes 40 ms.
-        kind = socket.SOCK_STREAM | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK
-        listener = socket.socket(family, kind, socket.IPPROTO_TCP)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listener.bind((place[0], each))
-            listener.listen(_LISTEN_BACKLOG)
-        except OSError as problem:
-            listener.close()
-            last = problem
-        else:
-            return listener
-    why = last.strerror if last is not None else ""
-    raise UserError(
-        f"Port {wished[-1]} of {host!r} cannot be had: {why}.", hint="Leave --port away: a free one is found."
-    ) from last
 
 
 @asynccontextmanager

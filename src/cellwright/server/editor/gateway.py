@@ -21,7 +21,7 @@ from cellwright.server.editor import allowed_routes
 from cellwright.server.editor.middleware import EditorMiddleware
 from cellwright.server.editor.passes import EditorPasses
 from cellwright.server.http.addresses import Addresses, WebOptions
-from cellwright.server.http.uvicorn_server import EmbeddedServer, HeaderTimeoutProtocol, run_server
+from cellwright.server.http.uvicorn_server import EmbeddedServer, HeaderTimeoutProtocol, listen_at, run_server
 
 if TYPE_CHECKING:
     import socket
@@ -112,8 +112,6 @@ async def open_editor(
     `page_origins` may show it in a frame, nobody else. Raises `Unavailable` where this marimo cannot be served, and
     `UserError` for a port that is taken.
     """
-    from cellwright.server.daemon.web_server import listen_at
-
     sessions, marimo, ours = await anyio.to_thread.run_sync(_load)
     with await anyio.to_thread.run_sync(listen_at, host, port) as listener:
         wish = WebOptions(folder="", host=host, public_origin=public_origin, certificate=tls[0] if tls else "")

@@ -11,8 +11,13 @@ import anyio
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from cellwright.errors import UserError
+from cellwright.server.http.addresses import FIRST_PORT
+
 HEADER_TIMEOUT_SECONDS: Final = 20.0
 """How long a request's headers may take."""
+_MAX_TRIED_PORTS: Final = 100
+_LISTEN_BACKLOG: Final = 512
 
 
 class EmbeddedServer(uvicorn.Server):
@@ -75,3 +80,32 @@ async def run_server(server: EmbeddedServer, listener: socket.socket) -> None:
             await server.serve(sockets=[listener])
     finally:
         server.ended.set()
+
+
+def listen_at(host: str, port: int | None) -> socket.socket:
+    """A socket that listens. Without a port, at the first free one from 8300 on. Raises `UserError`."""
+    try:
+        family, _, _, _, place = socket.getaddrinfo(
+            "127.0.0.1" if host == "localhost" else host, 0, type=socket.SOCK_STREAM
+        )[0]
+    except (socket.gaierror, UnicodeError) as problem:
+        raise UserError(f"There is no address {host!r} here.", hint="Leave --host away for this machine.") from problem
+    wished = [port] if port is not None else [*range(FIRST_PORT, FIRST_PORT + _MAX_TRIED_PORTS), 0]
+    last: OSError | None = None
+    for each in wished:
+        # asyncio turns Nagle's delay off only for sockets that say they are TCP: else each answer takes 40 ms.
+        kind = socket.SOCK_STREAM | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK
+        listener = socket.socket(family, kind, socket.IPPROTO_TCP)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((place[0], each))
+            listener.listen(_LISTEN_BACKLOG)
+        except OSError as problem:
+            listener.close()
+            last = problem
+        else:
+            return listener
+    why = last.strerror if last is not None else ""
+    raise UserError(
+        f"Port {wished[-1]} of {host!r} cannot be had: {why}.", hint="Leave --port away: a free one is found."
+    ) from last

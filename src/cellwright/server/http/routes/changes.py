@@ -33,13 +33,12 @@ from cellwright.runs.views.branches import (
     branch_view_json,
     open_choices,
 )
-from cellwright.server.daemon.live_undo import redo_message, undo_message
 from cellwright.server.http.auth.dependencies import Approver, Reader, RunName, Steerer, check_run
 from cellwright.server.http.auth.tokens import ApiCaller
 from cellwright.server.http.problems import Conflict, ResourceNotFound
 from cellwright.server.http.resources import ApiResources
 from cellwright.server.http.run_projections import RunProjections
-from cellwright.server.http.run_revisions import RunRevisions
+from cellwright.server.http.run_revisions import RunRevisions, redo_message, undo_message
 from cellwright.server.http.schemas.changes import (
     BranchDecided,
     Branches,

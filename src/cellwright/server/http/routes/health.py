@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
 from typing import Annotated, Final, Literal
 
 import anyio
@@ -9,7 +10,6 @@ from fastapi import APIRouter, Depends
 from pydantic import BaseModel, ConfigDict
 
 from cellwright.app.doctor import DoctorReport, examine_machine
-from cellwright.server.daemon.launch import package_version
 from cellwright.server.http.auth.dependencies import needs
 from cellwright.server.http.auth.middleware import API_VERSION
 from cellwright.server.http.auth.tokens import ApiCaller
@@ -41,7 +41,7 @@ def health_routes(house: ApiResources) -> APIRouter:
     async def read_health() -> Health:
         return Health(
             status="ok",
-            version=package_version(),
+            version=version("cellwright"),
             api=API_VERSION,
             page_built=is_built(),
             editor_problem=house.editor_problem,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from importlib.metadata import version
 from typing import Annotated, Literal
 
 import anyio.to_thread
@@ -18,7 +19,6 @@ from cellwright.policy.actions import Kind
 from cellwright.policy.audit import saying
 from cellwright.policy.rules import Layer, RuleEffect
 from cellwright.sandbox import probe
-from cellwright.server.daemon.launch import package_version
 from cellwright.server.http.auth.dependencies import needs
 from cellwright.server.http.auth.tokens import ApiCaller
 from cellwright.server.http.resources import ApiResources
@@ -149,7 +149,7 @@ def _add_settings(router: APIRouter, house: ApiResources) -> None:
     async def read_settings(_: Reader) -> SettingsShape:
         settings, report = house.settings, await anyio.to_thread.run_sync(probe)
         return SettingsShape(
-            version=package_version(),
+            version=version("cellwright"),
             folder=str(house.folder),
             state_directory=str(settings.home),
             cache=str(settings.cache),
