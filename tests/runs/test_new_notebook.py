@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
 from cellwright.app.notebooks import Files
+from cellwright.data.files import DataFile, parse_data, place_data
 from cellwright.errors import UserError
 from cellwright.kernel import OpenNotebook
 from cellwright.notebook import CreateCell, check, read
@@ -25,9 +26,7 @@ from cellwright.notebook.source_text import variable_name
 from cellwright.runs.deliver.data_copies import copy_data
 from cellwright.runs.goal.new_notebook import (
     DATA_CELL,
-    GoalDataFile,
     create_if_missing,
-    data_files,
     new_notebook_text,
     title_code,
     title_line,
@@ -36,9 +35,10 @@ from cellwright.runs.goal.new_notebook import (
 Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]
 
 
-def data_file(name: str, place: str | None = None, *, is_folder: bool = False) -> GoalDataFile:
+def data_file(name: str, place: str | None = None, *, is_folder: bool = False) -> DataFile:
     where = place or f"data/{name}"
-    return GoalDataFile(name=name, place=where, source=Path("/x") / name, is_outside=place is None, is_folder=is_folder)
+    source = Path("/x") / name
+    return DataFile(name=name, place=where, target=where, source=source, is_outside=place is None, is_folder=is_folder)
 
 
 @pytest.fixture
@@ -187,49 +187,6 @@ async def test_a_title_shows_its_words_and_nothing_else(opened: Opener) -> None:
         assert html.unescape(inside) == title_line(words)
 
 
-# ── where the data lies ──
-
-
-def test_data_in_the_project_is_reached_where_it_is_and_other_data_beside_the_notebook(
-    project: Path, elsewhere: Path
-) -> None:
-    (project / "raw").mkdir()
-    (project / "raw/a.csv").write_text("1")
-    (elsewhere / "b.csv").write_text("2")
-    (elsewhere / "many").mkdir()
-    words = [str(project / "raw/a.csv"), str(elsewhere / "b.csv"), f"lots={elsewhere / 'many'}"]
-    found = data_files(words, notebook=project / "notebooks/n.py", project=project)
-    assert [(file.name, file.place, file.is_outside, file.is_folder) for file in found] == [
-        ("a.csv", "../raw/a.csv", False, False),
-        ("b.csv", "data/b.csv", True, False),
-        ("lots", "data/lots", True, True),
-    ]
-    assert found[2].mount == f"lots={elsewhere / 'many'}"
-
-
-def test_a_link_in_the_project_to_data_elsewhere_is_data_elsewhere(project: Path, elsewhere: Path) -> None:
-    (elsewhere / "b.csv").write_text("2")
-    (project / "link.csv").symlink_to(elsewhere / "b.csv")
-    (found,) = data_files([str(project / "link.csv")], notebook=project / "n.py", project=project)
-    assert (found.place, found.is_outside) == ("data/b.csv", True)
-
-
-@pytest.mark.parametrize("word", ["/nowhere/x.csv", "a/b=/", "..=/", "=/"])
-def test_data_that_is_not_there_or_cannot_be_named_is_refused(project: Path, word: str) -> None:
-    with pytest.raises(UserError):
-        data_files([word], notebook=project / "n.py", project=project)
-
-
-def test_two_files_of_one_name_are_refused(project: Path, elsewhere: Path) -> None:
-    for folder in ("a", "b"):
-        (elsewhere / folder).mkdir()
-        (elsewhere / folder / "x.csv").write_text(folder)
-    words = [str(elsewhere / "a/x.csv"), str(elsewhere / "b/x.csv")]
-    with pytest.raises(UserError, match=r"x\.csv"):
-        data_files(words, notebook=project / "n.py", project=project)
-    assert len(data_files([words[0], words[0]], notebook=project / "n.py", project=project)) == 1
-
-
 # ── its file ──
 
 
@@ -257,11 +214,9 @@ def test_a_place_where_nothing_can_be_written_is_said(tmp_path: Path) -> None:
 # ── data that travels ──
 
 
-def outside(source: Path, name: str | None = None) -> GoalDataFile:
+def outside(source: Path, name: str | None = None) -> DataFile:
     label = name or source.name
-    return GoalDataFile(
-        name=label, place=f"data/{label}", source=source.resolve(), is_outside=True, is_folder=source.is_dir()
-    )
+    return place_data(source.resolve(), label, notebook=Path("/p/n.py"), project=Path("/p"))
 
 
 def test_data_from_elsewhere_is_copied_beside_the_notebook_once(project: Path, elsewhere: Path) -> None:
@@ -286,7 +241,7 @@ def test_data_from_elsewhere_is_copied_beside_the_notebook_once(project: Path, e
 
 def test_data_of_the_project_is_not_copied(project: Path) -> None:
     (project / "a.csv").write_text("1")
-    files = data_files([str(project / "a.csv")], notebook=project / "n.py", project=project)
+    files = parse_data([str(project / "a.csv")], here=project, notebook=project / "n.py", project=project)
     assert copy_data(files, project / "n.py").copied == ()
     assert not (project / "data").exists()
 
@@ -383,9 +338,9 @@ async def test_a_notebook_made_in_a_cage_runs_as_a_plain_script_where_cellwright
     (elsewhere / "Sales Q3.csv").write_text("amount\n2\n")
     path = project / "notebooks/n.py"
     words = [str(project / "in.csv"), str(elsewhere / "Sales Q3.csv")]
-    data = data_files(words, notebook=path, project=project)
+    data = parse_data(words, here=project, notebook=path, project=project)
     assert create_if_missing(path, new_notebook_text("Both", data))
-    files = Files(project=project, data=tuple(file.mount for file in data if file.is_outside))
+    files = Files(project=project, data=tuple(file.words for file in data if file.is_outside))
     async with opened(path=path, files=files) as notebook:
         total = "import pandas as pd\ntotal = sum(pd.read_csv(one)['amount'].sum() for one in (in_csv, sales_q3_csv))"
         observation = await notebook.apply([CreateCell(code=total), CreateCell(code="print('total', total)")])

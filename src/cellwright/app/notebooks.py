@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import anyio.to_thread
 
+from cellwright.data.files import parse_data
 from cellwright.errors import RefusedByPolicy, UserError
 from cellwright.kernel import KernelOptions, KernelPool, OpenNotebook, PythonChoice, Pythons, UvSettings
 from cellwright.notebook import NotebookFile, read
@@ -111,7 +112,7 @@ def terrain_for(
     return KernelOptions(
         project=project,
         files=files.mode,
-        data=data_mounts(files.data, notebook.parent.relative_to(project)),
+        data=data_mounts(files.data, notebook, project),
         limits=limits,
         tier=tier,
         reveal=files.reveal,
@@ -181,19 +182,7 @@ def contained(wanted: Tier | None, report: SandboxReport, *, allow_uncontained: 
     return tier
 
 
-def data_mounts(words: Sequence[str], beside: Path) -> tuple[DataMount, ...]:
-    """Where data from elsewhere lies, seen from the project; `beside` is the notebook's folder in it. Blocking."""
-    mounts: list[DataMount] = []
-    for word in words:
-        name, equals, source = word.partition("=")
-        path = Path(source if equals and not Path(word).exists() else word).expanduser()
-        if not path.exists():
-            raise UserError(f"No data at {str(path)!r}.", hint="--data takes a file or folder, or NAME=PATH.")
-        label = name if equals and not Path(word).exists() else path.resolve().name
-        if "/" in label or label in ("", ".", ".."):
-            raise UserError(f"{label!r} is no name for data.", hint="Use --data NAME=PATH with a plain name.")
-        mounts.append(DataMount(source=str(path.resolve()), target=(beside / "data" / label).as_posix()))
-    targets = [mount.target for mount in mounts]
-    if len(set(targets)) < len(targets):
-        raise UserError("Two --data options have the same name.", hint="Rename one with NAME=PATH.")
-    return tuple(mounts)
+def data_mounts(words: Sequence[str], notebook: Path, project: Path) -> tuple[DataMount, ...]:
+    """Where data from elsewhere lies, seen from the project. Blocking."""
+    files = parse_data(words, here=Path(), notebook=notebook, project=project, is_mounted=True)
+    return tuple(DataMount(source=str(file.source), target=file.target) for file in files)

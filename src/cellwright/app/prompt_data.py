@@ -80,7 +80,7 @@ def _named(bench: ToolContext) -> tuple[list[NamedData], list[str]]:
     root = bench.project.root
     given = [
         NamedData(source=Path(mount.source), shown=_seen_from(folder, root / mount.target))
-        for mount in data_mounts(bench.files.data, folder.relative_to(root))
+        for mount in data_mounts(bench.files.data, bench.notebook.path, root)
     ]
     found = sorted((root / path for path in _data_files(bench)), key=lambda path: _distance(folder, path))
     own = [NamedData(source=path, shown=_seen_from(folder, path)) for path in found]

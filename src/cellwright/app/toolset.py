@@ -122,7 +122,7 @@ def _locate(bench: ToolContext) -> Locate:
         if "\0" in path or not path:
             raise UserError(f"{path!r} is no path.", hint="Give one relative to the notebook.")
         wanted = Path(os.path.normpath(folder / path))
-        for mount in data_mounts(bench.files.data, folder.relative_to(root)):
+        for mount in data_mounts(bench.files.data, bench.notebook.path, root):
             place = root / mount.target
             if wanted.is_relative_to(place):
                 return _below(Path(mount.source), wanted.relative_to(place))

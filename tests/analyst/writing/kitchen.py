@@ -11,12 +11,13 @@ from typing import Any
 
 from cellwright.analyst.drafts import CellDraft, Section
 from cellwright.analyst.profile import Profile, ProfileRequest, profile_json, read_profile
+from cellwright.data.files import parse_data
 from cellwright.kernel import CellOutcome, Observation, OpenNotebook
 from cellwright.notebook import AtEnd, AtStart, CellConfig, CreateCell, check
 from cellwright.notebook.marimo_check import tests_code, tests_in
 from cellwright.notebook.source_text import variable_name
 from cellwright.runs.deliver.cleanup import is_readable
-from cellwright.runs.goal.new_notebook import data_files, new_notebook_text
+from cellwright.runs.goal.new_notebook import new_notebook_text
 from cellwright_guest.profiling.profiler import profile_tables
 from cellwright_guest.profiling.readers.reader import read_tables
 
@@ -88,7 +89,7 @@ class Kitchen:
 async def open_kitchen(opened: Opener, project: Path, *data: str) -> AsyncGenerator[Kitchen]:
     """A new notebook in the project as a run begins it, with these files and folders of the project."""
     path = project / "notebook.py"
-    files = data_files([str(project / each) for each in data], notebook=path, project=project)
+    files = parse_data(data, here=project, notebook=path, project=project)
     path.write_text(new_notebook_text("What the data says", files))
     taken, paths = set[str](), dict[str, str]()
     for each, file in zip(data, files, strict=True):

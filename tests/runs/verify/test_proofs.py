@@ -22,7 +22,7 @@ from cellwright.runs.verify import (
     proof_status,
     to_json,
 )
-from cellwright.runs.verify.data_files import DataFile
+from cellwright.runs.verify.input_files import InputFile
 from cellwright.runs.verify.proof import (
     KEY_FILE,
     Proof,
@@ -62,7 +62,7 @@ def proof_of(path: Path) -> Proof:
             ProvenCell(id=cell.id, name=cell_name(cell.name), code_sha256=sha256(cell.code))
             for cell in file.document.cells
         ),
-        data=(DataFile(path="sales.csv", sha256=sha256(data.read_bytes()), bytes=data.stat().st_size, why="opened"),),
+        data=(InputFile(path="sales.csv", sha256=sha256(data.read_bytes()), bytes=data.stat().st_size, why="opened"),),
         environment=ProvenEnvironment(requirements=None, packages=PACKAGES),
         checks=(),
         warnings=(),

@@ -15,7 +15,7 @@ from cellwright.kernel import CellOutcome
 from cellwright.notebook import read
 from cellwright.policy import Masker
 from cellwright.runs.verify import NotVerified, Verified, hint_of, text_of
-from cellwright.runs.verify.data_files import DataFile
+from cellwright.runs.verify.input_files import InputFile
 from cellwright.runs.verify.judge import Judge
 from cellwright.runs.verify.notebook_run import NotebookRun
 from cellwright.runs.verify.proof import ProvenCheck, canonical, is_signed, sha256
@@ -277,10 +277,10 @@ async def test_data_is_hashed_given_named_or_opened(verified: Verifier, written:
     proof = await verified.proof(path, data=(str(tmp_path / "given.csv"),))
     digest = sha256("n\n1\n")
     assert proof.data == (
-        DataFile(path="data/given.csv", sha256=digest, bytes=4, why="given"),
-        DataFile(path="named.csv", sha256=digest, bytes=4, why="named"),
-        DataFile(path="own_module.py", sha256=sha256("answer = 42\n"), bytes=12, why="named"),
-        DataFile(path="sales.csv", sha256=digest, bytes=4, why="opened"),
+        InputFile(path="data/given.csv", sha256=digest, bytes=4, why="given"),
+        InputFile(path="named.csv", sha256=digest, bytes=4, why="named"),
+        InputFile(path="own_module.py", sha256=sha256("answer = 42\n"), bytes=12, why="named"),
+        InputFile(path="sales.csv", sha256=digest, bytes=4, why="opened"),
     )
 
 

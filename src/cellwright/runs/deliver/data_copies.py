@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from cellwright.runs.goal.new_notebook import DATA_FOLDER, GoalDataFile
+from cellwright.data.files import DATA_FOLDER, DataFile
 
 MOST_BYTES: Final = 200 << 20
 """In all; larger data stays where it is, and the person is told where to put it."""
@@ -35,7 +35,7 @@ class Copies:
     caveats: tuple[str, ...] = ()
 
 
-def copy_data(files: Sequence[GoalDataFile], notebook: Path, *, most_bytes: int = MOST_BYTES) -> Copies:
+def copy_data(files: Sequence[DataFile], notebook: Path, *, most_bytes: int = MOST_BYTES) -> Copies:
     """Put what is outside the project at its place beside the notebook. Never replaces anything. Blocking."""
     outside = [file for file in files if file.is_outside]
     if not outside:

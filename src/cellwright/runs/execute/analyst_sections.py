@@ -24,12 +24,13 @@ from cellwright.analyst.sections.hypothesis_tests import test_section
 from cellwright.analyst.sections.overview import overview_section
 from cellwright.analyst.sections.quality import quality_section
 from cellwright.analyst.sections.tables import tables_section
+from cellwright.data.files import DataFile, place_data
 from cellwright.errors import Defect, RefusedByPolicy, Unavailable, UserError
 from cellwright.notebook import Cell, Document
 from cellwright.notebook.source_text import literal, variable_name
 from cellwright.runs.execute.workspace import DataReader
 from cellwright.runs.goal.goal import ANALYST, Goal
-from cellwright.runs.goal.new_notebook import COMMENT, DATA_CELL, GoalDataFile, data_code, data_files, title_line
+from cellwright.runs.goal.new_notebook import COMMENT, DATA_CELL, data_code, goal_data, title_line
 from cellwright.runs.plan.plan import Check, Plan, Task, checked
 from cellwright.tools.section_cells import SECTIONS, AnalystCell, defined_in
 
@@ -110,16 +111,16 @@ async def read_data_overview(goal: Goal, eyes: DataReader, document: Document) -
     )
 
 
-async def _files(goal: Goal, eyes: DataReader) -> tuple[tuple[GoalDataFile, ...], tuple[str, ...]]:
-    words, notes = goal.data, tuple[str, ...]()
-    if not words:
-        found = _nearest(await eyes.data_files(), goal.words)
-        words = tuple(str(path) for path in found[:_MOST_FOUND])
-        if len(found) > len(words):
-            notes = (f"Of the {len(found)} data files of the project {len(words)} were looked at.",)
+async def _files(goal: Goal, eyes: DataReader) -> tuple[tuple[DataFile, ...], tuple[str, ...]]:
+    if goal.data:
+        return await anyio.to_thread.run_sync(goal_data, goal), ()
     notebook, project = Path(goal.notebook), Path(goal.project)
-    files = await anyio.to_thread.run_sync(lambda: data_files(words, notebook=notebook, project=project))
-    return files, notes
+    found = _nearest(await eyes.data_files(), goal.words)
+    files = [place_data(path, path.name, notebook=notebook, project=project) for path in found[:_MOST_FOUND]]
+    is_all = len(files) == len(found)
+    return tuple(files), () if is_all else (
+        f"Of the {len(found)} data files of the project {len(files)} were looked at.",
+    )
 
 
 def _nearest(found: Sequence[Path], words: str) -> list[Path]:
@@ -128,7 +129,7 @@ def _nearest(found: Sequence[Path], words: str) -> list[Path]:
     return sorted(found, key=lambda path: path.stem.casefold().replace("_", " ") not in said.replace("_", " "))
 
 
-def _shown_names(files: Sequence[GoalDataFile], project: Path) -> list[str]:
+def _shown_names(files: Sequence[DataFile], project: Path) -> list[str]:
     """What each is called in the profile: never a path that leads out of a folder."""
     inside, names = project.resolve(), list[str]()
     for file in files:
@@ -141,7 +142,7 @@ def _shown_names(files: Sequence[GoalDataFile], project: Path) -> list[str]:
     return names
 
 
-def _variables(files: Sequence[GoalDataFile], taken: Collection[str]) -> list[str]:
+def _variables(files: Sequence[DataFile], taken: Collection[str]) -> list[str]:
     used, names = set(taken), list[str]()
     for file in files:
         names.append(variable_name(file.name, is_folder=file.is_folder, taken=used))
@@ -149,7 +150,7 @@ def _variables(files: Sequence[GoalDataFile], taken: Collection[str]) -> list[st
     return names
 
 
-def _code(files: Sequence[GoalDataFile], variables: Sequence[str]) -> str:
+def _code(files: Sequence[DataFile], variables: Sequence[str]) -> str:
     places = zip(files, variables, strict=True)
     return "\n".join([COMMENT, *(f"{name} = mo.notebook_dir() / {literal(file.place)}" for file, name in places)])
 

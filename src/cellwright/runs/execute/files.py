@@ -20,7 +20,7 @@ from cellwright.runs.deliver.header import local_modules, with_header
 from cellwright.runs.deliver.report.report import MARK, draw_charts, report_html
 from cellwright.runs.execute.workspace import Workspace
 from cellwright.runs.goal.goal import Goal
-from cellwright.runs.goal.new_notebook import GoalDataFile, create_if_missing, data_files, new_notebook_text
+from cellwright.runs.goal.new_notebook import create_if_missing, goal_data, new_notebook_text
 from cellwright.runs.plan.plan import Plan
 from cellwright.runs.views.run_view import ReadStream, read_view
 
@@ -44,15 +44,11 @@ async def make_notebook(goal: Goal) -> bool:
 
 def mounts_of(goal: Goal) -> tuple[str, ...]:
     """The goal's data that is not in the project, as a notebook's files take it. Blocking."""
-    return tuple(file.mount for file in _data(goal) if file.is_outside)
+    return tuple(file.words for file in goal_data(goal) if file.is_outside)
 
 
 def _first_text(goal: Goal) -> str:
-    return new_notebook_text("", _data(goal))
-
-
-def _data(goal: Goal) -> tuple[GoalDataFile, ...]:
-    return data_files(goal.data, notebook=Path(goal.notebook), project=Path(goal.project))
+    return new_notebook_text("", goal_data(goal))
 
 
 # ── before the check ──
@@ -98,7 +94,7 @@ async def deliver(
     if delivery.status in {"refused", "failed", "stopped"} and desk.last_turn() is None:
         is_gone = is_new and await anyio.to_thread.run_sync(_take_away, goal)
         return replace(delivery, notebook="" if is_gone else goal.notebook)
-    copies = await anyio.to_thread.run_sync(copy_data, _data(goal), Path(goal.notebook))
+    copies = await anyio.to_thread.run_sync(copy_data, goal_data(goal), Path(goal.notebook))
     whole = replace(delivery, caveats=(*delivery.caveats, *copies.caveats))
     report = _report_path(Path(goal.notebook))
     whole = replace(whole, report=str(report))

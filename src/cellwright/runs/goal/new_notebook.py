@@ -7,71 +7,31 @@ import os
 import secrets
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from cellwright.data.files import DataFile, parse_data
 from cellwright.errors import Defect, UserError
 from cellwright.notebook import CellConfig, CreateCell, Document, Edit, EditRefused, apply_edits, render
 from cellwright.notebook.source_text import literal, markdown_text, variable_name
+from cellwright.runs.goal.goal import Goal
 
 DATA_CELL: Final = "data_files"
 """The name of the cell that knows where the data lies."""
-DATA_FOLDER: Final = "data"
-"""Data from outside the project stands in this folder beside the notebook: mounted while it is made, copied later."""
 COMMENT: Final = "# Every data file is reached through this cell: when files move, only this cell changes."
 _LONGEST_TITLE: Final = 150
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GoalDataFile:
-    """A file or folder the notebook reads."""
-
-    name: str
-    """As the person calls it: the file's name, or the NAME of `NAME=PATH`."""
-    place: str
-    """Relative to the notebook's folder, with `/`."""
-    source: Path
-    """Where it lies now, with symbolic links followed."""
-    is_outside: bool
-    """Not in the project: the cage shows it at `place`, and delivery copies it there."""
-    is_folder: bool = False
-
-    @property
-    def mount(self) -> str:
-        """As `Files.data` takes it, for what is outside."""
-        return f"{self.name}={self.source}"
-
-
-def data_files(words: Sequence[str], *, notebook: Path, project: Path) -> tuple[GoalDataFile, ...]:
-    """The data of a goal, `PATH` or `NAME=PATH` each. Raises `UserError` for what is not there. Blocking."""
-    folder, inside = notebook.resolve().parent, project.resolve()
-    files = tuple(dict.fromkeys(_data_file(word, folder, inside) for word in words))
-    places = [file.place for file in files if file.is_outside]
-    if twice := {place for place in places if places.count(place) > 1}:
-        raise UserError(f"Two data files are called {min(twice)!r}.", hint="Rename one with NAME=PATH.")
-    return files
-
-
-def _data_file(word: str, folder: Path, project: Path) -> GoalDataFile:
-    name, equals, rest = word.partition("=")
-    is_named = bool(equals) and not Path(word).exists()
-    path = Path(rest if is_named else word).expanduser()
-    if not path.exists():
-        raise UserError(f"No data at {str(path)!r}.", hint="Name a file or folder, or NAME=PATH.")
-    source = path.resolve()
-    label = name if is_named else source.name
-    if "/" in label or "\0" in label or label in ("", ".", ".."):
-        raise UserError(f"{label!r} is no name for data.", hint="Use NAME=PATH with a plain name.")
-    is_outside = not source.is_relative_to(project)
-    place = f"{DATA_FOLDER}/{label}" if is_outside else os.path.relpath(source, folder)
-    return GoalDataFile(name=label, place=place, source=source, is_outside=is_outside, is_folder=source.is_dir())
+def goal_data(goal: Goal) -> tuple[DataFile, ...]:
+    """The data a goal names. Raises `UserError` for what is not there any more. Blocking."""
+    project = Path(goal.project)
+    return parse_data(goal.data, here=project, notebook=Path(goal.notebook), project=project)
 
 
 # ── its text ──
 
 
-def new_notebook_text(title: str, data: Sequence[GoalDataFile]) -> str:
+def new_notebook_text(title: str, data: Sequence[DataFile]) -> str:
     """A marimo notebook with its title, if it has one already, and its data, ready to be worked on."""
     cells: list[Edit] = [CreateCell(code="import marimo as mo", name="imports")]
     line = title_line(title)
@@ -85,7 +45,7 @@ def new_notebook_text(title: str, data: Sequence[GoalDataFile]) -> str:
     return render(document)
 
 
-def data_code(data: Sequence[GoalDataFile]) -> str:
+def data_code(data: Sequence[DataFile]) -> str:
     """The cell that knows where each file lies, as its path relative to the notebook."""
     taken, lines = set[str](), [COMMENT, "data_folder = mo.notebook_dir()"]
     for file in data:

@@ -10,6 +10,7 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Final, Literal
 
+from cellwright.data.files import parse_data
 from cellwright.errors import UserError
 from cellwright.policy.money import is_amount
 from cellwright.runs.goal.goal import ANALYST, Approve, Goal
@@ -58,7 +59,8 @@ def read_goal(
     else:
         notebook = _notebook(here / typed.notebook.expanduser())
     project = _project(notebook, None if typed.project is None else here / typed.project.expanduser())
-    data, models = _data(typed.data, here), _models(typed.models)
+    data = tuple(file.words for file in parse_data(typed.data, here=here, notebook=notebook, project=project))
+    models = _models(typed.models)
     if models == (ANALYST,) and not data and not has_data(project):
         raise UserError(f"There is no data in {str(project)!r}.", hint="Name files or folders with --data.")
     return Goal(
@@ -158,31 +160,6 @@ def _project(notebook: Path, named: Path | None) -> Path:
             hint="Name another --project, or a --notebook inside it.",
         )
     return project
-
-
-def _data(words: Sequence[str], here: Path) -> tuple[str, ...]:
-    """Each as an absolute path, or `NAME=` and one. Raises `UserError`."""
-    found: dict[str, str] = {}
-    for word in words:
-        name, path = _named(word, here)
-        if name in found:
-            raise UserError(f"Two --data options are named {name!r}.", hint="Rename one with NAME=PATH.")
-        found[name] = str(path) if name == path.name else f"{name}={path}"
-    return tuple(found.values())
-
-
-def _named(word: str, here: Path) -> tuple[str, Path]:
-    as_it_is = here / Path(word).expanduser()
-    name, equals, source = word.partition("=")
-    if as_it_is.exists() or not equals:
-        name, path = as_it_is.resolve().name, as_it_is.resolve()
-    else:
-        path = (here / Path(source).expanduser()).resolve()
-    if not path.exists():
-        raise UserError(f"No data at {str(path)!r}.", hint="--data takes a file or folder, or NAME=PATH.")
-    if "/" in name or name in {"", ".", ".."}:
-        raise UserError(f"{name!r} is no name for data.", hint="Use --data NAME=PATH with a plain name.")
-    return name, path
 
 
 def _models(names: Sequence[str]) -> tuple[str, ...]:

@@ -5,8 +5,8 @@ Above:  the rest of runs, app, cli.   Below: kernel, sandbox, notebook, policy.
 Never:  model calls, the journal, a change to the notebook.
 """
 
-from cellwright.runs.verify.data_files import DataFile, FileLocations
 from cellwright.runs.verify.fresh_environment import FreshEnvironment, OpenFresh, fresh_environments, fresh_packages
+from cellwright.runs.verify.input_files import FileLocations, InputFile
 from cellwright.runs.verify.judge import Machine
 from cellwright.runs.verify.notebook_run import CheckResult
 from cellwright.runs.verify.proof import (
@@ -34,9 +34,9 @@ __all__ = [
     "SOURCE_NOTES",
     "CellVerification",
     "CheckResult",
-    "DataFile",
     "FileLocations",
     "FreshEnvironment",
+    "InputFile",
     "Machine",
     "NoEnvironment",
     "NotVerified",

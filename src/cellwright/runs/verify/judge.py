@@ -17,7 +17,7 @@ from cellwright.kernel import CellOutcome
 from cellwright.notebook import Cell, LintFinding, NotebookFile
 from cellwright.policy.masking import Masker
 from cellwright.runs.verify.comparison import comparable_output, difference
-from cellwright.runs.verify.data_files import DataFile
+from cellwright.runs.verify.input_files import InputFile
 from cellwright.runs.verify.notebook_run import NotebookRun
 from cellwright.runs.verify.proof import cell_name
 from cellwright.runs.verify.reasons import (
@@ -159,7 +159,7 @@ class Judge:
             self._shown(outcome)
         self.reasons[:] = list(dict.fromkeys(self.reasons))
 
-    def unchanged(self, before: Iterable[DataFile], after: Iterable[DataFile], now: bytes | None) -> None:
+    def unchanged(self, before: Iterable[InputFile], after: Iterable[InputFile], now: bytes | None) -> None:
         """What was verified must be what is there."""
         if now != self._file.content:
             self.reasons.append(ChangedMeanwhile(what="The notebook"))

@@ -19,8 +19,8 @@ from cellwright.ids import CellId
 from cellwright.kernel import CellFinishedEvent, CellOutcome, Event, KernelEnd, NotebookValue, Observation, OpenNotebook
 from cellwright.notebook import Cell, CreateCell, Document, graph
 from cellwright.notebook.marimo_check import tests_code, tests_in
-from cellwright.runs.verify.data_files import opened_inside
 from cellwright.runs.verify.fresh_environment import FreshEnvironment
+from cellwright.runs.verify.input_files import opened_inside
 
 CheckKind = Literal["test", "cell"]
 """test: a test function or class, run after the notebook has run. cell: a cell that fails by failing."""

@@ -27,7 +27,7 @@ from cellwright.ids import CellId
 from cellwright.kernel.environments.lookup import PackageSource
 from cellwright.notebook import Document
 from cellwright.notebook.atomic_write import write_atomically
-from cellwright.runs.verify.data_files import DataFile
+from cellwright.runs.verify.input_files import InputFile
 from cellwright.sandbox import DataMount
 
 KEY_FILE: Final = "proof-key"
@@ -172,7 +172,7 @@ class Proof:
     options_sha256: str
     """Over the app's options."""
     cells: tuple[ProvenCell, ...]
-    data: tuple[DataFile, ...]
+    data: tuple[InputFile, ...]
     environment: ProvenEnvironment
     checks: tuple[ProvenCheck, ...]
     warnings: tuple[str, ...]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from cellwright.notebook import NotebookFile
-from cellwright.runs.verify.data_files import FileLocations, digest_of
+from cellwright.runs.verify.input_files import FileLocations, digest_of
 from cellwright.runs.verify.proof import (
     Proof,
     ProvenCell,

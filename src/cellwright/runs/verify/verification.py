@@ -19,8 +19,8 @@ from cellwright.kernel.environments.lookup import PackageSource
 from cellwright.notebook import Document, LintFinding, NotebookFile, check, read
 from cellwright.policy.masking import Masker
 from cellwright.runs.verify.comparison import NORMALISATIONS, comparable_output
-from cellwright.runs.verify.data_files import DataFile, DataFileReason, FileLocations, hash_files, known_files
 from cellwright.runs.verify.fresh_environment import FreshEnvironment, OpenFresh
+from cellwright.runs.verify.input_files import FileLocations, InputFile, InputReason, hash_files, known_files
 from cellwright.runs.verify.judge import Judge, Machine
 from cellwright.runs.verify.notebook_run import CheckResult, NotebookRun, OnProgress, run_once
 from cellwright.runs.verify.proof import (
@@ -59,7 +59,7 @@ class VerificationReport:
     checks: tuple[CheckResult, ...] = ()
     findings: tuple[LintFinding, ...] = ()
     """All that marimo's linter said."""
-    data: tuple[DataFile, ...] = ()
+    data: tuple[InputFile, ...] = ()
     packages: Mapping[str, str] = field(default_factory=dict[str, str])
     python: str = ""
     """The version of the interpreter it ran on."""
@@ -149,7 +149,7 @@ async def _run(
 
 async def _hashed(
     file: NotebookFile, place: FreshEnvironment, runs: Sequence[NotebookRun] = ()
-) -> tuple[DataFile, ...]:
+) -> tuple[InputFile, ...]:
     around = FileLocations(
         project=place.project,
         notebook=file.path,
@@ -157,9 +157,9 @@ async def _hashed(
         hidden=tuple({path for run in runs for path in run.hidden}),
     )
 
-    def hashed() -> tuple[DataFile, ...]:
+    def hashed() -> tuple[InputFile, ...]:
         opened = [path for run in runs for path in run.opened]
-        found: dict[str, DataFileReason] = known_files(file.document, around, opened)
+        found: dict[str, InputReason] = known_files(file.document, around, opened)
         return hash_files(found, around)
 
     return await anyio.to_thread.run_sync(hashed)
@@ -180,7 +180,7 @@ def _report(
     judge: Judge,
     runs: Sequence[NotebookRun],
     findings: tuple[LintFinding, ...],
-    data: tuple[DataFile, ...],
+    data: tuple[InputFile, ...],
     place: FreshEnvironment,
 ) -> VerificationReport:
     differing = {reason.place.cell for reason in judge.reasons if isinstance(reason, OutputDiffers)}

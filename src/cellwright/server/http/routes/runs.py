@@ -14,6 +14,7 @@ import anyio.to_thread
 from fastapi import APIRouter, Query
 
 from cellwright.app.profiling import project_data_files
+from cellwright.data.files import split_name
 from cellwright.errors import UserError
 from cellwright.journal import RunId, RunStatus
 from cellwright.journal.names import new_run_id
@@ -73,9 +74,9 @@ def goal_of_request(asked: NewRun, folder: Path, person: str, taken: Collection[
 
 def _data(files: ProjectFiles, word: str) -> str:
     """The word with its path absolute, and certainly inside."""
-    whole = files.locate(word)
-    name, equals, path = word.partition("=")
-    return str(whole) if not equals or whole.exists() else f"{name}={files.locate(path)}"
+    name, path = split_name(word, files.root)
+    inside = files.locate(path)
+    return str(inside) if name is None else f"{name}={inside}"
 
 
 def _has_data(project: Path) -> bool:

@@ -28,19 +28,19 @@ _WORDS: Final = 20_000
 _WORD: Final = re.compile(r"[^\s'\"`(),;=<>|]{1,500}")
 _SKIPPED: Final = frozenset({".git", ".hg", ".venv", "__pycache__", "__marimo__", "node_modules", ".cellwright"})
 
-DataFileReason = Literal["given", "named", "opened"]
+InputReason = Literal["given", "named", "opened"]
 """given: with `--data`. named: its name stands in the notebook. opened: Python opened it in the kernel."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DataFile:
+class InputFile:
     """One file that was there when the notebook ran."""
 
     path: str
     """Relative to the project, as the notebook sees it."""
     sha256: str
     bytes: int
-    why: DataFileReason
+    why: InputReason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,10 +61,10 @@ class FileLocations:
         return self.project / path
 
 
-def known_files(document: Document, around: FileLocations, opened: Iterable[str] = ()) -> dict[str, DataFileReason]:
+def known_files(document: Document, around: FileLocations, opened: Iterable[str] = ()) -> dict[str, InputReason]:
     """Path → why, for every file whose content the notebook may depend on. Blocking; opens nothing."""
-    found: dict[str, DataFileReason] = {}
-    sources: list[tuple[DataFileReason, Iterable[str]]] = [
+    found: dict[str, InputReason] = {}
+    sources: list[tuple[InputReason, Iterable[str]]] = [
         ("given", _given(around)),
         ("named", _named(document, around)),
         ("opened", opened),
@@ -76,13 +76,13 @@ def known_files(document: Document, around: FileLocations, opened: Iterable[str]
     return dict(sorted(found.items()))
 
 
-def hash_files(paths: Mapping[str, DataFileReason], around: FileLocations) -> tuple[DataFile, ...]:
+def hash_files(paths: Mapping[str, InputReason], around: FileLocations) -> tuple[InputFile, ...]:
     """What is in these files now; one that is gone or cannot be read is left out. Blocking."""
-    found: list[DataFile] = []
+    found: list[InputFile] = []
     for path, why in paths.items():
         digest = digest_of(around.on_host(path))
         if digest is not None:
-            found.append(DataFile(path=path, sha256=digest[0], bytes=digest[1], why=why))
+            found.append(InputFile(path=path, sha256=digest[0], bytes=digest[1], why=why))
     return tuple(found)
 
 
