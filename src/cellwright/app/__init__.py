@@ -1,10 +1,12 @@
-"""The wiring: which parts a door gets, put together in one place.
+"""The wiring: which parts an interface gets, put together in one place.
 
-Owns:   opening a notebook, and opening a studio: everything an agent works with, all of it real.
+Owns:   opening a notebook, a run's workspace, and the process that executes runs, all of it real.
 Above:  cli, server, testing, and whoever writes Python.   Below: settings, and every room that does the work.
 Never:  work of its own: it reads settings, chooses parts and hands them over.
 
-A studio loads agents and models: its names are loaded when they are first used.
+`notebooks` opens one notebook, `workspaces` what agents work with, `toolset` lists their tools, `runs` executes runs,
+`verification` checks and proves, `doctor` looks at this machine. Names that load agents and models are loaded when
+first used.
 """
 
 from __future__ import annotations

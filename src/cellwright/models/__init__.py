@@ -4,8 +4,9 @@ Owns:   the gateway process and its client, providers, routing, fallback, breake
 Above:  tools, agents, runs, server, cli.   Below: policy, errors, ids.
 Never:  what is allowed (policy), what agents do with answers, the journal, kernels.
 
-Calls are in `cellwright.models.calls`, the client in `cellwright.models.client.gateway_client`: both load pydantic-
-ai, which takes a second, and a command that asks no model must not wait for it.
+`config/` is what a person says about models, `providers/` the SDKs, `routing/` whom to ask, `money/` what it costs,
+`gateway/` the process, `client/` the way to it. `calls` and `client.gateway_client` load pydantic-ai, which takes a
+second: a command that asks no model must not wait for it.
 """
 
 from cellwright.models.config.names import ABILITIES, TIERS, Ability, CallId, ModelName, Tier

@@ -3,6 +3,9 @@
 Owns:   reading and saving `.py` notebooks losslessly, edits and what they would do, summaries for prompts.
 Above:  kernel, tools, runs, server.   Below: errors, ids.
 Never:  running code, processes, model calls, HTTP. Only `marimo_*.py` know marimo.
+
+`document` has the values, `edits` changes them, `dataflow` is the graph, `consequences` what edits would do; `files`
+and `render` read and write `.py` files, `prompt_summary` is a notebook as text for a model.
 """
 
 from cellwright.notebook.atomic_write import SavePoint

@@ -2,7 +2,10 @@
 
 Owns:   actions, rules and their judgement, envelopes, questions and answers, budgets, audit entries, masking.
 Above:  data, models, sandbox, kernel, tools, agents, runs, server, cli.   Below: errors, ids.
-Never:  files, clocks, randomness, processes, HTTP, async: values in, values out. Callers act, the journal keeps.
+Never:  files, clocks, randomness, processes, HTTP, async: values in, values out. Callers act, the journal records.
+
+`actions` are judged by `judgement` against `rules` (read by `rule_file`); `approvals` says which answers count;
+`budgets` and `money` count; `masking/` finds secrets in text.
 """
 
 from cellwright.policy.actions import (

@@ -1,11 +1,12 @@
 """Runs: a goal becoming a notebook: brief, agree, build, check, deliver; durable from the first word to the proof.
 
 Owns:   goals, plans and their edits, the envelope of a plan, the order of work, checks and proofs, deliveries, undo.
-Above:  app, server, cli.   Below: agents, tools, kernel, models, notebook, policy, journal.
+Above:  app, server, cli.   Below: agents, tools, kernel, sandbox, analyst, notebook, policy, journal.
 Never:  how an agent thinks (agents), what is allowed (policy), processes and sockets (server), screens (cli).
 
-Below are the values every door needs. The workflow itself is in `cellwright.runs.execute.workflow`: it loads agents
-and models.
+`execute/` is a run at work (start at `execute.workflow`; it loads agents and models), `goal/`, `plan/` and `deliver/`
+its stages, `history/` undo and redo, `views/` what its events add up to, `verify/` the check from scratch and proofs.
+Exported here are the values every interface needs.
 """
 
 from cellwright.runs.deliver.delivery import DeliveredCheck, DeliveredTask, Delivery, DeliveryStatus

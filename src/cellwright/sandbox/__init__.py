@@ -1,10 +1,12 @@
 """Sandbox: the cage around every process that runs a notebook's code.
 
-Owns:   namespaces, mounts, Landlock, seccomp, limits, what a project shows and what is kept of its changes.
-Above:  kernel.   Below: errors.
+Owns:   namespaces, mounts, Landlock, seccomp, limits, egress, what a project shows and what is kept of its changes.
+Above:  kernel, tools, app.   Below: network, framing, errors.
 Never:  notebooks, marimo, the wire to the kernel, model calls.
 
-`cage` and all it imports run in the zygote and use the standard library only, so the names below are loaded when used.
+`linux/` is what the operating system offers, `cage/` builds and supervises a cage, `host/` speaks with it and keeps
+files, `egress/` is its one way to the network; `spec` is what a cage is asked to be. `cage/` and `linux/` run in the
+zygote and use the standard library only, so the names below are loaded when used.
 """
 
 from __future__ import annotations

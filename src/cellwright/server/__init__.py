@@ -1,11 +1,13 @@
 """Server: the daemon, one process per state directory in which runs live, and the way to it.
 
-Owns:   starting, finding, replacing and ending the daemon; its socket and what is said over it; falling back to none;
-        the web door (`web`) and marimo's editor beside it (`editor`).
-Above:  cli.   Below: app, settings, telemetry, runs, journal, residents.
+Owns:   starting, finding, replacing and ending the daemon; its socket and protocol; falling back to none;
+        the HTTP API with its event streams, and marimo's editor.
+Above:  cli.   Below: app, settings, telemetry, runs, journal, background.
 Never:  what a run does (runs), API keys (models' gateway has them), reading and steering runs: that is the journal's.
 
-The daemon itself is in `cellwright.server.daemon.daemon`: a door loads only what it takes to speak with it.
+`daemon/` is the process and its client, `http/` the API (`routes/`, `schemas/`, `auth/`, `sse`), `editor/` marimo's
+editor on an origin of its own, `executor` what all of them call. An interface loads only what it takes to speak with
+the daemon.
 """
 
 from cellwright.server.daemon.client import DaemonClient, connect, runs_here_or_there

@@ -3,6 +3,9 @@
 Owns:   the provider server: wire formats, scripted answers, faults on demand, its own count of what it charged.
 Above:  nobody; tests use it.   Below: errors.
 Never:  a real provider, a real key, anything a product process imports.
+
+`server` is what tests open, `scripts` say what is answered, `wire/` has one module per provider's format,
+`accounting` counts, `fixtures` are for pytest.
 """
 
 from cellwright.testing.accounting import Charge

@@ -1,11 +1,13 @@
 """Tools: what agents may do, guarded by policy and recorded in the journal.
 
-Owns:   the guard before every action, questions to people and their answers, grants, the audit trail, rule files;
-        tools and how they are called; the notebook desk; notebook, file, shell and web tools.
-Above:  agents, runs, server, cli.   Below: kernel, sandbox, notebook, policy, journal.
+Owns:   tools and how they are called; the guard before every action, questions to people and their answers, standing
+        grants, the audit trail, rule files; the notebook editor; git; action programs.
+Above:  agents, runs, server, cli.   Below: kernel, sandbox, analyst, notebook, policy, journal.
 Never:  prompts and model calls, screens, settings; what is allowed is policy's to say, what is kept the journal's.
 
-Below are the names every door needs. What agents call loads kernels and marimo: import it from its own module.
+`tool` is the protocol and `callers` the wrappers around it; `approval/` asks people, `notebook/` changes a run's
+notebook, `git/` and `actions/` work in cages of their own; `*_tools` are what agents call. Exported here are the names
+every interface needs; what agents call loads kernels and marimo.
 """
 
 from cellwright.tools.approval.audit_trail import AuditTrailLine, audit_trail

@@ -1,1 +1,1 @@
-"""The gateway: the one process that holds API keys, speaks to providers and keeps the record of what was paid."""
+"""The gateway: the one process that holds API keys, asks providers and records what was paid."""

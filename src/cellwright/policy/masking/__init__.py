@@ -1,4 +1,4 @@
-"""Masking: finds secrets in text, known ones by prints of their forms and others by their look."""
+"""Masking: finds secrets in text, known ones by fingerprints of their spellings, others by their form."""
 
 from cellwright.policy.masking.masker import SHORTEST_SECRET, Masked, Masker, Secret, SecretFinding
 from cellwright.policy.masking.stream import MaskingStream

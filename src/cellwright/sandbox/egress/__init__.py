@@ -1,8 +1,8 @@
 """Egress: the one way from a cage to the network, by name and only to approved hosts.
 
 A proxy on the host accepts what a kernel connects inside its cage, judges every request by itself, resolves names,
-looks at each address and connects to the very address it looked at. Pure decisions stand in `targets`, `addresses`,
-`heads`, `hello` and `verdicts`; the other modules act. Who approves is the caller's matter.
+checks each address and connects to the very address it checked. Pure decisions are in `destinations`,
+`http_messages` and `client_hello`; the other modules act. Who approves is the caller's matter.
 """
 
 from cellwright.sandbox.egress.destinations import Allowed, AllowedHost, Denied, EgressCaps, EgressRecord, Verdict

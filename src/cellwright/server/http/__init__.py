@@ -1,4 +1,4 @@
-"""Web: the daemon's door for browsers and other programs: an HTTP API, a stream of events, and the page.
+"""HTTP: the daemon's interface for browsers and other programs: an API, event streams, and the page.
 
 Owns:   addresses and ports, tokens and scopes, every check before a request means anything, routes, the page's files.
 Above:  server's daemon.   Below: app, runs, journal, kernel, models' client.
