@@ -26,7 +26,7 @@ DOCS_RUN := tests/house/test_docs_run.py
 # times the memory. The longest first. An environment that forbids bytecode would compile all of src in each process.
 export PYTHONDONTWRITEBYTECODE :=
 GROUPS_OF_ROOMS := agents+tools runs+app+eval kernel+sandbox+journal cli+server models+testing server/http \
-	guest/profiling+analyst+notebook house+policy+network+telemetry+bench guest web
+	guest/profiling+analyst+notebook house+policy+network+data+telemetry+bench guest web
 ALONE := $(filter-out __pycache__ $(subst +, ,$(GROUPS_OF_ROOMS)),$(notdir $(patsubst %/,%,$(wildcard tests/*/))))
 PARTS := server/http guest/profiling
 ROOMS := $(GROUPS_OF_ROOMS) $(ALONE)

@@ -45,7 +45,7 @@ BROKEN = {
     "dbos only in journal/": {
         "cellwright/runs/steps.py": "import dbos\n",
     },
-    "Database drivers for our own state only in journal/, models/ledger.py and memory/store.py": {
+    "Database drivers for our own state only in journal/, models/money/ and memory/store.py": {
         "cellwright/models/__init__.py": "import sqlite3\n",
     },
     "pydantic-monty only in tools/actions/": {
@@ -76,7 +76,7 @@ DOORS = {
     "cellwright/notebook/__init__.py": "from cellwright import ids\n",
     "cellwright/notebook/marimo_file.py": "import marimo._ast.app\n",
     "cellwright/models/__init__.py": "import anthropic\nfrom pydantic_ai.models import Model\n",
-    "cellwright/models/ledger.py": "import sqlite3\n",
+    "cellwright/models/money/ledger.py": "import sqlite3\n",
     "cellwright/models/gateway/__init__.py": "import starlette.applications\n",
     "cellwright/journal/__init__.py": "import dbos, sqlite3\n",
     "cellwright_guest/driver.py": "from marimo._runtime import runtime\nfrom cellwright_guest import wire\n",
