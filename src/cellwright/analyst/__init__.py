@@ -1,6 +1,7 @@
 """The analyst: what a careful person does with data on the first day, as cells of a notebook. No model is asked.
 
-Owns:   the profile as the host knows it, reading a goal's words, statistical methods, and the cells it writes.
-Above:  tools, runs, app, cli.   Below: notebook.
-Never:  reads a data file, runs code, calls a model: it decides, others act.
+Owns:   which data files are meant, the profile as the host knows it, reading a goal's words, statistical methods, and
+        the cells it writes.
+Above:  kernel, tools, agents, runs, app, cli.   Below: data, sandbox, notebook.
+Never:  parses a data file, runs code, calls a model: it decides, others act.
 """

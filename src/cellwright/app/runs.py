@@ -303,14 +303,14 @@ def _workspace(workplace: LiveWorkspace) -> Workspace:
         return await has_model(workplace.models, workplace.studio.roles, is_private=goal.is_private)
 
     async def draw(specs: Sequence[str]) -> tuple[str | None, ...]:
-        eyes = workplace.eyes
-        return await ChartCage(zygote=await eyes.pool.zygote(), tier=eyes.tier).draw(specs)
+        profiler = workplace.profiler
+        return await ChartCage(zygote=await profiler.pool.zygote(), tier=profiler.tier).draw(specs)
 
     return Workspace(
         desk=workplace.desk,
         studio=workplace.studio,
         rules=workplace.rules,
-        eyes=workplace.eyes,
+        profiler=workplace.profiler,
         has_model=would_answer,
         draw=draw,
     )
