@@ -15,8 +15,9 @@ from typing import Any, Final
 import anyio
 import anyio.to_thread
 
+from cellwright.data.files import parse_data
 from cellwright.models.config.keys import key_variables
-from cellwright.runs.goal.new_notebook import create_if_missing, data_files, new_notebook_text
+from cellwright.runs.goal.new_notebook import create_if_missing, new_notebook_text
 from cellwright.settings import Settings
 from eval.delivered import Delivered, read_report
 from eval.task import Task
@@ -122,7 +123,7 @@ def keyless(person: Mapping[str, str], home: Path) -> dict[str, str]:
 def _prepare(task: Task, folder: Path) -> None:
     """An empty notebook without a header: it is proven on our own packages, and no package index is asked."""
     notebook = folder / _NOTEBOOK
-    data = data_files([str(folder / name) for name in task.data], notebook=notebook, project=folder)
+    data = parse_data(task.data, here=folder, notebook=notebook, project=folder)
     create_if_missing(notebook, new_notebook_text("", data))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -25,6 +25,7 @@ from cellwright.agents.prompt.context_providers import ContextProvider, DataCont
 from cellwright.agents.prompt.prompt_store import JournalTexts
 from cellwright.agents.skills import Skill, read_skills
 from cellwright.analyst.data_search import project_files
+from cellwright.app.model_readiness import has_model
 from cellwright.app.notebooks import Files, contained, mounted_data, open_notebook, open_pool, project_for
 from cellwright.app.run_network import Network, NetworkAccess, NetworkPolicy, open_network_access
 from cellwright.app.toolset import ToolContext, all_tools, can_use_git
@@ -32,13 +33,14 @@ from cellwright.data.files import DataFile, place_data
 from cellwright.journal import Flow, Records
 from cellwright.journal.names import run_of
 from cellwright.kernel import KernelPool, PythonChoice
-from cellwright.kernel.profiler import Profiler
+from cellwright.kernel.process.chart_cage import ChartCage
 from cellwright.models.client.gateway_client import Models
 from cellwright.models.client.gateway_process import GatewayLaunch
 from cellwright.models.config.keys import key_variables
 from cellwright.network import passwords_in
 from cellwright.policy import AgreedEnvelope, Masker, Rules, Secret
-from cellwright.runs.execute.workspace import BranchWorkspace
+from cellwright.runs.execute.workspace import BranchWorkspace, Workspace
+from cellwright.runs.goal.goal import Goal
 from cellwright.sandbox import CageSpec, Limits, Tier, probe
 from cellwright.settings import Settings
 from cellwright.tools import Guard, standing_rules
@@ -92,19 +94,6 @@ class WorkspaceOptions:
     """Where what must outlast a process is kept; None: a folder named after the workflow and the notebook."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LiveWorkspace:
-    """A studio, and what stands behind it."""
-
-    studio: AgentContext
-    desk: NotebookEditor
-    rules: Rules
-    models: Models
-    profiler: Profiler
-    open_booth: Callable[[str], AbstractAsyncContextManager[BranchWorkspace]]
-    """A studio over a lane of the notebook."""
-
-
 @asynccontextmanager
 async def open_agent_context(
     path: str | Path, *, workflow: str, records: Records, person: str, options: WorkspaceOptions | None = None
@@ -117,7 +106,7 @@ async def open_agent_context(
 @asynccontextmanager
 async def open_workspace(
     path: str | Path, *, workflow: str, records: Records, person: str, options: WorkspaceOptions | None = None
-) -> AsyncGenerator[LiveWorkspace]:
+) -> AsyncGenerator[Workspace]:
     """A studio for the agents of one workflow in this notebook; `person` is for whom they work.
 
     Opened again for the same workflow, after a crash too, the notebook is as it was: its cells have run, and what was
@@ -164,8 +153,20 @@ async def open_workspace(
                     ),
                 )
 
-        yield LiveWorkspace(
-            studio=studio, desk=desk, rules=ground.rules, models=models, profiler=bench.profiler, open_booth=open_booth
+        async def would_answer(goal: Goal) -> bool:
+            return await has_model(models, ground.roles, is_private=goal.is_private)
+
+        async def draw(specs: Sequence[str]) -> tuple[str | None, ...]:
+            return await ChartCage(zygote=await pool.zygote(), tier=ground.tier).draw(specs)
+
+        yield Workspace(
+            desk=desk,
+            studio=studio,
+            rules=ground.rules,
+            profiler=bench.profiler,
+            has_model=would_answer,
+            draw=draw,
+            open_booth=open_booth,
         )
 
 
