@@ -17,9 +17,10 @@ from cellwright.agents.repair.deterministic import INSTALL, RUN
 from cellwright.agents.role import LONGEST_PROMPT, role_named
 from cellwright.agents.skills import Skill, read_skill, read_skills, skill_tools
 from cellwright.agents.styles import READINGS
+from cellwright.data.files import parse_data
 from cellwright.errors import UserError
 from cellwright.kernel import KernelPool
-from cellwright.runs.execute.workspace import NoDataReader
+from cellwright.kernel.profiler import Profiler
 from cellwright.tools.cell_tools import cell_tools
 from cellwright.tools.data_tools import data_tools
 from cellwright.tools.environment_tools import package_tools, shell_tools
@@ -252,7 +253,11 @@ async def test_every_tool_a_built_in_role_names_is_there(opened: Opener, pool: K
             *artifact_tools(kept),
             *stored_text_tools(kept),
             *skill_tools([skill]),
-            *data_tools(desk, NoDataReader(), Path),
+            *data_tools(
+                desk,
+                Profiler(pool=pool, tier="A"),
+                lambda path: parse_data([path], here=project, notebook=notebook.path, project=project)[0],
+            ),
         ]
         known = {READINGS, *(each.name for each in tools)}
         named = {name for role in built_in_roles().values() for name in role.tools}

@@ -8,16 +8,18 @@ from pathlib import Path
 import anyio
 import pytest
 
-from cellwright.agents.prompt.context_providers import DATA_TOKENS, DataContext, NamedData
+from cellwright.agents.prompt.context_providers import DATA_TOKENS, DataContext
 from cellwright.analyst.profile import Profile
 from cellwright.app import Files
-from cellwright.app.profiling import ProfileLimits, profile_paths
+from cellwright.app.profiling import profile_paths
+from cellwright.data.files import DataFile, parse_data
 from cellwright.errors import RefusedByPolicy, UserError
 from cellwright.kernel import KernelPool
+from cellwright.kernel.profiler import ProfileLimits, Profiler
 from cellwright.notebook import estimate_tokens
+from cellwright.sandbox import probe
 from cellwright.testing import CallTool
 from tests.agents.workshop import DONE
-from tests.analyst.profiles import a_table
 from tests.app.atelier import open_atelier
 from tests.models.houses import House
 
@@ -30,13 +32,34 @@ def write(folder: Path, **texts: str) -> None:
         (folder / f"{name}.csv").write_text(text)
 
 
+def paths_of(profile: Profile) -> list[str]:
+    return [table.reading.path for table in profile.tables]
+
+
 async def test_files_and_folders_are_profiled_under_the_names_they_were_asked_for(
     pool: KernelPool, tmp_path: Path
 ) -> None:
-    write(tmp_path / "here", hens=HENS)
-    write(tmp_path / "there", geese="goose;kg\nAda;3,5\nBo;4,25\nCy;5,75\n")
-    profile = await profile_paths(["hens.csv", "../there"], folder=tmp_path / "here", pool=pool)
-    assert [table.reading.path for table in profile.tables] == ["hens.csv", "../there/geese.csv"]
+    write(tmp_path / "here/d", hens=HENS)
+    write(tmp_path / "d", geese="goose;kg\nAda;3,5\nBo;4,25\nCy;5,75\n")
+    write(tmp_path / "d/deep", hens=HENS)
+    write(tmp_path, ducks="a;b\n1;2\n3;4\n")
+    asked = ["d", "../d", str(tmp_path / "ducks.csv")]
+    profile = await profile_paths(asked, folder=tmp_path / "here", pool=pool)
+    assert paths_of(profile) == ["d/hens.csv", "../d/deep/hens.csv", "../d/geese.csv", str(tmp_path / "ducks.csv")]
+
+
+async def test_the_folder_one_stands_in_can_be_named(pool: KernelPool, tmp_path: Path) -> None:
+    write(tmp_path / "d", hens=HENS)
+    write(tmp_path, geese="goose;kg\nAda;3,5\nBo;4,25\nCy;5,75\n")
+    assert sorted(paths_of(await profile_paths(["."], folder=tmp_path, pool=pool))) == ["d/hens.csv", "geese.csv"]
+
+
+async def test_a_project_that_is_named_as_data_is_profiled_with_the_paths_its_notebook_has(
+    pool: KernelPool, tmp_path: Path
+) -> None:
+    write(tmp_path / "d", hens=HENS)
+    files = parse_data(["."], here=tmp_path, notebook=tmp_path / "work/n.py", project=tmp_path)
+    assert paths_of(await Profiler(pool=pool, tier=probe().tier).profile(files)) == ["../d/hens.csv"]
 
 
 async def test_what_cannot_be_read_is_said_and_nothing_at_all_is_no_table(pool: KernelPool, tmp_path: Path) -> None:
@@ -110,44 +133,43 @@ async def test_an_agent_reads_the_profile_of_its_data_before_its_first_thought(
         assert [second.text_of(span) for span in second.spans if span.part == "data"] == [seen]
 
 
-async def nothing() -> Profile | None:
-    return None
-
-
 async def test_where_there_is_no_profile_the_first_lines_stand(tmp_path: Path) -> None:
     write(tmp_path / "farm", hens=HENS)
-    data = [
-        NamedData(source=tmp_path / "farm/hens.csv", shown="hens.csv"),
-        NamedData(source=tmp_path / "farm", shown="../farm"),
-    ]
-    [part] = (await DataContext(data, nothing, others=["a\nb.csv"]).look(600)).parts
+    data = parse_data(["farm/hens.csv", "farm"], here=tmp_path, notebook=tmp_path / "farm/n.py", project=tmp_path)
+    [part] = (await DataContext(data, None, others=["a\nb.csv"]).look(600)).parts
     assert part.text == (
         "hens.csv (48 bytes), begins:\nday,eggs\n2024-01-01,4\n2024-01-02,5\n2024-01-03,7\n\n"
-        "../farm/: a folder with hens.csv\n\nand 1 more files: a b.csv"
+        "./: a folder with hens.csv\n\n1 more files: a b.csv"
     )
 
 
-async def test_a_file_that_is_not_in_the_profile_is_shown_with_its_first_lines(tmp_path: Path) -> None:
-    write(tmp_path, sales=HENS, hens=HENS)
-
-    async def profiled() -> Profile | None:
-        return Profile(tables=(a_table("sales"),))
-
-    data = [NamedData(source=tmp_path / name, shown=name) for name in ("sales.csv", "hens.csv")]
-    [part] = (await DataContext(data, profiled).look(600)).parts
-    assert "sales.csv, csv: 100 rows" in part.text
-    assert "hens.csv (48 bytes), begins:" in part.text
-    assert "sales.csv (48 bytes)" not in part.text
+async def test_a_file_that_is_not_in_the_profile_is_shown_with_its_first_lines(
+    pool: KernelPool, tmp_path: Path
+) -> None:
+    write(tmp_path, hens=HENS, odd="")
+    data = parse_data(["hens.csv", "odd.csv"], here=tmp_path, notebook=tmp_path / "n.py", project=tmp_path)
+    [part] = (await DataContext(data, Profiler(pool=pool, tier=probe().tier)).look(600)).parts
+    assert "hens.csv, csv: 3 rows" in part.text
+    assert "odd.csv (0 bytes), begins:" in part.text
+    assert "hens.csv (48 bytes)" not in part.text
 
 
-async def test_however_much_data_there_is_the_sight_keeps_to_its_tokens(tmp_path: Path) -> None:
-    names = [f"file{number}.csv" for number in range(300)]
+async def test_what_cannot_be_profiled_once_is_not_tried_in_every_step(pool: KernelPool, tmp_path: Path) -> None:
+    home = DataFile(name="home", source=Path.home().resolve(), place="home", target="home", is_folder=True)
+    write(tmp_path, hens=HENS)
+    hens = DataFile(name="hens", source=tmp_path / "hens.csv", place="hens.csv", target="hens.csv")
+    context = DataContext([home, hens], Profiler(pool=pool, tier=probe().tier))
+    for _ in range(2):
+        [part] = (await context.look(600)).parts
+        assert "hens.csv (48 bytes), begins:" in part.text
 
-    async def profiled() -> Profile | None:
-        return Profile(tables=tuple(a_table(f"file{number}") for number in range(150)))
 
-    data = [NamedData(source=tmp_path / name, shown=name) for name in names]
-    [part] = (await DataContext(data, profiled, others=names).look(600)).parts
+async def test_however_much_data_there_is_the_sight_keeps_to_its_tokens(pool: KernelPool, tmp_path: Path) -> None:
+    names = [f"file{'abcdefghij'[number % 10] * (number // 10 + 1)}.csv" for number in range(60)]
+    for number, name in enumerate(names):
+        (tmp_path / name).write_text(f"when,amount_{number}\n2024-01-01,4\n2024-01-02,{number}\n")
+    data = parse_data(names, here=tmp_path, notebook=tmp_path / "n.py", project=tmp_path)
+    [part] = (await DataContext(data, Profiler(pool=pool, tier=probe().tier), others=names).look(600)).parts
     assert estimate_tokens(part.text) <= DATA_TOKENS
 
 

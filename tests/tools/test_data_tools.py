@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from cellwright.analyst.profile import Profile
-from cellwright.app.profiling import profile_named
-from cellwright.errors import UserError
+from cellwright.data.files import DataFile, parse_data
 from cellwright.kernel import KernelPool, OpenNotebook
+from cellwright.kernel.profiler import Profiler
 from cellwright.notebook import read
+from cellwright.sandbox import probe
 from cellwright.tools.approval.audit_trail import audit_trail
 from cellwright.tools.data_tools import data_tools
 from cellwright.tools.notebook.editor import NotebookEditor
@@ -34,16 +34,6 @@ sales = pd.DataFrame({
 })"""
 
 
-class Eyes:
-    """The real profile, from the folder of the notebook."""
-
-    def __init__(self, pool: KernelPool) -> None:
-        self._pool = pool
-
-    async def profile(self, named: Any) -> Profile:
-        return await profile_named(named, tier="A", pool=self._pool)
-
-
 @asynccontextmanager
 async def at_work(
     opened: Opener, where: Path, pool: KernelPool, *cells: str, rules: str = ""
@@ -52,12 +42,11 @@ async def at_work(
         desk = await NotebookEditor.open(notebook, where.parent / "desk.json")
         folder = notebook.path.parent
 
-        def locate(path: str) -> Path:
-            if not (folder / path).exists():
-                raise UserError(f"Nothing is at {path!r}.")
-            return folder / path
+        def locate(path: str) -> DataFile:
+            return parse_data([path], here=folder, notebook=notebook.path, project=folder)[0]
 
-        tools = [*notebook_tools(desk), *data_tools(desk, Eyes(pool), locate)]
+        profiler = Profiler(pool=pool, tier=probe().tier)
+        tools = [*notebook_tools(desk), *data_tools(desk, profiler, locate)]
         async with open_workshop(where, tools, rules=rules, project=str(folder)) as shop:
             if cells:
                 await notebook.run("all")
@@ -158,7 +147,7 @@ async def test_what_cannot_be_done_is_said(opened: Opener, where: Path, pool: Ke
         ("compare", {"table": "nobody", "measure": "a", "by": "b"}, "No variable 'nobody'"),
         ("compare", {"table": "sales; import os", "measure": "a", "by": "b"}, "No variable"),
         ("compare", {"table": "sales", "measure": "nothing", "by": "region"}, ""),
-        ("profile", {"paths": ["nowhere.csv"]}, "Nothing is at"),
+        ("profile", {"paths": ["nowhere.csv"]}, "No data at"),
         ("clean", {"table": "sales"}, "is a variable"),
     ]
     async with at_work(opened, where, pool, "import marimo as mo", TABLE) as (_, shop):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 
 import anyio.to_thread
 
-from cellwright.data.files import parse_data
+from cellwright.analyst.data_search import mounts
+from cellwright.data.files import DataFile, parse_data
 from cellwright.errors import RefusedByPolicy, UserError
 from cellwright.kernel import KernelOptions, KernelPool, OpenNotebook, PythonChoice, Pythons, UvSettings
 from cellwright.notebook import NotebookFile, read
-from cellwright.sandbox import DataMount, FilesMode, KeepQuestion, Limits, SandboxReport, Tier, probe, project_of
+from cellwright.sandbox import FilesMode, KeepQuestion, Limits, SandboxReport, Tier, probe, project_of
 from cellwright.sandbox.linux import syscalls
 from cellwright.settings import Settings
 
@@ -112,7 +113,7 @@ def terrain_for(
     return KernelOptions(
         project=project,
         files=files.mode,
-        data=data_mounts(files.data, notebook, project),
+        data=mounts(mounted_data(files, notebook, project)),
         limits=limits,
         tier=tier,
         reveal=files.reveal,
@@ -182,7 +183,6 @@ def contained(wanted: Tier | None, report: SandboxReport, *, allow_uncontained: 
     return tier
 
 
-def data_mounts(words: Sequence[str], notebook: Path, project: Path) -> tuple[DataMount, ...]:
-    """Where data from elsewhere lies, seen from the project. Blocking."""
-    files = parse_data(words, here=Path(), notebook=notebook, project=project, is_mounted=True)
-    return tuple(DataMount(source=str(file.source), target=file.target) for file in files)
+def mounted_data(files: Files, notebook: Path, project: Path) -> tuple[DataFile, ...]:
+    """The data from elsewhere that a notebook is given. Raises `UserError`. Blocking."""
+    return parse_data(files.data, here=Path(), notebook=notebook, project=project, is_mounted=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import shutil
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Generator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Generator, Mapping
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,7 +14,6 @@ from typing import Final
 import anyio
 
 from cellwright.agents import steering
-from cellwright.app.model_readiness import has_model
 from cellwright.app.notebooks import Files, open_pool
 from cellwright.app.run_network import store_network_variables, stored_network_variables
 from cellwright.app.verification import check_notebook
@@ -22,7 +21,6 @@ from cellwright.app.workspaces import (
     BRANCHES_FOLDER,
     EDITOR_FILE,
     HOST_PERMISSIONS_FILE,
-    LiveWorkspace,
     WorkspaceOptions,
     open_workspace,
 )
@@ -31,7 +29,6 @@ from cellwright.journal import Journal, Records, RunId, stream_of
 from cellwright.journal.crash import AtCrashPoint, carry_on
 from cellwright.journal.names import new_run_id, run_id
 from cellwright.kernel import CellFinishedEvent, KernelPool, OpenNotebook
-from cellwright.kernel.process.chart_cage import ChartCage
 from cellwright.kernel.task_groups import unwrap_single_error
 from cellwright.models.client.gateway_process import GatewayLaunch
 from cellwright.notebook.atomic_write import write_atomically
@@ -253,7 +250,7 @@ class _RunHost:
             tasks.start_soon(_stop_cells, workplace.desk.notebook, records, run)
             self.desks[run] = workplace.desk
             try:
-                yield replace(_workspace(workplace), open_booth=_observed(workplace, records, run))
+                yield replace(workplace, open_booth=_observed(workplace.open_booth, records, run))
             finally:
                 del self.desks[run]
                 with anyio.move_on_after(_CLOSE_TIMEOUT_SECONDS, shield=True):
@@ -298,30 +295,14 @@ class _RunHost:
         )
 
 
-def _workspace(workplace: LiveWorkspace) -> Workspace:
-    async def would_answer(goal: Goal) -> bool:
-        return await has_model(workplace.models, workplace.studio.roles, is_private=goal.is_private)
-
-    async def draw(specs: Sequence[str]) -> tuple[str | None, ...]:
-        eyes = workplace.eyes
-        return await ChartCage(zygote=await eyes.pool.zygote(), tier=eyes.tier).draw(specs)
-
-    return Workspace(
-        desk=workplace.desk,
-        studio=workplace.studio,
-        rules=workplace.rules,
-        eyes=workplace.eyes,
-        has_model=would_answer,
-        draw=draw,
-    )
-
-
-def _observed(workplace: LiveWorkspace, records: Records, run: str) -> OpenBranchWorkspace:
+def _observed(opening: OpenBranchWorkspace | None, records: Records, run: str) -> OpenBranchWorkspace | None:
     """Booths whose cells are told of, and stopped, like the notebook's own."""
+    if opening is None:
+        return None
 
     @asynccontextmanager
     async def open_booth(part: str) -> AsyncGenerator[BranchWorkspace]:
-        async with workplace.open_booth(part) as booth, anyio.create_task_group() as tasks:
+        async with opening(part) as booth, anyio.create_task_group() as tasks:
             tasks.start_soon(_record_cells, booth.lane.desk.notebook, records, run)
             tasks.start_soon(_stop_cells, booth.lane.desk.notebook, records, run)
             yield booth

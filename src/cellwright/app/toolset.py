@@ -11,11 +11,13 @@ from pathlib import Path
 
 from cellwright.agents.artifacts import artifact_tools
 from cellwright.agents.skills import Skill, skill_tools
-from cellwright.app.notebooks import Files, data_mounts, open_notebook
-from cellwright.app.profiling import CagedDataReader
+from cellwright.analyst.data_search import host_path, mounts
+from cellwright.app.notebooks import Files, open_notebook
 from cellwright.app.run_network import NetworkAccess
+from cellwright.data.files import DataFile
 from cellwright.errors import UserError
 from cellwright.kernel import KernelPool, OpenNotebook
+from cellwright.kernel.profiler import Profiler
 from cellwright.sandbox import Limits, Tier
 from cellwright.settings import Settings
 from cellwright.tools.cell_tools import OpenPath, cell_tools, notebook_call_tool
@@ -44,6 +46,8 @@ class ToolContext:
     way_out: NetworkAccess | None
     """None: there is no network."""
     files: Files
+    data: tuple[DataFile, ...]
+    """From elsewhere, mounted for the notebook."""
     limits: Limits
     tier: Tier
     settings: Settings
@@ -55,9 +59,9 @@ class ToolContext:
         return self.desk.notebook
 
     @property
-    def eyes(self) -> CagedDataReader:
-        """What sees the data, at the tier the notebook runs at."""
-        return CagedDataReader(project=self.project, pool=self.pool, settings=self.settings, tier=self.tier)
+    def profiler(self) -> Profiler:
+        """What reads the data, at the tier the notebook runs at."""
+        return Profiler(pool=self.pool, tier=self.tier)
 
 
 def all_tools(bench: ToolContext, *, skills: Sequence[Skill], has_git: bool) -> list[Tool]:
@@ -65,7 +69,7 @@ def all_tools(bench: ToolContext, *, skills: Sequence[Skill], has_git: bool) -> 
     return [
         *notebook_tools(bench.desk),
         *cell_tools(bench.notebook),
-        *data_tools(bench.desk, bench.eyes, _locate(bench)),
+        *data_tools(bench.desk, bench.profiler, _locate(bench)),
         notebook_call_tool(_beside(bench), bench.project.root),
         *package_tools(bench.desk),
         *file_tools(bench.project, changed=_changed(bench.notebook)),
@@ -118,28 +122,24 @@ def _locate(bench: ToolContext) -> Locate:
     """Data from elsewhere by the place the notebook's code has it at, files of the project by theirs."""
     root, folder = bench.project.root, bench.notebook.path.resolve().parent
 
-    def locate(path: str) -> Path:
+    def locate(path: str) -> DataFile:
         if "\0" in path or not path:
             raise UserError(f"{path!r} is no path.", hint="Give one relative to the notebook.")
-        wanted = Path(os.path.normpath(folder / path))
-        for mount in data_mounts(bench.files.data, bench.notebook.path, root):
-            place = root / mount.target
-            if wanted.is_relative_to(place):
-                return _below(Path(mount.source), wanted.relative_to(place))
-        found = bench.project.locate(os.path.relpath(wanted, root))
+        target = os.path.relpath(folder / path, root)
+        found = _given(target, bench.data) or bench.project.locate(target)
         if not found.exists():
             raise UserError(f"Nothing is at {path!r}.", hint="Paths are relative to the notebook's folder.")
-        return found
+        return DataFile(name=found.name, source=found, place=path, target=target, is_folder=found.is_dir())
 
     return locate
 
 
-def _below(source: Path, way: Path) -> Path:
-    """A file in a folder that was given, never outside it."""
-    found = (source / way).resolve()
-    if not found.is_relative_to(source.resolve()) or not found.exists():
-        raise UserError(f"Nothing is at {str(way)!r} in {source.name!r}.", hint="List the folder in a cell.")
-    return found
+def _given(target: str, data: Sequence[DataFile]) -> Path | None:
+    """A file of the data that was given, never outside it."""
+    found = host_path(target, mounts(data))
+    if found is not None and not any(found.resolve().is_relative_to(file.source) for file in data):
+        raise UserError(f"Nothing is at {target!r} in the data.", hint="List the folder in a cell.")
+    return None if found is None else found.resolve()
 
 
 def _changed(notebook: OpenNotebook) -> Changed:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,23 +21,26 @@ from cellwright.agents.agent_context import AgentContext
 from cellwright.agents.failure_survey import notebook_survey
 from cellwright.agents.loop import OpenAgentContext
 from cellwright.agents.programs import programs
-from cellwright.agents.prompt.context_providers import NotebookContext
+from cellwright.agents.prompt.context_providers import ContextProvider, DataContext, NotebookContext, limits_text
 from cellwright.agents.prompt.prompt_store import JournalTexts
 from cellwright.agents.skills import Skill, read_skills
-from cellwright.app.notebooks import Files, contained, open_notebook, open_pool, project_for
-from cellwright.app.profiling import CagedDataReader
-from cellwright.app.prompt_data import data_sights, describe_limits
+from cellwright.analyst.data_search import project_files
+from cellwright.app.model_readiness import has_model
+from cellwright.app.notebooks import Files, contained, mounted_data, open_notebook, open_pool, project_for
 from cellwright.app.run_network import Network, NetworkAccess, NetworkPolicy, open_network_access
 from cellwright.app.toolset import ToolContext, all_tools, can_use_git
+from cellwright.data.files import DataFile, place_data
 from cellwright.journal import Flow, Records
 from cellwright.journal.names import run_of
 from cellwright.kernel import KernelPool, PythonChoice
+from cellwright.kernel.process.chart_cage import ChartCage
 from cellwright.models.client.gateway_client import Models
 from cellwright.models.client.gateway_process import GatewayLaunch
 from cellwright.models.config.keys import key_variables
 from cellwright.network import passwords_in
 from cellwright.policy import AgreedEnvelope, Masker, Rules, Secret
-from cellwright.runs.execute.workspace import BranchWorkspace
+from cellwright.runs.execute.workspace import BranchWorkspace, Workspace
+from cellwright.runs.goal.goal import Goal
 from cellwright.sandbox import CageSpec, Limits, Tier, probe
 from cellwright.settings import Settings
 from cellwright.tools import Guard, standing_rules
@@ -49,6 +52,13 @@ from cellwright.tools.project_files import ProjectFiles
 
 EDITOR_FILE: Final = "desk.json"
 """The desk's memory, in the folder of what outlasts a process."""
+_MAX_PROFILED_FILES: Final = 12
+"""Files of the project that are profiled for agents; the others are named."""
+_UNCONTAINED: Final = """\
+Nothing contains the notebook's code here (tier D): it can do whatever the person can.
+- network: nobody can be asked about hosts, so reach none: no downloads, no APIs, no `pip install`
+- files: use those of the project and nothing else
+- no browser, no display, no input(): nobody is there to type"""
 HOST_PERMISSIONS_FILE: Final = "leave.json"
 """The hosts that were given leave for, beside it."""
 BRANCHES_FOLDER: Final = "lanes"
@@ -84,20 +94,6 @@ class WorkspaceOptions:
     """Where what must outlast a process is kept; None: a folder named after the workflow and the notebook."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LiveWorkspace:
-    """A studio, and what stands behind it."""
-
-    studio: AgentContext
-    desk: NotebookEditor
-    rules: Rules
-    models: Models
-    eyes: CagedDataReader
-    """What sees the data."""
-    open_booth: Callable[[str], AbstractAsyncContextManager[BranchWorkspace]]
-    """A studio over a lane of the notebook."""
-
-
 @asynccontextmanager
 async def open_agent_context(
     path: str | Path, *, workflow: str, records: Records, person: str, options: WorkspaceOptions | None = None
@@ -110,7 +106,7 @@ async def open_agent_context(
 @asynccontextmanager
 async def open_workspace(
     path: str | Path, *, workflow: str, records: Records, person: str, options: WorkspaceOptions | None = None
-) -> AsyncGenerator[LiveWorkspace]:
+) -> AsyncGenerator[Workspace]:
     """A studio for the agents of one workflow in this notebook; `person` is for whom they work.
 
     Opened again for the same workflow, after a crash too, the notebook is as it was: its cells have run, and what was
@@ -136,8 +132,8 @@ async def open_workspace(
             person=person,
             roles=ground.roles,
             skills=ground.skills,
-            sights=[NotebookContext(desk), *await data_sights(bench)],
-            limits_text=describe_limits(bench),
+            sights=[NotebookContext(desk), *await _data_context(bench)],
+            limits_text=_describe_limits(bench),
             survey=notebook_survey(desk, bench.project),
             put_into_effect=way_out.put_into_effect if way_out is not None else None,
             program=programs(worker),
@@ -157,8 +153,20 @@ async def open_workspace(
                     ),
                 )
 
-        yield LiveWorkspace(
-            studio=studio, desk=desk, rules=ground.rules, models=models, eyes=bench.eyes, open_booth=open_booth
+        async def would_answer(goal: Goal) -> bool:
+            return await has_model(models, ground.roles, is_private=goal.is_private)
+
+        async def draw(specs: Sequence[str]) -> tuple[str | None, ...]:
+            return await ChartCage(zygote=await pool.zygote(), tier=ground.tier).draw(specs)
+
+        yield Workspace(
+            desk=desk,
+            studio=studio,
+            rules=ground.rules,
+            profiler=bench.profiler,
+            has_model=would_answer,
+            draw=draw,
+            open_booth=open_booth,
         )
 
 
@@ -193,6 +201,7 @@ class _WorkspaceSetup:
     roles: Mapping[str, Role]
     skills: tuple[Skill, ...]
     has_git: bool
+    data: tuple[DataFile, ...]
 
     @property
     def has_network(self) -> bool:
@@ -217,6 +226,7 @@ def _prepare(path: Path, workflow: str, options: WorkspaceOptions) -> _Workspace
         roles=read_roles(project),
         skills=read_skills(project),
         has_git=can_use_git(project, tier),
+        data=mounted_data(options.files, notebook, project),
     )
 
 
@@ -310,8 +320,37 @@ def _tool_context(
         kept=kept,
         way_out=way_out,
         files=files,
+        data=ground.data,
         limits=options.limits,
         tier=ground.tier,
         settings=options.settings,
         person=person,
     )
+
+
+# ── what agents see without asking ──
+
+
+async def _data_context(bench: ToolContext) -> list[ContextProvider]:
+    """Data that was given, then the project's data files nearest to the notebook; none where there is no data."""
+
+    def find() -> tuple[list[DataFile], list[DataFile]]:
+        root, notebook = bench.project.root, bench.notebook.path
+        own, others = (
+            [place_data(root / path, path, notebook=notebook, project=root) for path in paths]
+            for paths in project_files(root, bench.files.reveal)
+        )
+        own.sort(key=lambda file: (file.place.count("/"), file.place))
+        return [*bench.data, *own[:_MAX_PROFILED_FILES]], [*own[_MAX_PROFILED_FILES:], *others]
+
+    data, others = await anyio.to_thread.run_sync(find)
+    named = [file.place for file in others]
+    return [DataContext(data, bench.profiler, others=named)] if data or others else []
+
+
+def _describe_limits(bench: ToolContext) -> str:
+    """What the notebook's code may use, said before it fails."""
+    if bench.tier == "D":
+        return _UNCONTAINED
+    hosts = ["hosts that are approved; a cell that wants another fails, and leave for it is asked"]
+    return limits_text(bench.limits, hosts=hosts if bench.way_out is not None else (), files=bench.files.mode)

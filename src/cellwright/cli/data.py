@@ -11,9 +11,10 @@ import typer
 
 from cellwright.analyst.profile import Profile, profile_json
 from cellwright.app.bundled import DATASETS, Dataset, copy_dataset, dataset_named
-from cellwright.app.profiling import ProfileLimits, profile_paths
+from cellwright.app.profiling import profile_paths
 from cellwright.cli.notebook_options import UncontainedOption
 from cellwright.cli.render import console, data_tables
+from cellwright.kernel.profiler import ProfileLimits
 
 app = typer.Typer(help="Look at data files before anybody works with them.", no_args_is_help=True)
 

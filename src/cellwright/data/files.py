@@ -52,7 +52,7 @@ class DataFile:
             self,
             source=self.source / path,
             place=PurePosixPath(self.place, path).as_posix(),
-            target=f"{self.target}/{path}",
+            target=PurePosixPath(self.target, path).as_posix(),
             is_folder=False,
         )
 

@@ -7,8 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from pathlib import Path
-from typing import Annotated, Any, Final, Protocol
+from typing import Annotated, Any, Final
 
 import anyio.to_thread
 from pydantic import Field
@@ -20,8 +19,10 @@ from cellwright.analyst.profile import Profile, TableProfile, one_line
 from cellwright.analyst.profile_text import profile_text
 from cellwright.analyst.sections.quality import quality_section
 from cellwright.analyst.sections.tables import tables_section
+from cellwright.data.files import DataFile
 from cellwright.errors import UserError
 from cellwright.journal import EffectFinding, EffectFound, EffectNotFound, Json
+from cellwright.kernel.profiler import Profiler
 from cellwright.notebook import Document, clip, parse_edits
 from cellwright.notebook.source_text import literal, variable_name
 from cellwright.policy import Action, EditCells, ReadFile, RunCode
@@ -48,58 +49,50 @@ _KEEP: Final = "Put its cells into the notebook."
 
 Keep = Annotated[bool, Field(description=_KEEP)]
 Column = Annotated[str, Field(min_length=1, max_length=300)]
-Locate = Callable[[str], Path]
+Locate = Callable[[str], DataFile]
 """From a path as the notebook's code has it to the file itself. Raises `UserError`, `RefusedByPolicy`. Blocking."""
 
 
-class DataProfiler(Protocol):
-    """Looks at data in a cage."""
-
-    async def profile(self, named: Sequence[tuple[Path, str]]) -> Profile:
-        """What these files and folders are, under these names."""
-        ...
-
-
-def data_tools(desk: NotebookEditor, eyes: DataProfiler, locate: Locate) -> list[Tool]:
+def data_tools(desk: NotebookEditor, profiler: Profiler, locate: Locate) -> list[Tool]:
     """The data tools of this desk's notebook."""
     asking = [_compare_tool, _relate_tool, _change_tool]
-    return [_profile_tool(eyes, locate), *(make(desk) for make in asking), _clean_tool(desk, eyes, locate)]
+    return [_profile_tool(profiler, locate), *(make(desk) for make in asking), _clean_tool(desk, profiler, locate)]
 
 
 # ── files ──
 
 
-def _profile_tool(eyes: DataProfiler, locate: Locate) -> Tool:
+def _profile_tool(profiler: Profiler, locate: Locate) -> Tool:
     async def action(arguments: Any) -> tuple[Action, ...]:
         found = await anyio.to_thread.run_sync(lambda: [locate(path) for path in arguments.paths])
-        return tuple(ReadFile(path=str(path)) for path in found)
+        return tuple(ReadFile(path=str(file.source)) for file in found)
 
     @tool(action=action, seconds=_LOOK_SECONDS)
     async def profile(
         paths: Annotated[list[str], Field(min_length=1, max_length=20, description="Data files or folders.")],
     ) -> ToolResult:
         """What data files are: columns with type and meaning, ranges, nulls, problems, keys, how tables join."""
-        named = await anyio.to_thread.run_sync(lambda: [(locate(path), path) for path in paths])
-        text = profile_text(await eyes.profile(named), tokens=_PROFILE_TOKENS)
+        files = await anyio.to_thread.run_sync(lambda: [locate(path) for path in paths])
+        text = profile_text(await profiler.profile(files), tokens=_PROFILE_TOKENS)
         return Done(text=text, value=text, is_untrusted=True)
 
     return profile
 
 
-def _clean_tool(desk: NotebookEditor, eyes: DataProfiler, locate: Locate) -> Tool:
-    async def placed(path: str) -> Path:
+def _clean_tool(desk: NotebookEditor, profiler: Profiler, locate: Locate) -> Tool:
+    async def located(path: str) -> DataFile:
         if path in defined_in(desk.notebook.document.cells):
             hint = "Name the data file it was read from."
             raise UserError(f"{path!r} is a variable: what its values were in the file is lost.", hint=hint)
         return await anyio.to_thread.run_sync(locate, path)
 
     async def drafted(path: str) -> tuple[TableProfile, str, tuple[CellDraft, ...]]:
-        place = await placed(path)
-        return _cleaning(await eyes.profile([(place, path)]), path, place, desk.notebook.document)
+        file = await located(path)
+        return _cleaning(await profiler.profile([file]), file, desk.notebook.document)
 
     async def action(arguments: Any) -> tuple[Action, ...]:
         await desk.sync()
-        reading = ReadFile(path=str(await placed(arguments.table)))
+        reading = ReadFile(path=str((await located(arguments.table)).source))
         if not arguments.keep:
             return (reading,)
         return (reading, *_changing(desk, (await drafted(arguments.table))[2]))
@@ -121,19 +114,19 @@ def _clean_tool(desk: NotebookEditor, eyes: DataProfiler, locate: Locate) -> Too
 
 
 def _cleaning(
-    profile: Profile, path: str, place: Path, document: Document
+    profile: Profile, source: DataFile, document: Document
 ) -> tuple[TableProfile, str, tuple[CellDraft, ...]]:
     """The first table of a file, what it will be called, and the cells that read and repair it."""
     known = next((table for table in profile.tables if table.columns), None)
     if known is None:
         why = "; ".join(one_line(each.why) for each in profile.skipped[:3]) or "no table is in it"
-        raise ToolFailure(f"{path!r} cannot be read: {why}.", kind="failed", hint="Look at it with `profile`.")
+        raise ToolFailure(f"{source.place!r} cannot be read: {why}.", kind="failed", hint="Look at it with `profile`.")
     defined = defined_in(document.cells)
     taken = defined | {cell.name for cell in document.cells}
-    file = variable_name(place.name, is_folder=place.is_dir(), taken=taken)
-    names = name_tables(profile, {path: file}, taken=taken)
+    file = variable_name(source.source.name, is_folder=source.is_folder, taken=taken)
+    names = name_tables(profile, {source.place: file}, taken=taken)
     wanted = AnalysisRequest(purpose="quality")
-    first = [CellDraft(name=file, code=f"{file} = mo.notebook_dir() / {literal(path)}")]
+    first = [CellDraft(name=file, code=f"{file} = mo.notebook_dir() / {literal(source.place)}")]
     first = [*([] if "mo" in defined else [CellDraft(name="imports", code="import marimo as mo")]), *first]
     sections = [make(profile=profile, names=names, wanted=wanted) for make in (tables_section, quality_section)]
     return known, names.of(known.name).table, (*first, *(cell for section in sections for cell in section.cells))

@@ -5,22 +5,28 @@ Looked at once in every step, inside a journal step: what was seen is kept, so a
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Sequence
+import logging
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Final, Protocol
 
+import anyio
 import anyio.to_thread
 
 from cellwright.agents.prompt.prompt import PromptPart, Rank, Weight
 from cellwright.analyst.profile import Profile, one_line
 from cellwright.analyst.profile_text import profile_text
+from cellwright.data.files import DataFile
+from cellwright.errors import CellwrightError
 from cellwright.ids import CellId
+from cellwright.kernel.profiler import ProfileLimits, Profiler
 from cellwright.notebook import clip, estimate_tokens
 from cellwright.sandbox import FilesMode, Limits
 from cellwright.tools.notebook.editor import NotebookEditor
 
+_log = logging.getLogger(__name__)
 _NOTEBOOK_LEAST_TOKENS: Final = 300
 _PREVIEW_LINES: Final = 6
 _PREVIEW_CHARACTERS: Final = 600
@@ -29,8 +35,8 @@ _MANY_FILES: Final = 12
 _MOST_NAMES: Final = 200
 DATA_TOKENS: Final = 2_500
 """What an agent reads about its data, in every step."""
-GetProfile = Callable[[], Awaitable[Profile | None]]
-"""The profile of an agent's data as it is now; None where there is none to be had."""
+_PROFILE_LIMITS: Final = ProfileLimits(most_rows=100_000, most_files=40, seconds=12)
+_PROFILE_TIMEOUT_SECONDS: Final = 45
 _TABLES: Final = frozenset({".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".txt", ".md", ".yaml", ".yml", ".toml"})
 
 
@@ -91,22 +97,15 @@ class FileContext:
         return ContextView(parts=(PromptPart(name="files", text=text, rank=Rank.ASSIGNMENT, least_tokens=100),))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NamedData:
-    """A file or folder, under the name the notebook's code has for it."""
-
-    source: Path
-    shown: str
-
-
 class DataContext:
     """Data, each file with what a profile says of it: no turn is spent on looking. Without a profile, first lines."""
 
-    def __init__(self, data: Sequence[NamedData], profiled: GetProfile, *, others: Sequence[str] = ()) -> None:
+    def __init__(self, data: Sequence[DataFile], profiler: Profiler | None, *, others: Sequence[str] = ()) -> None:
         self._data = tuple(data)
-        self._profiled = profiled
+        self._profiler = profiler
+        """None once it has failed: it would fail, and cost as much, in every step."""
         self._others = tuple(others)
-        """Files for which there was no room, by name."""
+        """Files that are not looked into, by name."""
 
     async def look(self, tokens: int) -> ContextView:
         """The profile, and the beginning of each file that is not in it.
@@ -114,17 +113,30 @@ class DataContext:
         Always with the same number of tokens: it stands before the history, so what stays the same costs less than
         what is shorter.
         """
-        profile = await self._profiled()
+        profile = await self._profile()
         known = _paths(profile)
-        bare = [each for each in self._data if not _is_known(each.shown, known)]
-        previews = await anyio.to_thread.run_sync(lambda: [preview_data(each) for each in bare[:_MANY_FILES]])
-        rest = [*(each.shown for each in bare[_MANY_FILES:]), *self._others]
+        bare = [file for file in self._data if not _is_known(file.place, known)]
+        previews = await anyio.to_thread.run_sync(lambda: [preview_data(file) for file in bare[:_MANY_FILES]])
+        rest = [*(file.place for file in bare[_MANY_FILES:]), *self._others]
         if rest:
-            previews.append(f"and {len(rest)} more files: {', '.join(map(one_line, rest[:50]))}")
+            previews.append(f"{len(rest)} more files: {', '.join(map(one_line, rest[:50]))}")
         told = clip("\n\n".join(previews), DATA_TOKENS // 2 if profile else DATA_TOKENS)
         texts = [profile_text(profile, tokens=DATA_TOKENS - estimate_tokens(told) - 1)] if profile else []
         text = "\n\n".join([*texts, told] if told else texts)
         return ContextView(parts=(PromptPart(name="data", text=text, rank=Rank.ASSIGNMENT, least_tokens=100),))
+
+    async def _profile(self) -> Profile | None:
+        """As the files are now; an agent neither waits long for it nor fails without."""
+        if self._profiler is None or not self._data:
+            return None
+        there = await anyio.to_thread.run_sync(lambda: [file for file in self._data if file.source.exists()])
+        try:
+            with anyio.fail_after(_PROFILE_TIMEOUT_SECONDS):
+                return await self._profiler.profile(there, _PROFILE_LIMITS)
+        except (CellwrightError, TimeoutError) as error:
+            _log.info("No profile of the data: %s", error)
+            self._profiler = None
+            return None
 
 
 def _paths(profile: Profile | None) -> frozenset[str]:
@@ -133,17 +145,17 @@ def _paths(profile: Profile | None) -> frozenset[str]:
     return frozenset(path for table in tables for path in (table.reading.path, *table.files))
 
 
-def _is_known(shown: str, known: frozenset[str]) -> bool:
-    return shown in known or any(path.startswith(f"{shown}/") for path in known)
+def _is_known(place: str, known: frozenset[str]) -> bool:
+    return place in known or any(path.startswith(f"{place}/") for path in known)
 
 
-def preview_data(data: NamedData) -> str:
+def preview_data(data: DataFile) -> str:
     """A file's name, size and first lines; of a folder what is in it. Blocking."""
     source = data.source
     if not source.is_dir():
-        return f"{one_line(data.shown)}{preview_file(source.parent, source.name).removeprefix(source.name)}"
+        return f"{one_line(data.place)}{preview_file(source.parent, source.name).removeprefix(source.name)}"
     inside = sorted(path.name for path in islice(source.iterdir(), _MOST_NAMES) if not path.name.startswith("."))
-    return f"{one_line(data.shown)}/: a folder with {', '.join(map(one_line, inside)) or 'nothing'}"
+    return f"{one_line(data.place)}/: a folder with {', '.join(map(one_line, inside)) or 'nothing'}"
 
 
 def preview_file(project: Path, name: str) -> str:

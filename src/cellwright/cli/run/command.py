@@ -47,10 +47,9 @@ def words_here(typed: str | None) -> str:
 
 def _has_data(project: Path) -> bool:
     # Only whoever asks for the analyst waits for what knows about data.
-    from cellwright.app.profiling import project_data_files
-    from cellwright.tools.project_files import ProjectFiles
+    from cellwright.analyst.data_search import project_files
 
-    return bool(project_data_files(ProjectFiles(project)))
+    return bool(project_files(project)[0])
 
 
 app = typer.Typer(help="State a goal, get a notebook you can trust.")

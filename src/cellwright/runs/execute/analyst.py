@@ -121,13 +121,13 @@ class Analyst:
         return plan_for(goal.words, known, data.notes)
 
     async def _look(self, goal: Goal) -> DataOverview:
-        desk, eyes = self._place.desk, self._place.eyes
+        desk, profiler = self._place.desk, self._place.profiler
 
         async def work() -> DataOverview:
             await desk.sync()
             if missing := await desk.notebook.lacking(PACKAGES):
                 return DataOverview(problem=_without(missing, goal))
-            return await read_data_overview(goal, eyes, desk.notebook.document)
+            return await read_data_overview(goal, profiler, desk.notebook.document)
 
         return await self._flow.step("look at the data", work, returns=DataOverview)
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 import anyio.to_thread
 from msgspec.structs import replace as with_fields
 
+from cellwright.analyst.data_search import project_files
 from cellwright.analyst.drafts import CellDraft, Section, TestRow
 from cellwright.analyst.goal.parser import read_goal_words
 from cellwright.analyst.goal.request import AnalysisRequest, UnsupportedGoal
@@ -26,9 +27,9 @@ from cellwright.analyst.sections.quality import quality_section
 from cellwright.analyst.sections.tables import tables_section
 from cellwright.data.files import DataFile, place_data
 from cellwright.errors import Defect, RefusedByPolicy, Unavailable, UserError
+from cellwright.kernel.profiler import Profiler
 from cellwright.notebook import Cell, Document
 from cellwright.notebook.source_text import literal, variable_name
-from cellwright.runs.execute.workspace import DataReader
 from cellwright.runs.goal.goal import ANALYST, Goal
 from cellwright.runs.goal.new_notebook import COMMENT, DATA_CELL, data_code, goal_data, title_line
 from cellwright.runs.plan.plan import Check, Plan, Task, checked
@@ -82,14 +83,16 @@ class DataOverview:
         return (*marimo, CellDraft(name=DATA_CELL, code=self.code)) if self.code else marimo
 
 
-async def read_data_overview(goal: Goal, eyes: DataReader, document: Document) -> DataOverview:
+async def read_data_overview(goal: Goal, profiler: Profiler | None, document: Document) -> DataOverview:
     """The data of the goal, or of its project; expected failures are said in `problem`."""
+    if profiler is None:
+        return DataOverview(problem="Data cannot be looked at here. Work with a model.")
     try:
-        files, notes = await _files(goal, eyes)
+        files, notes = await anyio.to_thread.run_sync(_files, goal)
         if not files:
             return DataOverview(problem=f"{NO_DATA} {NAME_DATA}")
-        shown = _shown_names(files, Path(goal.project))
-        profile = await eyes.profile([(file.source, name) for file, name in zip(files, shown, strict=True)])
+        # It is stored: no path in it may lead out of a folder, as one that code writes may.
+        profile = await profiler.profile([replace(file, place=file.target) for file in files])
     except (UserError, RefusedByPolicy, Unavailable) as problem:
         return DataOverview(problem=f"{problem.message} {problem.hint}".rstrip())
     if not any(table.columns and table.looked_at for table in profile.tables):
@@ -102,7 +105,7 @@ async def read_data_overview(goal: Goal, eyes: DataReader, document: Document) -
     return DataOverview(
         profile=profile_json(profile).decode(),
         sources=tuple(
-            AnalystSource(shown=name, variable=variable) for name, variable in zip(shown, variables, strict=True)
+            AnalystSource(shown=file.target, variable=variable) for file, variable in zip(files, variables, strict=True)
         ),
         code="" if is_known else _code(files, variables),
         taken=tuple(sorted(defined | {cell.name for cell in cells})),
@@ -111,35 +114,17 @@ async def read_data_overview(goal: Goal, eyes: DataReader, document: Document) -
     )
 
 
-async def _files(goal: Goal, eyes: DataReader) -> tuple[tuple[DataFile, ...], tuple[str, ...]]:
+def _files(goal: Goal) -> tuple[tuple[DataFile, ...], tuple[str, ...]]:
+    """Those the goal names, or those of the project that it speaks of first; and what to say of that. Blocking."""
     if goal.data:
-        return await anyio.to_thread.run_sync(goal_data, goal), ()
-    notebook, project = Path(goal.notebook), Path(goal.project)
-    found = _nearest(await eyes.data_files(), goal.words)
-    files = [place_data(path, path.name, notebook=notebook, project=project) for path in found[:_MOST_FOUND]]
-    is_all = len(files) == len(found)
-    return tuple(files), () if is_all else (
-        f"Of the {len(found)} data files of the project {len(files)} were looked at.",
-    )
-
-
-def _nearest(found: Sequence[Path], words: str) -> list[Path]:
-    """Those that the goal speaks of first."""
-    said = words.casefold()
-    return sorted(found, key=lambda path: path.stem.casefold().replace("_", " ") not in said.replace("_", " "))
-
-
-def _shown_names(files: Sequence[DataFile], project: Path) -> list[str]:
-    """What each is called in the profile: never a path that leads out of a folder."""
-    inside, names = project.resolve(), list[str]()
-    for file in files:
-        plain = file.name if file.is_outside else file.source.relative_to(inside).as_posix()
-        name, number = plain, 1
-        while name in names or name in {"", "."}:
-            number += 1
-            name = f"{number}-{file.name}"
-        names.append(name)
-    return names
+        return goal_data(goal), ()
+    notebook, project, said = Path(goal.notebook), Path(goal.project).resolve(), goal.words.casefold().replace("_", " ")
+    found = [project / path for path in project_files(project)[0]]
+    found.sort(key=lambda path: path.stem.casefold().replace("_", " ") not in said)
+    files = tuple(place_data(path, path.name, notebook=notebook, project=project) for path in found[:_MOST_FOUND])
+    if len(files) == len(found):
+        return files, ()
+    return files, (f"Of the {len(found)} data files of the project {len(files)} were looked at.",)
 
 
 def _variables(files: Sequence[DataFile], taken: Collection[str]) -> list[str]:

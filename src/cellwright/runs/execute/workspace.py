@@ -9,14 +9,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Protocol
 
 import anyio
 
 from cellwright.agents.agent_context import AgentContext
-from cellwright.analyst.profile import Profile
-from cellwright.errors import Unavailable
+from cellwright.kernel.profiler import Profiler
 from cellwright.policy import AgreedEnvelope, Rules
 from cellwright.runs.deliver.report.report import DrawCharts
 from cellwright.runs.goal.goal import Approve, Goal
@@ -26,30 +23,6 @@ from cellwright.tools.notebook.parallel_branches import ParallelBranch
 from cellwright.tools.tool import Done, Tool, ToolResult, tool
 
 _NOBODY = "Nobody can be asked in this run. Take the plainest reading, and say in the answer what you took for granted."
-
-
-class DataReader(Protocol):
-    """Sees the data of one run; nothing is read outside a cage."""
-
-    async def data_files(self) -> tuple[Path, ...]:
-        """The project's own data files."""
-        ...
-
-    async def profile(self, named: Sequence[tuple[Path, str]]) -> Profile:
-        """What these files and folders are, under these names."""
-        ...
-
-
-class NoDataReader:
-    """Where data cannot be looked at."""
-
-    async def data_files(self) -> tuple[Path, ...]:
-        """None."""
-        return ()
-
-    async def profile(self, named: Sequence[tuple[Path, str]]) -> Profile:
-        """Raises `Unavailable`."""
-        raise Unavailable("Data cannot be looked at here.", hint="Work with a model.")
 
 
 async def _models_answer(_: Goal) -> bool:
@@ -79,7 +52,8 @@ class Workspace:
     desk: NotebookEditor
     studio: AgentContext
     rules: Rules
-    eyes: DataReader = field(default_factory=NoDataReader)
+    profiler: Profiler | None = None
+    """None: data cannot be looked at."""
     has_model: Callable[[Goal], Awaitable[bool]] = _models_answer
     """Whether a model would answer whoever works on this goal."""
     draw: DrawCharts = _nobody_draws

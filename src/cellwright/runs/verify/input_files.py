@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final, Literal
 
+from cellwright.analyst.data_search import host_path
 from cellwright.notebook import Document
 from cellwright.sandbox import DataMount
 
@@ -55,10 +56,7 @@ class FileLocations:
 
     def on_host(self, path: str) -> Path:
         """Where a path of the project, or of mounted data, is on this machine."""
-        for mount in self.data:
-            if path == mount.target or path.startswith(f"{mount.target}/"):
-                return Path(mount.source).joinpath(*path[len(mount.target) :].split("/")[1:])
-        return self.project / path
+        return host_path(path, self.data) or self.project / path
 
 
 def known_files(document: Document, around: FileLocations, opened: Iterable[str] = ()) -> dict[str, InputReason]:

@@ -13,7 +13,7 @@ import anyio
 import anyio.to_thread
 from fastapi import APIRouter, Query
 
-from cellwright.app.profiling import project_data_files
+from cellwright.analyst.data_search import project_files
 from cellwright.data.files import split_name
 from cellwright.errors import UserError
 from cellwright.journal import RunId, RunStatus
@@ -80,7 +80,7 @@ def _data(files: ProjectFiles, word: str) -> str:
 
 
 def _has_data(project: Path) -> bool:
-    return bool(project_data_files(ProjectFiles(project)))
+    return bool(project_files(project)[0])
 
 
 _TAGS: Final = ["runs"]
