@@ -29,10 +29,10 @@ from cellwright.models.calls import (
     Update,
 )
 from cellwright.models.client.gateway_client import Models
-from cellwright.models.client.recording import ModelBackend, Recording, Replay, read_recording
 from cellwright.models.config.names import CallId
 from cellwright.policy import UnknownPrice
 from tests.models.accounts import KEY, NOON, answer, at_most, call, cancelled, dollars, failed, mask
+from tests.models.recording import ModelBackend, Recording, Replay, read_recording
 
 
 class Answers:
@@ -122,7 +122,7 @@ async def test_a_stream_is_recorded_by_its_outcome_and_replayed_part_by_part(tmp
     with Recording(Answers(told), tmp_path / "talk.jsonl", mask=mask) as recording:
         async with recording.stream(call()) as updates:
             passed_on = [update async for update in updates]
-    assert [type(update).__name__ for update in passed_on] == ["Started", "Piece", "Restarted", "Answered"]
+    assert [type(update).__name__ for update in passed_on] == ["Started", "Piece", "Restarted", "ModelAnswer"]
     async with Replay(tmp_path / "talk.jsonl", mask=mask).stream(call()) as updates:
         *pieces, outcome = [update async for update in updates]
     assert outcome == replace(told, source="replay")

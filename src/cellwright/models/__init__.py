@@ -8,6 +8,6 @@ Calls are in `cellwright.models.calls`, the client in `cellwright.models.client.
 ai, which takes a second, and a command that asks no model must not wait for it.
 """
 
-from cellwright.models.config.names import ABILITIES, TIERS, Ability, CallId, ModelName, Tier
+from cellwright.models.config.names import Ability, CallId, ModelName, Tier
 
-__all__ = ["ABILITIES", "TIERS", "Ability", "CallId", "ModelName", "Tier"]
+__all__ = ["Ability", "CallId", "ModelName", "Tier"]
