@@ -6,7 +6,6 @@ Never:  files, clocks, randomness, processes, HTTP, async: values in, values out
 """
 
 from cellwright.policy.actions import (
-    Access,
     Action,
     CallServerTool,
     DeleteFile,
@@ -30,7 +29,6 @@ from cellwright.policy.approvals import (
     AnswerRefused,
     ApprovalQuestion,
     Grant,
-    Interface,
     KernelOrigin,
     Lapsed,
     ModelOrigin,
@@ -46,7 +44,6 @@ from cellwright.policy.approvals import (
     active,
     answer,
     envelope_agreed,
-    expire,
     grant_of,
     revoke,
     use,
@@ -58,7 +55,6 @@ from cellwright.policy.audit import (
     AuditFilter,
     Result,
     audit_entry,
-    parse_audit_entry,
     parse_since,
 )
 from cellwright.policy.budgets import (
@@ -66,13 +62,11 @@ from cellwright.policy.budgets import (
     Budget,
     BudgetLedger,
     Limit,
-    Measure,
     Per,
     Reached,
     Unpriced,
     Use,
     UseId,
-    Window,
     Within,
     charge,
     leave_uncounted,
@@ -83,18 +77,16 @@ from cellwright.policy.budgets import (
 )
 from cellwright.policy.built_in import BUILT_IN_RULES, default_for
 from cellwright.policy.envelope import Envelope, covers, envelope_of
-from cellwright.policy.hosts import Host, parse_host
+from cellwright.policy.hosts import parse_host
 from cellwright.policy.judgement import (
     Allow,
     Ask,
-    Basis,
     ByDefault,
     ByEnvelope,
     ByGrant,
     ByRule,
     ByShape,
     Deny,
-    PlanVerdict,
     Verdict,
     judge,
     judge_plan,
@@ -102,13 +94,12 @@ from cellwright.policy.judgement import (
 from cellwright.policy.masking import Masked, Masker, MaskingStream, Secret, SecretFinding
 from cellwright.policy.money import Money, Price, UnknownPrice, parse_money
 from cellwright.policy.rule_file import RuleText, read_rules
-from cellwright.policy.rules import Layer, Rule, RuleEffect, Rules
+from cellwright.policy.rules import Layer, RuleEffect, Rules
 from cellwright.policy.serialization import action_json, parse_action, parse_question, question_json
 from cellwright.policy.targets import Malformed, Scope, scope_of
 
 __all__ = [
     "BUILT_IN_RULES",
-    "Access",
     "Account",
     "Action",
     "Actor",
@@ -120,7 +111,6 @@ __all__ = [
     "Ask",
     "AuditEntry",
     "AuditFilter",
-    "Basis",
     "Budget",
     "BudgetLedger",
     "ByDefault",
@@ -136,9 +126,7 @@ __all__ = [
     "Fingerprint",
     "GitCommit",
     "Grant",
-    "Host",
     "InstallPackage",
-    "Interface",
     "KernelOrigin",
     "Kind",
     "Lapsed",
@@ -148,7 +136,6 @@ __all__ = [
     "Masked",
     "Masker",
     "MaskingStream",
-    "Measure",
     "ModelOrigin",
     "Money",
     "No",
@@ -156,7 +143,6 @@ __all__ = [
     "Pending",
     "Per",
     "Person",
-    "PlanVerdict",
     "Price",
     "QueryConnection",
     "QuestionId",
@@ -166,7 +152,6 @@ __all__ = [
     "ReadFile",
     "Reply",
     "Result",
-    "Rule",
     "RuleEffect",
     "RuleText",
     "Rules",
@@ -182,7 +167,6 @@ __all__ = [
     "UseId",
     "UseNetwork",
     "Verdict",
-    "Window",
     "Within",
     "WriteFile",
     "Yes",
@@ -195,14 +179,12 @@ __all__ = [
     "default_for",
     "envelope_agreed",
     "envelope_of",
-    "expire",
     "fingerprint",
     "grant_of",
     "judge",
     "judge_plan",
     "leave_uncounted",
     "parse_action",
-    "parse_audit_entry",
     "parse_host",
     "parse_money",
     "parse_question",
