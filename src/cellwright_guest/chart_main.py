@@ -22,12 +22,12 @@ from typing import Any, Final
 
 _DESCRIPTOR: Final = 3
 _VERSION: Final = "6.4"
-_START_SECONDS: Final = 20.0
+_START_TIMEOUT_SECONDS: Final = 20.0
 _MOST_BYTES: Final = 2 << 20
-"""Of one picture; some 8,000 points."""
+"""Limit of the size of one picture; some 8,000 points."""
 _MOST_BYTES_TOGETHER: Final = 32 << 20
 _MEMORY_BYTES: Final = 768 << 20
-"""Of a painter: below what the cage allows, so that a chart which wants more ends its painter and not the cage."""
+"""Memory limit of a painter: below the cage's, so that a chart which needs more ends its painter and not the cage."""
 _MORE_ADDRESSES_BYTES: Final = 2 << 30
 _OWN: Final = ["data:"]
 """The only addresses that are followed: data that the specification holds itself."""
@@ -66,7 +66,7 @@ def draw(specs: list[str], *, fonts: str, chart_seconds: float, seconds: float) 
     pictures: list[str | None] = []
     while len(pictures) < len(specs) and time.monotonic() < until:
         painter = _Painter(specs[len(pictures) :], fonts)
-        is_well = painter.next(_START_SECONDS) is not None
+        is_well = painter.next(_START_TIMEOUT_SECONDS) is not None
         if not is_well:
             break
         while is_well and len(pictures) < len(specs):

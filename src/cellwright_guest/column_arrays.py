@@ -56,16 +56,14 @@ def _pandas(series: Any) -> list[Stretch] | None:
         return [_categories(held.codes, held.categories)]
     if any(base.__name__ == "BaseMaskedDtype" for base in identity.ancestry(type(dtype))):
         values, mask = getattr(held, "_data", None), getattr(held, "_mask", None)
-        return None if values is None or mask is None else _masked(values, mask)
+        if values is not None and mask is not None:
+            size, dtype = len(values), values.dtype
+            return [Stretch(values=values, count=size, dtype=dtype, missing=lambda start, stop: mask[start:stop])]
     return None
 
 
 def _listed(stretch: Stretch | None) -> list[Stretch] | None:
     return None if stretch is None else [stretch]
-
-
-def _masked(values: Any, mask: Any) -> list[Stretch]:
-    return [Stretch(values=values, count=len(values), dtype=values.dtype, missing=lambda start, stop: mask[start:stop])]
 
 
 def _polars(series: Any) -> list[Stretch] | None:

@@ -11,25 +11,20 @@ import contextlib
 import gc
 import logging
 import os
-import queue
 import signal
 import socket
 import sys
 import tempfile
-from collections.abc import Iterable
 from pathlib import PurePosixPath
 from typing import Any, NoReturn
 
 import msgspec
 from marimo._ast.app_config import _AppConfig
-from marimo._ast.cell import CellConfig
-from marimo._config.config import DEFAULT_CONFIG, merge_config
 from marimo._messaging.types import KernelStreams
 from marimo._output.formatters.formatters import register_formatters
 from marimo._plugins.ui._core.ui_element import UIElement
 from marimo._runtime import handlers
 from marimo._runtime.commands import (
-    AppMetadata,
     CodeCompletionCommand,
     CommandMessage,
     DeleteCellCommand,
@@ -37,9 +32,6 @@ from marimo._runtime.commands import (
     StopKernelCommand,
     UpdateUIElementCommand,
 )
-from marimo._runtime.dataflow import transitive_closure
-from marimo._runtime.kernel_lifecycle import KernelArgs, create_kernel
-from marimo._session.model import SessionMode
 from marimo._types.ids import CellId_t
 
 from cellwright_guest import (
@@ -47,19 +39,17 @@ from cellwright_guest import (
     facts_wire,
     functions,
     host_files,
-    json_values,
     patches,
-    previews,
     programs,
     reports,
     tool,
     transfer_wire,
-    variable_facts,
+    variable_requests,
     wire,
     zygote_setup,
 )
 from cellwright_guest.forks import cell_pauses, hazard_survey, process_fork
-from cellwright_guest.host_files import Additions
+from cellwright_guest.marimo_kernel import configure_cells, new_kernel, with_stale_ancestors
 from cellwright_guest.reports import Reporter
 from cellwright_guest.streams import (
     CellStderr,
@@ -73,12 +63,11 @@ from cellwright_guest.streams import (
     OwnCommands,
 )
 from cellwright_guest.transfer import variable_transfer
-from cellwright_guest.zygote_setup import close_log_file
 
 logger = logging.getLogger(__name__)
 
 _COMPLETION_DOCSTRINGS = 80
-"""With more options than that, none comes with its documentation: looking them up takes long."""
+"""Limit of completions that come with their documentation: looking it up takes long."""
 
 
 class Driver:
@@ -89,40 +78,25 @@ class Driver:
     _inbox: FrameQueue
 
     def __init__(self) -> None:
-        close_log_file()
+        zygote_setup.close_log_file()
         self._lane = HostSocket()
         self._console = ConsoleWriter(self._lane)
         self._reporter = Reporter(self._lane, self._console)
         self._own_commands = OwnCommands()
         self._problem = ""
-        self._seeded_in = 0
-        self._additions = Additions()
+        self._additions = host_files.Additions()
         self._branches: set[int] = set()
         """Our children that are branches of this kernel."""
         self.patches = patches.apply()
         register_formatters()
         reports.follow_progress(self._reporter.progress)
-        self._kernel, self._context = create_kernel(
-            KernelArgs(
-                streams=KernelStreams(
-                    stream=GuestStream(self._lane),
-                    stdout=CellStdout(self._console),
-                    stderr=CellStderr(self._console),
-                    stdin=NoStdin(),
-                ),
-                debugger=None,
-                configs={},
-                app_metadata=AppMetadata(query_params={}, cli_args={}, app_config=_AppConfig(), argv=[]),
-                user_config=merge_config(
-                    DEFAULT_CONFIG,
-                    {"runtime": {**DEFAULT_CONFIG["runtime"], "on_cell_change": "autorun", "reactive_tests": False}},
-                ),
-                mode=SessionMode.EDIT,
-                control_queue=self._own_commands,
-                set_ui_element_queue=queue.Queue(),
-                virtual_file_storage=None,
-            )
+        streams = KernelStreams(
+            stream=GuestStream(self._lane),
+            stdout=CellStdout(self._console),
+            stderr=CellStderr(self._console),
+            stdin=NoStdin(),
         )
+        self._kernel, self._context = new_kernel(streams, self._own_commands)
         self._pauses = cell_pauses.CellPauses(self._kernel, self._lane, self._answer_in_pause)
         self._reporter.before_cell = lambda cell, ran, waiting: self._pauses.before(cell, self._inbox, ran, waiting)
         self._watch(is_watched=False)
@@ -132,7 +106,7 @@ class Driver:
 
         Copying a page that is shared with the zygote takes longer than anything a trivial cell does.
         """
-        self._reseed()
+        zygote_setup.reseed_numpy()
         asyncio.new_event_loop().close()
         cell = CellId_t("rehearsal")
         self._kernel.mutate_graph([ExecuteCellCommand(cell_id=cell, code="import sys\nrehearsed = 1")], [])
@@ -170,17 +144,20 @@ class Driver:
                 case wire.SetUi() as change:
                     self._set_ui(change)
                 case wire.Look() as look:
-                    self._look(look)
+                    self._lane.send(variable_requests.look(look, self._kernel))
                 case wire.RunProgram() as program:
                     self._lane.send(programs.run_program(program))
                 case wire.ListFunctions() as asked:
                     self._lane.send(functions.list_functions(asked, self._kernel))
                 case wire.CallFunction() as call:
-                    self._lane.send(functions.call_function(call, self._place()))
+                    where = functions.FunctionContext(
+                        kernel=self._kernel, context=self._context, loop=self._loop, captured=self._reporter.captured
+                    )
+                    self._lane.send(functions.call_function(call, where))
                 case wire.TakeValues() as take:
-                    self._take(take)
+                    self._lane.send(variable_requests.take(take, self._kernel.globals))
                 case facts_wire.AskFacts() as asked:
-                    self._tell_facts(asked)
+                    self._lane.send(variable_requests.facts(asked, self._kernel.globals))
                 case wire.AddFiles() as addition:
                     self._lane.send(self._additions.take(addition))
                 case wire.Watch(marimo=is_watched):
@@ -203,9 +180,9 @@ class Driver:
         """Become this notebook: paths, threads, bounds. Everything that could not be known before the fork."""
         tempfile.tempdir = None
         tool.offer()
-        self._reseed()
+        zygote_setup.reseed_numpy()
         zygote_setup.restore_threads(bind.threads)
-        filename = _project() + bind.filename.removeprefix(host_files.PROJECT)
+        filename = host_files.project() + bind.filename.removeprefix(host_files.PROJECT)
         directory = str(PurePosixPath(filename).parent)
         sys.path[:] = [directory, *(entry for entry in sys.path if entry not in ("", directory))]
         sys.argv[:] = [filename]
@@ -222,14 +199,8 @@ class Driver:
         self._say_ready()
 
     def _say_ready(self) -> None:
-        self._lane.send(wire.Ready(pid=os.getpid(), python=sys.version.split()[0], threads=_thread_count()))
-
-    def _reseed(self) -> None:
-        """Once per process: fork copies numpy's global generator, and two kernels would draw the same numbers."""
-        numpy = sys.modules.get("numpy")
-        if numpy is not None and self._seeded_in != os.getpid():
-            numpy.random.seed()
-        self._seeded_in = os.getpid()
+        threads = len(os.listdir("/proc/self/task"))  # noqa: PTH208
+        self._lane.send(wire.Ready(pid=os.getpid(), python=sys.version.split()[0], threads=threads))
 
     def _apply(self, apply: wire.Apply) -> None:
         self._reporter.begin(apply.request)
@@ -238,7 +209,7 @@ class Driver:
         kernel.reactive_execution_mode = "autorun" if apply.reactive else "lazy"
         before = dict(kernel.errors)
         try:
-            newly_enabled = self._configure(apply.upsert)
+            newly_enabled = configure_cells(kernel, apply.upsert)
             asked = set(apply.run)
             requests = [ExecuteCellCommand(cell_id=CellId_t(cell.cell), code=cell.code) for cell in apply.upsert]
             changed = {request.cell_id for request in requests}
@@ -255,7 +226,7 @@ class Driver:
             self._reporter.structural(kernel, before, {request.cell_id for request in requests})
             to_run = (to_run | (newly_enabled if apply.reactive else set())) - waiting
             if to_run:
-                self._run(kernel._run_cells(self._with_stale_ancestors(to_run) if apply.reactive else to_run))
+                self._run(kernel._run_cells(with_stale_ancestors(kernel.graph, to_run) if apply.reactive else to_run))
         finally:
             kernel.reactive_execution_mode = "autorun"
             self._pauses.end()
@@ -273,31 +244,6 @@ class Driver:
         )
         self._run(self._kernel.set_ui_element_value(command, notify_frontend=True))
         self._finish(change.request)
-
-    def _look(self, look: wire.Look) -> None:
-        variables = self._kernel.globals
-        names: Iterable[str] = look.names or sorted(self._kernel.graph.definitions)
-        held = [(name, variables[name]) for name in names if name in variables]
-        shown = previews.preview_all(held, tokens_each=look.tokens, seconds=5.0)
-        self._lane.send(wire.Looked(request=look.request, variables=shown))
-
-    def _take(self, take: wire.TakeValues) -> None:
-        held = [(name, self._kernel.globals[name]) for name in take.names if name in self._kernel.globals]
-        found = [
-            json_values.value_of(name, value, tokens=take.tokens, json_bytes=take.json_bytes) for name, value in held
-        ]
-        self._lane.send(wire.Taken(request=take.request, values=found))
-
-    def _tell_facts(self, asked: facts_wire.AskFacts) -> None:
-        held = [(name, self._kernel.globals[name]) for name in asked.names if name in self._kernel.globals]
-        # Of a `mo.ui` element, what it is set to.
-        plain = [(name, value.value if isinstance(value, UIElement) else value) for name, value in held]
-        self._lane.send(facts_wire.FactsTold(request=asked.request, facts=variable_facts.facts_of(plain)))
-
-    def _place(self) -> functions.FunctionContext:
-        return functions.FunctionContext(
-            kernel=self._kernel, context=self._context, loop=self._loop, captured=self._reporter.captured
-        )
 
     def _carry_out(self, body: bytes) -> None:
         """One of marimo's own commands, from an editor."""
@@ -390,16 +336,17 @@ class Driver:
         """Variables and files on their way to a kernel that is no fork of this one, or from one."""
         match request:
             case transfer_wire.ExportValues() as asked:
-                self._lane.send(
-                    _export(asked, self._kernel.globals, self._inbox.descriptors.pop(0), self._own_descriptors())
-                )
+                file = self._inbox.descriptors.pop(0)
+                own = self._own_descriptors()
+                self._lane.send(variable_transfer.answer_export(asked, self._kernel.globals, file, own))
             case transfer_wire.ImportValues(request=number):
-                self._lane.send(_import(number, self._kernel.globals, self._inbox.descriptors.pop(0)))
+                file = self._inbox.descriptors.pop(0)
+                self._lane.send(variable_transfer.answer_import(number, self._kernel.globals, file))
             case transfer_wire.MarkFresh(request=number, cells=cells):
                 known = variable_transfer.mark_fresh(self._kernel, cells)
                 self._lane.send(transfer_wire.FreshMarked(request=number, cells=known, stale=self._stale()))
             case transfer_wire.SeedFiles() as asked:
-                self._lane.send(host_files.seed_files(asked, _project()))
+                self._lane.send(host_files.seed_files(asked, host_files.project()))
 
     def _own_descriptors(self) -> set[int]:
         captured = self._reporter.captured
@@ -434,28 +381,6 @@ class Driver:
             self._run(self._kernel.handle_message(command))
             self._finish(0)
 
-    def _with_stale_ancestors(self, cells: set[CellId_t]) -> set[CellId_t]:
-        """marimo pulls in what the asked cells need; here also what their dependents need and nobody ran yet."""
-        graph = self._kernel.graph
-        if not any(cell.stale for cell in graph.cells.values()):
-            return cells
-        while True:
-            running = transitive_closure(graph, cells)
-            needed = transitive_closure(graph, running, children=False, predicate=lambda cell: cell.stale)
-            if needed <= running | cells:
-                return cells
-            cells = cells | (needed - running)
-
-    def _configure(self, cells: list[wire.CellCode]) -> set[CellId_t]:
-        known = self._kernel.cell_metadata
-        changed = {
-            CellId_t(cell.cell): {"disabled": cell.disabled}
-            for cell in cells
-            if (known[CellId_t(cell.cell)].config.disabled if CellId_t(cell.cell) in known else CellConfig().disabled)
-            != cell.disabled
-        }
-        return self._kernel._configure_cells(changed) if changed else set()
-
     def _finish(self, request: int, error: str = "") -> None:
         error, self._problem = error or self._problem, ""
         if self._pauses.take_left():
@@ -467,39 +392,4 @@ class Driver:
         return [str(cell_id) for cell_id, cell in self._kernel.graph.cells.items() if cell.stale]
 
 
-def _export(
-    asked: transfer_wire.ExportValues, variables: dict[str, Any], descriptor: int, own: set[int]
-) -> transfer_wire.Exported:
-    try:
-        theirs = {int(name) for name in os.listdir("/proc/self/fd")} - own - {0, 1, 2, descriptor}  # noqa: PTH208
-        made = variable_transfer.export(
-            variables, asked.names, descriptor, most_bytes=asked.most_bytes, open_files=theirs
-        )
-    except Exception as error:  # noqa: BLE001  a notebook's own objects say how they are written, and may do anything
-        # A notebook's own objects are asked how they are written, and may do anything.
-        return transfer_wire.Exported(request=asked.request, error=f"{type(error).__name__}: {error}"[:500])
-    finally:
-        os.close(descriptor)
-    return transfer_wire.Exported(request=asked.request, carried=made.carried, left=made.left, bytes=made.bytes)
-
-
-def _import(request: int, variables: dict[str, Any], descriptor: int) -> transfer_wire.Imported:
-    try:
-        made = variable_transfer.restore(variables, descriptor)
-    except Exception as error:  # noqa: BLE001  a notebook's own objects say how they are written, and may do anything
-        return transfer_wire.Imported(request=request, error=f"{type(error).__name__}: {error}"[:500])
-    finally:
-        os.close(descriptor)
-    return transfer_wire.Imported(request=request, restored=made.restored, left=made.left)
-
-
 _decoder = msgspec.msgpack.Decoder(wire.FromHost)
-
-
-def _thread_count() -> int:
-    return len(os.listdir("/proc/self/task"))  # noqa: PTH208
-
-
-def _project() -> str:
-    """Where the project is seen: tier C has no root of its own, so there it is wherever its copy lies."""
-    return os.environ.get("CELLWRIGHT_PROJECT", host_files.PROJECT)

@@ -16,14 +16,14 @@ from typing import Any, Final, Protocol
 
 from cellwright_guest.facts_wire import MOST_TEXT, ColumnFacts
 from cellwright_guest.previews import identity
-from cellwright_guest.previews.columns import is_missing
+from cellwright_guest.previews.columns import is_missing, plain_scalar
 from cellwright_guest.previews.plain import brief, integer
 from cellwright_guest.previews.text_budget import bounded, one_line
 
 EXACT_BYTES: Final = 16 << 20
-"""What one call reads whole; the rest is sampled."""
+"""Limit of what one call reads whole; the rest is sampled."""
 EXACT_ITEMS: Final = 20_000
-"""Elements that are Python objects, each of which costs more."""
+"""The same limit for Python objects, each of which costs more."""
 _PIECE: Final = 1 << 16
 _SPANS: Final = 64
 _SPAN: Final = 256
@@ -85,7 +85,7 @@ def scan(stretches: Sequence[Stretch], *, type_name: str, allowance: ScanBudget)
     rows = sum(stretch.count for stretch in stretches)
     is_exact = allowance.takes(sum(stretch.count * stretch.dtype.itemsize for stretch in stretches))
     found = _ScanResult()
-    for stretch in stretches if is_exact else _few(stretches):
+    for stretch in stretches if is_exact else stretches[:: -(-len(stretches) // _SPANS)]:
         found.digest = zlib.crc32(stretch.meaning, found.digest)
         for start, stop in _pieces(stretch.count) if is_exact else _samples(stretch.count, len(stretches)):
             _take(found, stretch, start, stop)
@@ -98,10 +98,6 @@ def scan(stretches: Sequence[Stretch], *, type_name: str, allowance: ScanBudget)
         digest=f"{found.digest:08x}",
         is_exact=is_exact or found.seen >= rows,
     )
-
-
-def _few(stretches: Sequence[Stretch]) -> Sequence[Stretch]:
-    return stretches[:: -(-len(stretches) // _SPANS)]
 
 
 def _pieces(count: int) -> Iterator[tuple[int, int]]:
@@ -219,15 +215,15 @@ def scan_items(items: Sequence[Any], *, rows: int, type_name: str, nulls: int | 
     found = _ScanResult()
     has_order = True
     for item in items:
-        value = _plain(item)
+        value = plain_scalar(item)
         found.seen += 1
         if is_missing(value):
             found.nulls += 1
             continue
-        found.digest = zlib.crc32(_token(value), found.digest)
+        found.digest = zlib.crc32(token(value).encode("utf-8", "surrogatepass") + b"\0", found.digest)
         has_order = has_order and _is_ordered(value)
     if has_order:
-        _widen_all(found, [value for value in map(_plain, items) if not is_missing(value)])
+        _widen_all(found, [value for value in map(plain_scalar, items) if not is_missing(value)])
     is_exact = found.seen >= rows
     return ColumnFacts(
         type=bounded(one_line(type_name), MOST_TEXT),
@@ -256,15 +252,6 @@ def digest_of(text: str) -> str:
 
 def _type_only(value: Any, room: int, depth: int) -> str:
     return f"<{identity.qualified_name(type(value))}>"
-
-
-def _token(value: Any) -> bytes:
-    return token(value).encode("utf-8", "surrogatepass") + b"\0"
-
-
-def _plain(value: Any) -> Any:
-    kind: Any = type(value)
-    return value.item() if kind.__module__ == "numpy" and identity.is_kind(kind, "numpy", "generic") else value
 
 
 def _is_ordered(value: Any) -> bool:

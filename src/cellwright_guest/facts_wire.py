@@ -12,7 +12,7 @@ import msgspec
 
 MOST_VARIABLES: Final = 200
 MOST_COLUMNS: Final = 100
-"""Columns, or keys, that are told one by one."""
+"""Limit of columns, or keys, that are listed one by one."""
 MOST_TEXT: Final = 200
 
 
@@ -75,7 +75,7 @@ class FactsTold(_FactsMessage, frozen=True, kw_only=True):
 
 
 MOST_LISTED: Final = 200
-"""A list this long may have been cut: there are this many or more."""
+"""Limit of a list; one this long may have been cut."""
 UNKNOWN: Final = "unknown"
 """The owner of a thread that nobody could be found for."""
 

@@ -15,7 +15,7 @@ from marimo._messaging import errors as marimo_errors
 from marimo._runtime.control_flow import MarimoStopError
 from marimo._runtime.exceptions import MarimoMissingRefError, MarimoRuntimeException
 
-from cellwright_guest import wire
+from cellwright_guest import report_wire
 from cellwright_guest.previews import identity, within
 from cellwright_guest.previews.plain import brief
 from cellwright_guest.previews.preview import plain_or_type
@@ -29,7 +29,7 @@ _FRAMES_EACH_END: Final = 8
 _CHAIN: Final = 3
 _GROUP: Final = 5
 _NOTES: Final = 5
-_SECONDS: Final = 0.5
+_FAULT_TIMEOUT_SECONDS: Final = 0.5
 _MOST_NAMES: Final = 2_000
 _CELL_FILE: Final = re.compile(r"__marimo__cell_(.+?)_(?:\.py)?$")
 _LIBRARY_TAIL: Final = re.compile(r".*/(?:site-packages|dist-packages|python3\.\d+)/(.+)$", re.DOTALL)
@@ -38,32 +38,34 @@ Names = Mapping[str, str]
 """Cell id → the name a person gave it."""
 
 
-def raised(exception: BaseException | marimo_errors.Error, *, cell: str, names: Names | None = None) -> wire.CellError:
+def raised(
+    exception: BaseException | marimo_errors.Error, *, cell: str, names: Names | None = None
+) -> report_wire.CellError:
     """What a cell raised while it ran, as marimo's runner hands it over. Never raises, never longer than promised."""
     if not isinstance(exception, BaseException):
         return structural([exception], names=names)
     error = _unwrapped(exception)
     kind = type(error)
     return within(
-        _SECONDS,
+        _FAULT_TIMEOUT_SECONDS,
         lambda: _told(error, cell, names or {}),
-        lambda problem: wire.CellError(
+        lambda problem: report_wire.CellError(
             type=identity.qualified_name(kind), message="Its message could not be read.", line=_line(error, cell)
         ),
     )
 
 
-def structural(errors: Sequence[marimo_errors.Error], *, names: Names | None = None) -> wire.CellError:
+def structural(errors: Sequence[marimo_errors.Error], *, names: Names | None = None) -> report_wire.CellError:
     """Why marimo would not run a cell; the first error, and how many more there are."""
     if not errors:
-        return wire.CellError(type="unknown", message="The cell could not be run.")
+        return report_wire.CellError(type="unknown", message="The cell could not be run.")
     first = _structural(errors[0], names or {})
     if len(errors) == 1:
         return first
     others = "; ".join(one_line(_structural(error, names or {}).message) for error in errors[1:4])
     more = f" (+{len(errors) - 4} more)" if len(errors) > 4 else ""
     message = bounded(f"{first.message}\nAlso: {others}{more}", _MESSAGE_BYTES)
-    return wire.CellError(type=first.type, message=message, line=first.line)
+    return report_wire.CellError(type=first.type, message=message, line=first.line)
 
 
 def _unwrapped(exception: BaseException) -> BaseException:
@@ -82,8 +84,8 @@ def _unwrapped(exception: BaseException) -> BaseException:
 # ── exceptions ──
 
 
-def _told(error: BaseException, cell: str, names: Names) -> wire.CellError:
-    return wire.CellError(
+def _told(error: BaseException, cell: str, names: Names) -> report_wire.CellError:
+    return report_wire.CellError(
         type=bounded(identity.qualified_name(type(error)), 200),
         message=bounded(_message(error), _MESSAGE_BYTES),
         line=_line(error, cell),
@@ -255,7 +257,7 @@ def _is_of_project(filename: str) -> bool:
 # ── marimo's own errors ──
 
 
-def _structural(error: marimo_errors.Error, names: Names) -> wire.CellError:
+def _structural(error: marimo_errors.Error, names: Names) -> report_wire.CellError:
     line: int | None = None
     match error:
         case marimo_errors.MarimoSyntaxError(msg=message, lineno=line):
@@ -289,17 +291,17 @@ def _structural(error: marimo_errors.Error, names: Names) -> wire.CellError:
             kind, message = named or "unknown", _last_words(message)
         case other:
             assert_never(other)
-    return wire.CellError(type=bounded(kind, 200), message=bounded(message.strip(), _MESSAGE_BYTES), line=line)
+    return report_wire.CellError(type=bounded(kind, 200), message=bounded(message.strip(), _MESSAGE_BYTES), line=line)
 
 
-def _sql(error: marimo_errors.MarimoSQLError) -> wire.CellError:
+def _sql(error: marimo_errors.MarimoSQLError) -> report_wire.CellError:
     where = "" if error.sql_line is None else f"\nin line {error.sql_line + 1} of the SQL"
     statement = error.sql_statement[:2_000].split("\n")
     if error.sql_line is not None and error.sql_line < len(statement):
         where += f": {statement[error.sql_line].strip()[:_SOURCE_LENGTH]}"
     hint = f"\n{error.hint}" if error.hint else ""
     line = error.node_lineno + (error.sql_line or 0) if error.node_lineno else None
-    return wire.CellError(type="sql", message=bounded(f"{error.msg}{where}{hint}", _MESSAGE_BYTES), line=line)
+    return report_wire.CellError(type="sql", message=bounded(f"{error.msg}{where}{hint}", _MESSAGE_BYTES), line=line)
 
 
 def _last_words(message: str) -> str:

@@ -24,10 +24,10 @@ from marimo._runtime.context import get_context
 from marimo._runtime.context.kernel_context import KernelRuntimeContext
 from marimo._types.ids import CellId_t
 
-from cellwright_guest import faults, wire
+from cellwright_guest import faults, report_wire, wire
 from cellwright_guest.json_values import BadArguments, fit, schema_of, slots_of, value_of
 from cellwright_guest.previews import identity, within
-from cellwright_guest.streams import DescriptorCapture
+from cellwright_guest.streams import DescriptorCapture, encodable
 from cellwright_guest.tool import MARK
 
 if TYPE_CHECKING:
@@ -53,9 +53,9 @@ def given(made: Any, value: Any) -> Any:
 MOST_FUNCTIONS: Final = 200
 _DESCRIPTION: Final = 4_000
 _SCHEMA_BYTES: Final = 1 << 15
-_SECONDS: Final = 1.0
+_LISTING_TIMEOUT_SECONDS: Final = 1.0
 _CONSOLE: Final = 20_000
-_INTERRUPTED: Final = wire.CellError(type="Interrupted", message="The call was interrupted before it finished.")
+_INTERRUPTED: Final = report_wire.CellError(type="Interrupted", message="The call was interrupted before it finished.")
 _NOTHING: Final = object()
 
 
@@ -81,7 +81,8 @@ def call_function(asked: wire.CallFunction, place: FunctionContext) -> wire.Func
     function = known.get(asked.name)
     if function is None:
         there = ", ".join(sorted(known)[:50]) or "none; run the cell that defines it first"
-        return _refused(asked, f"No function {asked.name[:80]!r} is marked with @cellwright.tool. There is: {there}.")
+        refused = f"No function {asked.name[:80]!r} is marked with @cellwright.tool. There is: {there}."
+        return wire.FunctionEnded(request=asked.request, refused=encodable(refused[:2_000]))
     return _CellFunctionCall(asked, place, _cell_of(asked.name, place.kernel)).outcome(function)
 
 
@@ -97,25 +98,21 @@ def _cell_of(name: str, kernel: Kernel) -> CellId_t:
     return min(kernel.graph.definitions[name])
 
 
-def _told(name: str, function: Callable[..., Any], kernel: Kernel) -> wire.FunctionSpec:
+def _told(name: str, function: Callable[..., Any], kernel: Kernel) -> report_wire.FunctionSpec:
     cell = _cell_of(name, kernel)
 
-    def told() -> wire.FunctionSpec:
+    def told() -> report_wire.FunctionSpec:
         parameters = msgspec.json.encode(schema_of(slots_of(function)))
         if len(parameters) > _SCHEMA_BYTES:
             raise ValueError("its parameters take too much to describe")
         description = (inspect.getdoc(function) or "")[:_DESCRIPTION]
-        return wire.FunctionSpec(name=name, cell=cell, description=_encodable(description), parameters=parameters)
+        return report_wire.FunctionSpec(name=name, cell=cell, description=encodable(description), parameters=parameters)
 
-    def problem(error: BaseException) -> wire.FunctionSpec:
+    def problem(error: BaseException) -> report_wire.FunctionSpec:
         why = f"{type(error).__name__}: {error}"[:300]
-        return wire.FunctionSpec(name=name, cell=cell, problem=_encodable(why))
+        return report_wire.FunctionSpec(name=name, cell=cell, problem=encodable(why))
 
-    return within(_SECONDS, told, problem)
-
-
-def _refused(asked: wire.CallFunction, message: str) -> wire.FunctionEnded:
-    return wire.FunctionEnded(request=asked.request, refused=_encodable(message[:2_000]))
+    return within(_LISTING_TIMEOUT_SECONDS, told, problem)
 
 
 # ── one call ──
@@ -147,7 +144,7 @@ class _CellFunctionCall:
             value = self._result(function)
             self._is_over = True
         except _NotFit as misfit:
-            refused = _encodable(f"{self._asked.name}: {misfit}"[:2_000])
+            refused = encodable(f"{self._asked.name}: {misfit}"[:2_000])
         except KeyboardInterrupt:
             error = _INTERRUPTED
         except BaseException as raised:  # noqa: BLE001  # SystemExit and mo.stop() too: it is one call, not the kernel
@@ -156,18 +153,20 @@ class _CellFunctionCall:
             self._is_over = True
             signal.signal(signal.SIGINT, handler)
         rebound = _put_back(kernel.globals, before)
+        if self._place.captured is not None:
+            self._place.captured.drain(self._printed.take, _CONSOLE)
         return wire.FunctionEnded(
             request=self._asked.request,
             cell=self._cell,
             value=value,
             error=error,
             refused=refused,
-            console=self._said(),
+            console=encodable(self._printed.text()),
             rebound=rebound,
             stale=self._stale_after(states),
         )
 
-    def _result(self, function: Callable[..., Any]) -> wire.Value:
+    def _result(self, function: Callable[..., Any]) -> report_wire.Value:
         printed = self._printed
         with (
             self._place.context.with_cell_id(self._cell),
@@ -198,15 +197,10 @@ class _CellFunctionCall:
             return
         raise KeyboardInterrupt
 
-    def _error(self, raised: BaseException) -> wire.CellError:
+    def _error(self, raised: BaseException) -> report_wire.CellError:
         if isinstance(raised, asyncio.CancelledError) and self._interrupts:
             return _INTERRUPTED
         return faults.raised(raised, cell=self._cell)
-
-    def _said(self) -> str:
-        if self._place.captured is not None:
-            self._place.captured.drain(self._printed.take, _CONSOLE)
-        return _encodable(self._printed.text())
 
     def _stale_after(self, states: set[Any]) -> list[str]:
         """A state that was set makes the cells that read it stale; they do not run by themselves."""
@@ -228,7 +222,7 @@ def _put_back(variables: dict[str, Any], before: dict[str, Any]) -> list[str]:
             variables[name] = before[name]
         else:
             del variables[name]
-    return [_encodable(name[:100]) for name in names[:20] if type(name) is str]
+    return [encodable(name[:100]) for name in names[:20] if type(name) is str]
 
 
 class _PrintBuffer(io.TextIOBase):
@@ -260,7 +254,3 @@ class _PrintBuffer(io.TextIOBase):
         """All that was kept."""
         more = f"\n… {self._dropped:,} more characters were printed and dropped …\n" if self._dropped else ""
         return "".join(self._parts) + more
-
-
-def _encodable(text: str) -> str:
-    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")

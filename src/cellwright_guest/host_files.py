@@ -41,6 +41,13 @@ class Additions:
 
 
 PROJECT: Final = "/project"
+
+
+def project() -> str:
+    """Where the project is seen: tier C has no root of its own, so there it is wherever its copy lies."""
+    return os.environ.get("CELLWRIGHT_PROJECT", PROJECT)
+
+
 _DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _WRITE: Final = os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _LONGEST_NAME: Final = 255

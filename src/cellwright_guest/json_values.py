@@ -11,7 +11,7 @@ from typing import Any, Final, get_type_hints
 import msgspec
 from marimo._plugins.ui._core.ui_element import UIElement
 
-from cellwright_guest import wire
+from cellwright_guest import report_wire
 from cellwright_guest.previews import identity, preview, within
 
 _KEYED: Final = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
@@ -160,17 +160,17 @@ def _decode(kind: type, value: Any) -> Any:
 
 
 _ITEMS: Final = 50_000
-"""Values inside a value; more is no answer to read but data."""
-_SECONDS: Final = 2.0
+"""Limit of values inside a value; more is data, not an answer to read."""
+_VALUE_TIMEOUT_SECONDS: Final = 2.0
 
 
-def value_of(name: str, value: object, *, tokens: int, json_bytes: int) -> wire.Value:
+def value_of(name: str, value: object, *, tokens: int, json_bytes: int) -> report_wire.Value:
     """What the host may know of a value; of a `mo.ui` element, its value."""
     # What it was set to is what a caller asks for, not how it is drawn.
     held = value.value if isinstance(value, UIElement) else value
-    return wire.Value(
+    return report_wire.Value(
         variable=preview(name, held, tokens=tokens),
-        json=within(_SECONDS, lambda: _json(held, json_bytes), lambda _: b""),
+        json=within(_VALUE_TIMEOUT_SECONDS, lambda: _json(held, json_bytes), lambda _: b""),
     )
 
 

@@ -12,14 +12,14 @@ from typing import Any, Final
 
 import msgspec
 
-from cellwright_guest import faults, wire
+from cellwright_guest import faults, report_wire
 from cellwright_guest.html_text import readable
 from cellwright_guest.previews import figures, identity, within
 from cellwright_guest.previews.plain import brief
 from cellwright_guest.previews.preview import classify, plain_or_type, plain_preview
 from cellwright_guest.previews.text_budget import ELLIPSIS, bounded, exact, room_of
 
-_SECONDS: Final = 1.0
+_OUTPUT_TIMEOUT_SECONDS: Final = 1.0
 _MIMETYPE_BYTES: Final = 120
 _PARSED_JSON: Final = 4_000_000
 _IMAGE_BYTES: Final = 65_536
@@ -29,7 +29,9 @@ _BUNDLE_KEY: Final = re.compile(r'"([a-z]+/[\w.+-]{1,60})"\s*:\s*"')
 _SVG_SIZE: Final = re.compile(r"\b(width|height)\s*=\s*[\"']([\d.]{1,10})")
 
 
-def bound_output(mimetype: str, data: object, value: object, *, text_tokens: int, rich_bytes: int) -> wire.Output:
+def bound_output(
+    mimetype: str, data: object, value: object, *, text_tokens: int, rich_bytes: int
+) -> report_wire.Output:
     """From what marimo's formatter made of `value`. Never raises; both forms are within their bounds."""
     room = room_of(text_tokens)
     mimetype = bounded(exact(mimetype), _MIMETYPE_BYTES)
@@ -40,10 +42,10 @@ def bound_output(mimetype: str, data: object, value: object, *, text_tokens: int
         text = plain.text
     else:
         text, is_cut = within(
-            _SECONDS, lambda: _text(mimetype, data, value, room), lambda error: (f"[{mimetype}]", True)
+            _OUTPUT_TIMEOUT_SECONDS, lambda: _text(mimetype, data, value, room), lambda error: (f"[{mimetype}]", True)
         )
     shown = bounded(text, room)
-    return wire.Output(
+    return report_wire.Output(
         mimetype=mimetype,
         text=shown,
         data=rich,
@@ -60,7 +62,7 @@ def _rich(data: Any, rich_bytes: int) -> tuple[str, bool]:
         return "", False
     if kind is bytes and len(data) * 4 > rich_bytes * 3:
         return "", True
-    encoded = within(_SECONDS, lambda: msgspec.json.encode(data), lambda error: b"")
+    encoded = within(_OUTPUT_TIMEOUT_SECONDS, lambda: msgspec.json.encode(data), lambda error: b"")
     return ("", True) if not encoded or len(encoded) > rich_bytes else (encoded.decode("utf-8", "replace"), False)
 
 
@@ -80,7 +82,7 @@ def _text(mimetype: str, data: Any, value: object, room: int) -> tuple[str, bool
     if found is not None:
         return found, False
     content = exact(data) if str in identity.ancestry(type(data)) else ""
-    if mimetype == "text/markdown" and type(source := _markdown(value)) is str:
+    if mimetype == "text/markdown" and type(source := identity.instance_attributes(value).get("_markdown_text")) is str:
         return source, False
     for matches, read in _READERS:
         if matches(mimetype):
@@ -98,10 +100,6 @@ def _by_value(value: object, room: int) -> str | None:
         return None
     found, text = classify(value, kind, room)
     return text if found in _BY_VALUE else None
-
-
-def _markdown(value: object) -> str | None:
-    return identity.instance_attributes(value).get("_markdown_text")
 
 
 def _errors(data: Any) -> str:

@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from cellwright_guest import wire
 
-_LOOK_SECONDS: Final = 0.05
-_DRAIN_SECONDS: Final = 0.5
+_POLL_INTERVAL_SECONDS: Final = 0.05
+_DRAIN_TIMEOUT_SECONDS: Final = 0.5
 _PROXIES: Final = ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")
 
 
@@ -74,18 +74,20 @@ class _Watched:
         is_open = True
         while self._process.poll() is None and time.monotonic() < self._deadline and not self._is_interrupted:
             if is_open:
-                is_open = self._hear(_LOOK_SECONDS)
+                is_open = self._hear(_POLL_INTERVAL_SECONDS)
             else:
-                time.sleep(_LOOK_SECONDS)
+                time.sleep(_POLL_INTERVAL_SECONDS)
         exit_code = self._process.poll()
         self._kill()
-        until = time.monotonic() + _DRAIN_SECONDS
+        until = time.monotonic() + _DRAIN_TIMEOUT_SECONDS
         while is_open and time.monotonic() < until:
-            is_open = self._hear(_LOOK_SECONDS)
+            is_open = self._hear(_POLL_INTERVAL_SECONDS)
+        head, tail = self._head.decode("utf-8", "replace"), self._tail.decode("utf-8", "replace")
+        left_out = self._total - len(self._head) - len(self._tail)
         return wire.ProgramEnded(
             request=self._asked.request,
             exit_code=exit_code,
-            output=self._said(),
+            output=f"{head}\n… {left_out:,} bytes left out …\n{tail}" if left_out else head + tail,
             left_out=max(0, self._total - self._asked.output_bytes),
             is_late=exit_code is None and not self._is_interrupted,
         )
@@ -104,11 +106,6 @@ class _Watched:
         self._head += said[:room]
         self._tail = (self._tail + said[room:])[-half:] if half else self._tail
         return bool(said)
-
-    def _said(self) -> str:
-        head, tail = self._head.decode("utf-8", "replace"), self._tail.decode("utf-8", "replace")
-        left_out = self._total - len(self._head) - len(self._tail)
-        return f"{head}\n… {left_out:,} bytes left out …\n{tail}" if left_out else head + tail
 
     def _interrupt(self, _: int, __: FrameType | None) -> None:
         self._is_interrupted = True

@@ -21,7 +21,7 @@ from marimo._runtime.runner.hooks import NotebookCellHooks, Priority
 from marimo._runtime.runner.scheduler import SequentialScheduler
 from marimo._types.ids import CellId_t
 
-from cellwright_guest import faults, outputs, previews, wire
+from cellwright_guest import faults, outputs, previews, report_wire, wire
 from cellwright_guest.streams import ConsoleWriter, DescriptorCapture, HostSocket
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def follow_progress(tell: Tell) -> None:
 
 logger = logging.getLogger(__name__)
 
-_PREVIEW_SECONDS = 2.0
+_PREVIEW_TIMEOUT_SECONDS = 2.0
 
 BeforeCell = Callable[[CellId_t, list[str], list[CellId_t]], None]
 """Told of the cell that comes next, of those that ran in this request, and of those planned that have not."""
@@ -107,7 +107,7 @@ class Reporter:
         for cell_id, errors in kernel.errors.items():
             if cell_id in asked or before.get(cell_id) != errors:
                 error = faults.structural(errors, names={})
-                self._tell(wire.CellReport(cell=cell_id, status="failed", error=error))
+                self._tell(report_wire.CellReport(cell=cell_id, status="failed", error=error))
 
     def progress(self, title: str, done: float, total: float | None) -> None:
         """A progress bar of the running cell moved."""
@@ -137,8 +137,8 @@ class Reporter:
         except Exception as error:
             logger.exception("cell %s cannot be reported", cell.cell_id)
             status = "ok" if result.exception is None else "failed"
-            fault = wire.CellError(type="NotShown", message=f"{type(error).__name__}: {error}"[:2_000])
-            report = wire.CellReport(cell=cell.cell_id, status=status, ms=ms, error=fault)
+            fault = report_wire.CellError(type="NotShown", message=f"{type(error).__name__}: {error}"[:2_000])
+            report = report_wire.CellReport(cell=cell.cell_id, status=status, ms=ms, error=fault)
         if self.captured is not None:
             self.captured.drain(lambda text: self._console.write("stdout", text), self.bounds.console_bytes)
         self._console.end()
@@ -152,7 +152,7 @@ class Reporter:
 
     # ── reports ──
 
-    def _tell(self, report: wire.CellReport) -> None:
+    def _tell(self, report: report_wire.CellReport) -> None:
         # The last place of a cell that ran twice is its own.
         self._told.pop(report.cell, None)
         self._told[report.cell] = None
@@ -161,13 +161,13 @@ class Reporter:
 
     def _report(
         self, cell: CellImpl, context: PostExecutionHookContext, result: RunResult, ms: float
-    ) -> wire.CellReport:
+    ) -> report_wire.CellReport:
         exception = result.exception
         if exception is None and result.output is None and _is_run_interrupted():
             # An interrupt that hits marimo's own code around a cell leaves an empty result: the cell may not have run.
             return _interrupted(cell, ms)
         if exception is None or isinstance(exception, MarimoStopError):
-            return wire.CellReport(
+            return report_wire.CellReport(
                 cell=cell.cell_id,
                 status="ok" if exception is None else "stopped",
                 ms=ms,
@@ -176,11 +176,11 @@ class Reporter:
             )
         if isinstance(exception, MarimoInterrupt):
             return _interrupted(cell, ms)
-        return wire.CellReport(
+        return report_wire.CellReport(
             cell=cell.cell_id, status="failed", ms=ms, error=faults.raised(exception, cell=cell.cell_id, names={})
         )
 
-    def _output(self, result: RunResult) -> wire.Output | None:
+    def _output(self, result: RunResult) -> report_wire.Output | None:
         value = result.output
         if value is None and result.accumulated_output:
             value = result.accumulated_output.stack()
@@ -199,33 +199,33 @@ class Reporter:
             rich_bytes=self.bounds.output_bytes,
         )
 
-    def _variables(self, cell: CellImpl, variables: dict[str, Any]) -> list[wire.Variable]:
+    def _variables(self, cell: CellImpl, variables: dict[str, Any]) -> list[report_wire.Variable]:
         held = [(name, variables[name]) for name in sorted(cell.defs) if name in variables]
-        return previews.preview_all(held, tokens_each=self.bounds.preview_tokens, seconds=_PREVIEW_SECONDS)
+        return previews.preview_all(held, tokens_each=self.bounds.preview_tokens, seconds=_PREVIEW_TIMEOUT_SECONDS)
 
-    def _not_run(self, cell_id: CellId_t, context: OnFinishHookContext) -> wire.CellReport:
+    def _not_run(self, cell_id: CellId_t, context: OnFinishHookContext) -> report_wire.CellReport:
         for raising in context.cancelled_cells:
             if cell_id in context.cancelled_cells[raising]:
                 cause = context.exceptions.get(raising)
                 if isinstance(cause, MarimoStopError):
-                    return wire.CellReport(cell=cell_id, status="stopped")
-                error = wire.CellError(
+                    return report_wire.CellReport(cell=cell_id, status="stopped")
+                error = report_wire.CellError(
                     type="AncestorFailed", message=f"Not run: cell {raising!r}, which it needs, failed."
                 )
-                return wire.CellReport(cell=cell_id, status="cancelled", error=error)
+                return report_wire.CellReport(cell=cell_id, status="cancelled", error=error)
         if cell_id in context.cells_to_run:
-            return wire.CellReport(cell=cell_id, status="interrupted", error=_INTERRUPTED)
+            return report_wire.CellReport(cell=cell_id, status="interrupted", error=_INTERRUPTED)
         if context.graph.is_disabled(cell_id):
-            return wire.CellReport(cell=cell_id, status="disabled")
-        return wire.CellReport(cell=cell_id, status="stale")
+            return report_wire.CellReport(cell=cell_id, status="disabled")
+        return report_wire.CellReport(cell=cell_id, status="stale")
 
 
 def _at_once(cell: CellId_t, ran: list[str], waiting: list[CellId_t]) -> None:
     """Nobody wants to know before it runs."""
 
 
-def _interrupted(cell: CellImpl, ms: float) -> wire.CellReport:
-    return wire.CellReport(cell=cell.cell_id, status="interrupted", ms=ms, error=_INTERRUPTED)
+def _interrupted(cell: CellImpl, ms: float) -> report_wire.CellReport:
+    return report_wire.CellReport(cell=cell.cell_id, status="interrupted", ms=ms, error=_INTERRUPTED)
 
 
 def _is_run_interrupted() -> bool:
@@ -234,4 +234,4 @@ def _is_run_interrupted() -> bool:
     return isinstance(scheduler, SequentialScheduler) and scheduler.interrupted
 
 
-_INTERRUPTED = wire.CellError(type="Interrupted", message="The cell was interrupted before it finished.")
+_INTERRUPTED = report_wire.CellError(type="Interrupted", message="The cell was interrupted before it finished.")

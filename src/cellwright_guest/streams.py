@@ -142,7 +142,7 @@ class ConsoleWriter:
         text = "".join(self._buffer)
         self._buffer.clear()
         self._buffered = 0
-        text = _encodable(text)
+        text = encodable(text)
         self.lane.send(wire.Console(request=self.request, cell=self.cell, stream=self._buffer_stream, text=text))
         if self.lane.is_watched and self.cell:
             CellNotificationUtils.broadcast_console_output(
@@ -171,8 +171,8 @@ class ConsoleWriter:
         return True
 
 
-def _encodable(text: str) -> str:
-    # A lone surrogate (os.fsdecode of a strange file name) would make the whole frame unencodable.
+def encodable(text: str) -> str:
+    """Without lone surrogates (`os.fsdecode` of a strange file name): one would make the whole frame unencodable."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 

@@ -1,4 +1,4 @@
-"""What has to be settled around the zygote's forks: threads of the linear algebra, marimo's log file.
+"""What has to be settled around the zygote's forks: threads of the linear algebra, random numbers, marimo's log file.
 
 The zygote loads BLAS with one thread, because it must fork; a kernel gets the machine's. A log file's descriptor would
 have somebody else's number in a kernel, the socket to the host for one: it is closed before anything is forked.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import sys
 from typing import Any
 
 
@@ -28,7 +29,8 @@ def find_blas() -> None:
     import ctypes
 
     with contextlib.suppress(OSError):
-        loaded = {line.split()[-1] for line in _maps() if "openblas" in line}
+        with open("/proc/self/maps") as file:  # noqa: PTH123
+            loaded = {line.split()[-1] for line in file if "openblas" in line}
         for path in sorted(loaded):
             library = ctypes.CDLL(path)
             for name in (
@@ -41,14 +43,21 @@ def find_blas() -> None:
                     break
 
 
-def _maps() -> list[str]:
-    with open("/proc/self/maps") as file:  # noqa: PTH123
-        return file.read().splitlines()
-
-
 def close_log_file() -> None:
     """Let marimo log to no file."""
     marimo = logging.getLogger("marimo")
     for handler in [each for each in marimo.handlers if isinstance(each, logging.FileHandler)]:
         marimo.removeHandler(handler)
         handler.close()
+
+
+_seeded_in = 0
+
+
+def reseed_numpy() -> None:
+    """Once per process: fork copies numpy's global generator, and two kernels would draw the same numbers."""
+    global _seeded_in
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and _seeded_in != os.getpid():
+        numpy.random.seed()
+    _seeded_in = os.getpid()

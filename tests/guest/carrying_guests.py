@@ -14,7 +14,7 @@ from typing import Any, Self
 
 import msgspec
 
-from cellwright_guest import wire
+from cellwright_guest import report_wire, wire
 
 PATIENCE_SECONDS = 120
 _IMPORTED = "from cellwright_guest.transfer import variable_transfer as _c\n"
@@ -81,7 +81,7 @@ class Guest:
                     self.ran.append(cell)
                 case wire.Console(text=text, stream="stdout"):
                     printed += text
-                case wire.CellFinished(report=wire.CellReport(cell=cell, error=error)) if error is not None:
+                case wire.CellFinished(report=report_wire.CellReport(cell=cell, error=error)) if error is not None:
                     raise AssertionError(f"{cell}: {error.type}: {error.message}\n{error.traceback}")
                 case wire.Finished(error=error):
                     assert not error, error

@@ -11,7 +11,7 @@ from marimo._runtime.exceptions import MarimoRuntimeException
 from marimo._runtime.executor import resolve_executor
 from marimo._types.ids import CellId_t
 
-from cellwright_guest import faults, wire
+from cellwright_guest import faults, report_wire
 
 
 def run(code: str, cell: str = "Hbol", variables: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -20,7 +20,7 @@ def run(code: str, cell: str = "Hbol", variables: dict[str, Any] | None = None) 
     return variables
 
 
-def failure(code: str, cell: str = "Hbol", variables: dict[str, Any] | None = None) -> wire.CellError:
+def failure(code: str, cell: str = "Hbol", variables: dict[str, Any] | None = None) -> report_wire.CellError:
     with pytest.raises(MarimoRuntimeException) as caught:
         run(code, cell, variables)
     return faults.raised(caught.value, cell=cell, names={"Hbol": "load"})
@@ -28,7 +28,7 @@ def failure(code: str, cell: str = "Hbol", variables: dict[str, Any] | None = No
 
 def test_an_error_names_its_line_in_the_cell() -> None:
     assert failure("x = 1\n\ny = x / 0") == snapshot(
-        wire.CellError(
+        report_wire.CellError(
             type="ZeroDivisionError", message="division by zero", line=3, traceback="cell load, line 3: y = x / 0"
         )
     )
@@ -144,7 +144,7 @@ def test_an_exception_that_will_not_speak_is_still_told(body: str, capsys: pytes
 
 def test_an_exception_whose_message_never_ends_is_still_told() -> None:
     error = failure(HOSTILE.format(body="while True: pass"))
-    assert error == wire.CellError(type="Bad", message="Its message could not be read.", line=5)
+    assert error == report_wire.CellError(type="Bad", message="Its message could not be read.", line=5)
 
 
 def test_a_source_file_named_by_user_code_is_not_opened() -> None:

@@ -15,7 +15,7 @@ from marimo._messaging.errors import MarimoSyntaxError
 from marimo._output.formatting import try_format
 from matplotlib.figure import Figure
 
-from cellwright_guest import wire
+from cellwright_guest import report_wire
 from cellwright_guest.html_text import readable
 from cellwright_guest.outputs import bound_output, image_size
 
@@ -24,7 +24,7 @@ mpl.use("agg")
 FRAME: Any = pd.DataFrame({"a": [1, 2], "b": ["x", "y"]})
 
 
-def shown(value: object, *, tokens: int = 200, rich_bytes: int = 1 << 20) -> wire.Output:
+def shown(value: object, *, tokens: int = 200, rich_bytes: int = 1 << 20) -> report_wire.Output:
     formatted = try_format(value)
     return bound_output(formatted.mimetype, formatted.data, value, text_tokens=tokens, rich_bytes=rich_bytes)
 
@@ -33,7 +33,7 @@ def test_plain_values_are_shown_as_python_writes_them() -> None:
     assert [shown(value).text for value in (1, "hello", [1, {"a": 2}], {"a": 1}, None)] == snapshot(
         ["1", "'hello'", "[1, {'a': 2}]", "{'a': 1}", ""]
     )
-    assert shown(1) == wire.Output(mimetype="text/html", text="1", data="<pre class='text-xs'>1</pre>")
+    assert shown(1) == report_wire.Output(mimetype="text/html", text="1", data="<pre class='text-xs'>1</pre>")
 
 
 def test_a_frame_is_shown_by_its_preview_and_drawn_as_marimos_table() -> None:
@@ -185,7 +185,7 @@ def test_odd_data_never_raises(mimetype: str, data: object) -> None:
 
 
 def test_a_string_that_lies_about_itself_is_read_for_what_it_holds() -> None:
-    assert bound_output("text/html", Odd("<b>x</b>"), None, text_tokens=20, rich_bytes=100) == wire.Output(
+    assert bound_output("text/html", Odd("<b>x</b>"), None, text_tokens=20, rich_bytes=100) == report_wire.Output(
         mimetype="text/html", text="x", data="<b>x</b>"
     )
 

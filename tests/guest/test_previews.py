@@ -25,7 +25,7 @@ from inline_snapshot import snapshot
 from matplotlib.figure import Figure
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from cellwright_guest import wire
+from cellwright_guest import report_wire
 from cellwright_guest.previews import preview, preview_all
 
 mpl.use("agg")
@@ -316,7 +316,7 @@ def test_containers_that_hold_themselves_end() -> None:
 
 def test_text_can_always_be_sent() -> None:
     shown = preview("n\ud800", ["\ud800", "\x1b[31m"])
-    assert msgspec.msgpack.decode(msgspec.msgpack.encode(shown), type=wire.Variable).kind == "list"
+    assert msgspec.msgpack.decode(msgspec.msgpack.encode(shown), type=report_wire.Variable).kind == "list"
 
 
 VALUES = st.recursive(

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import signal
+
 from cellwright.models.gateway.__main__ import main
-from cellwright.models.gateway.lifetime import GatewayCrash, carry_on, crash_at
+from cellwright.models.gateway.lifetime import GatewayCrash, carry_on
 
 
 def start(arguments: list[str]) -> None:
     """`POINT`, or nothing to live."""
-    main(crash_at(GatewayCrash(arguments[0])) if arguments else carry_on)
+
+    def die(reached: GatewayCrash) -> None:
+        if reached is GatewayCrash(arguments[0]):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    main(die if arguments else carry_on)

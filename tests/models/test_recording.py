@@ -29,10 +29,10 @@ from cellwright.models.calls import (
     Update,
 )
 from cellwright.models.client.gateway_client import Models
-from cellwright.models.client.recording import ModelBackend, Recording, Replay, read_recording
 from cellwright.models.config.names import CallId
 from cellwright.policy import UnknownPrice
 from tests.models.accounts import KEY, NOON, answer, at_most, call, cancelled, dollars, failed, mask
+from tests.models.recording import ModelBackend, Recording, Replay, read_recording
 
 
 class Answers:

@@ -42,7 +42,6 @@ from cellwright.policy import (
     answer,
     envelope_agreed,
     envelope_of,
-    expire,
     fingerprint,
     grant_of,
     parse_question,
@@ -143,18 +142,13 @@ def test_the_first_answer_stands() -> None:
 def test_a_lapsed_question_takes_no_answer() -> None:
     asked = question(expires_at=NOW + HOUR)
     pending = Pending(question=asked)
-    assert expire(pending, NOW) is pending
-    assert expire(pending, NOW + HOUR) == Lapsed(question=asked, at=NOW + HOUR, why="expired")
-    assert refusal(expire(pending, NOW + HOUR), Yes(reach="once")) == "lapsed"
     assert refusal(pending, Yes(reach="once"), now=NOW + HOUR) == "lapsed"
     assert refusal(withdraw(pending, NOW), Yes(reach="once")) == "lapsed"
 
 
-def test_an_answer_given_neither_expires_nor_is_taken_back() -> None:
+def test_an_answer_given_is_not_taken_back() -> None:
     done = answered(question(expires_at=NOW + HOUR), Yes(reach="once"))
-    assert expire(done, NOW + 2 * HOUR) is done
     assert withdraw(done, NOW) is done
-    assert expire(Pending(question=question()), NOW + 99 * HOUR) == Pending(question=question())
 
 
 def test_only_what_is_offered_can_be_said() -> None:

@@ -18,11 +18,11 @@ from cellwright.app.runs import Runs
 from cellwright.models.calls import ModelAnswer, ModelCall, Payer, Request
 from cellwright.models.client.gateway_client import Models
 from cellwright.models.client.gateway_process import GatewayLaunch
-from cellwright.models.client.recording import Replay, read_recording
 from cellwright.models.config.names import CallId, ModelName
 from cellwright.runs.deliver.delivery import Delivery, parse_delivery
 from cellwright.settings import Settings
 from tests.models.houses import Warm
+from tests.models.recording import Replay, read_recording
 from tests.runs.recorded.retold import CellNames, Retold, gist, replayed
 from tests.runs.recorded.retold_runs import NOTEBOOK, NOWHERE, RUN, TALK, goal_in, lay_out, open_retold_runs
 

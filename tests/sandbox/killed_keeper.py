@@ -15,9 +15,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from cellwright.sandbox.host.file_changes import FileChange, LeftFiles
+from cellwright.sandbox.host.file_changes import FileChange, LeftFiles, without_leftovers
 from cellwright.sandbox.host.project import hidden_in
-from cellwright.sandbox.host.project_writer import ProjectWriter, without_leftovers
+from cellwright.sandbox.host.project_writer import ProjectWriter
 
 KEEPING = ("project_writer", "file_changes", "staging_directory")
 OURS = {f"cellwright.sandbox.host.{name}" for name in KEEPING} | {"shutil"}

@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 
 from cellwright.errors import CellwrightError, Unavailable
 from cellwright.sandbox import control_frames
-from cellwright.sandbox.host.control import CageControl, KernelExit
-from cellwright.sandbox.host.project_writer import ChangeRefused, KeepReport
+from cellwright.sandbox.host.control import CageControl
+from cellwright.sandbox.host.control_messages import KernelExit
+from cellwright.sandbox.host.file_changes import ChangeRefused, KeepReport
 
 
 def names(directory: Path) -> list[str]:

@@ -18,7 +18,7 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from cellwright.sandbox.host.project_writer import KeepReport
+from cellwright.sandbox.host.file_changes import KeepReport
 from cellwright.sandbox.spec import DataMount, Limits
 from cellwright.tools.actions.worker_process import command as action_command
 from tests.sandbox.conftest import WEAK_USERS, Bench, BenchFor, Cage

@@ -12,8 +12,7 @@ import anyio
 import pytest
 from inline_snapshot import snapshot
 
-from cellwright.sandbox.host.file_changes import FileChange
-from cellwright.sandbox.host.project_writer import KeepReport
+from cellwright.sandbox.host.file_changes import FileChange, KeepReport
 from cellwright.sandbox.spec import DataMount, Limits
 from tests.sandbox.conftest import USERS, Bench, BenchFor, Zygote
 

@@ -13,9 +13,9 @@ import anyio.from_thread
 import psutil
 import pytest
 
-from cellwright.sandbox.host.file_changes import FileChange, LeftFiles
+from cellwright.sandbox.host.file_changes import FileChange, KeepReport, LeftFiles, UnkeptChanges
 from cellwright.sandbox.host.keep_terms import KeepProgress, KeepQuestion, KeepTerms, keep_changes
-from cellwright.sandbox.host.project_writer import KeepReport, KeepStopped, ProjectWriter, UnkeptChanges
+from cellwright.sandbox.host.project_writer import KeepStopped, ProjectWriter
 from tests.sandbox.conftest import USERS, WEAK_USERS, BenchFor, User
 
 HOLDS_ON = """

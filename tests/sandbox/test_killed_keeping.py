@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from cellwright.sandbox.host.file_changes import without_leftovers
 from cellwright.sandbox.host.project import hidden_in
-from cellwright.sandbox.host.project_writer import without_leftovers
 from cellwright.sandbox.host.staging_directory import PREFIX, StagingDirectory
 from tests.sandbox import killed_keeper
 from tests.sandbox.conftest import plain_uid

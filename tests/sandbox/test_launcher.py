@@ -207,13 +207,6 @@ async def test_a_cage_that_cannot_start_says_why(bench: Bench) -> None:
             await cage.control.wait_started()
 
 
-async def test_the_phases_of_a_start_are_told(bench: Bench) -> None:
-    async with bench.zygote.cage(bench.spec) as cage:
-        with anyio.fail_after(120):
-            await cage.control.wait_started()
-        assert set(cage.control.start_phases_ms) == {"released", "open", "root", "project", "pivot", "fork"}
-
-
 async def test_proc_holds_no_keys_and_no_boot_line(bench: Bench) -> None:
     for name in ("keys", "cmdline", "timer_list"):
         error = str((await _result(bench, f"open('/proc/{name}').read()"))["error"])

@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
-from cellwright.sandbox.host.control import KernelExit
+from cellwright.sandbox.host.control_messages import KernelExit
 from cellwright.sandbox.spec import Limits
 from tests.sandbox.conftest import USERS, Bench, BenchFor
 

@@ -10,7 +10,6 @@ Never:  what is allowed (policy), what things cost (models), model calls, kernel
 
 from cellwright.journal.chain import read_key
 from cellwright.journal.crash import CrashPoint, crash_at
-from cellwright.journal.database import Synchronous
 from cellwright.journal.effects import (
     AGAIN,
     HAPPENED,
@@ -43,12 +42,12 @@ from cellwright.journal.events import (
 )
 from cellwright.journal.flow import Flow, Rate, Workflow
 from cellwright.journal.journal import Journal
-from cellwright.journal.leases import Lease, LeaseConflict, LeaseLost, Leases
+from cellwright.journal.leases import Lease, LeaseConflict, LeaseLost
 from cellwright.journal.log import EventLog
 from cellwright.journal.names import QuestionId, RunId, stream_of
 from cellwright.journal.questions import OpenQuestion, Question
 from cellwright.journal.records import Records, RunStatus, Standing
-from cellwright.journal.values import Json, Mask, StepFailed, masked_json
+from cellwright.journal.values import Json, StepFailed, masked_json
 
 __all__ = [
     "AGAIN",
@@ -72,8 +71,6 @@ __all__ = [
     "Lease",
     "LeaseConflict",
     "LeaseLost",
-    "Leases",
-    "Mask",
     "OpenQuestion",
     "Question",
     "QuestionAnswered",
@@ -95,7 +92,6 @@ __all__ = [
     "StepFailed",
     "StepFinished",
     "StepStarted",
-    "Synchronous",
     "TaskChanged",
     "Workflow",
     "crash_at",

@@ -166,7 +166,8 @@ class Effects:
         if not isinstance(found, EffectUnknown):
             return found
         question_id = QuestionId(f"{workflow}#{step}.{known.attempt}")
-        await self._tell_doubt(effect, workflow, name, question_id)
+        told = EffectInDoubt(workflow=workflow, name=name, effect=effect.key, question=question_id)
+        await self._log.append(stream_of(workflow), told, key=f"doubt {question_id}")
         question = Question(
             topic=IN_DOUBT,
             text=f"{effect.describe or name} was begun and never confirmed: did it happen?",
@@ -180,10 +181,6 @@ class Effects:
         if isinstance(answer, dict):
             return EffectFound(result=answer.get("result")) if answer.get("choice") == HAPPENED else EffectNotFound()
         return EffectFound() if answer == HAPPENED else EffectNotFound()
-
-    async def _tell_doubt(self, effect: Effect, workflow: str, name: str, question_id: QuestionId) -> None:
-        told = EffectInDoubt(workflow=workflow, name=name, effect=effect.key, question=question_id)
-        await self._log.append(stream_of(workflow), told, key=f"doubt {question_id}")
 
 
 def record_effect(cursor: Cursor, key: str, *, result: Json, is_done: bool) -> None:

@@ -22,15 +22,14 @@ import dbos
 import dbos._context
 import dbos._core
 import dbos._dbos
-import sqlalchemy
 from dbos._error import DBOSException, DBOSWorkflowCancelledError, DBOSWorkflowConflictIDError
-from sqlalchemy.event import listen
 from sqlalchemy.exc import SQLAlchemyError
 
 from cellwright.errors import Defect, Unavailable, UserError
 from cellwright.journal.blobs import Blobs
 from cellwright.journal.crash import AtCrashPoint, CrashPoint
-from cellwright.journal.database import IDLE_TRANSACTION_TIMEOUT_SECONDS, JournalLocation, Synchronous, tune_sqlite
+from cellwright.journal.database import JournalLocation, Synchronous
+from cellwright.journal.dbos_settings import EXPECTED_OUTCOMES, POLL_INTERVAL_SECONDS, engine_config, fork_workflow
 from cellwright.journal.effects import Effect, Effects
 from cellwright.journal.engine_tables import QUEUE
 from cellwright.journal.events import Event, RunEnded, RunStarted
@@ -42,18 +41,11 @@ from cellwright.journal.serializer import JsonSerializer
 from cellwright.journal.step_transactions import STEP_CONTEXT, StepContext, StepTransactions
 from cellwright.journal.values import Json, dump, headline, load, settled
 
-APPLICATION: Final = "cellwright"
-_POLL_INTERVAL_SECONDS: Final = 0.2
 _STOP_TIMEOUT_SECONDS: Final = 10
 _NO_LIMIT: Final = None
 _BEGIN: Final = "begin"
 _END: Final = "end"
 _TELL: Final = "tell"
-_EXPECTED: Final = (
-    "Exception encountered in asynchronous workflow",
-    "Asyncio task cancelled for workflow or step",
-    "Workflow ",
-)
 
 
 class Engine:
@@ -87,7 +79,7 @@ class Engine:
         """Start DBOS on this place, with these workflows."""
         if dbos._dbos._dbos_global_instance is not None:
             raise UserError("This process runs a journal already.", hint="Close it first; only one can run workflows.")
-        logging.getLogger("dbos").addFilter(_EXPECTED_FILTER)
+        logging.getLogger("dbos").addFilter(EXPECTED_OUTCOMES)
         dbos.DBOS.destroy(destroy_registry=True)
         loop = asyncio.get_running_loop()
         await anyio.to_thread.run_sync(self._launch, place, synchronous, workflows, loop)
@@ -99,15 +91,15 @@ class Engine:
         workflows: Sequence[Workflow],
         loop: asyncio.AbstractEventLoop,
     ) -> None:
-        instance = dbos.DBOS(config=self._config(place, synchronous))
+        instance = dbos.DBOS(config=engine_config(place, synchronous, self.serializer, self.version, self.worker))
         for workflow in workflows:
             entry = self._entry(workflow)
             self._entries[workflow.name] = dbos.DBOS.workflow(name=workflow.name, max_recovery_attempts=_NO_LIMIT)(
                 entry
             )
         # Recovery, resume and fork go through this queue; one second of waiting is its default.
-        instance._registry._register_internal_queue(QUEUE, polling_interval_sec=_POLL_INTERVAL_SECONDS)
-        dbos._core.DEFAULT_POLLING_INTERVAL = _POLL_INTERVAL_SECONDS
+        instance._registry._register_internal_queue(QUEUE, polling_interval_sec=POLL_INTERVAL_SECONDS)
+        dbos._core.DEFAULT_POLLING_INTERVAL = POLL_INTERVAL_SECONDS
         instance._background_event_loop._main_loop = loop
         self._instance = instance
         try:
@@ -117,22 +109,6 @@ class Engine:
             raise Unavailable(
                 f"The workflow engine did not start: {error}.", hint="Check the journal's database."
             ) from error
-
-    def _config(self, place: JournalLocation, synchronous: Synchronous) -> dbos.DBOSConfig:
-        config: dbos.DBOSConfig = {
-            "name": APPLICATION,
-            "system_database_url": place.url,
-            "serializer": self.serializer,
-            "application_version": self.version,
-            "executor_id": self.worker,
-            # Nothing of ours goes through it, but closing waits for its poll.
-            "notification_listener_polling_interval_sec": _POLL_INTERVAL_SECONDS,
-            "sys_db_idle_transaction_timeout_sec": IDLE_TRANSACTION_TIMEOUT_SECONDS,
-            "log_level": "WARNING",
-        }
-        if place.dialect == "sqlite":
-            config["system_database_engine"] = sqlite_engine(place, synchronous)
-        return config
 
     async def close(self) -> None:
         """Stop; what goes on here is recovered by whoever opens the journal next."""
@@ -347,7 +323,7 @@ class Engine:
             global_concurrency=concurrency,
             worker_concurrency=worker_concurrency,
             limiter={"limit": rate.limit, "period": rate.seconds} if rate else None,
-            polling_interval_sec=_POLL_INTERVAL_SECONDS,
+            polling_interval_sec=POLL_INTERVAL_SECONDS,
             on_conflict="always_update",
         )
 
@@ -386,33 +362,9 @@ class Engine:
         return self._instance._sys_db
 
 
-def fork_workflow(system: Any, old: str, new: str, from_step: int, children: Mapping[str, str], version: str) -> None:
-    """Put a copy of the old one's steps in the queue, for workers of this version. Blocking."""
-    system.fork_workflow([old], [new], [from_step], application_version=version, replacement_children=dict(children))
-
-
-def sqlite_engine(place: JournalLocation, synchronous: Synchronous) -> sqlalchemy.Engine:
-    """The engine's connections to the file."""
-    engine = sqlalchemy.create_engine(place.url, pool_size=8, max_overflow=8, pool_timeout=60)
-
-    def connected(connection: Any, _: Any) -> None:
-        connection.isolation_level = "IMMEDIATE"
-        tune_sqlite(connection, synchronous)
-
-    listen(engine, "connect", connected)
-    return engine
-
-
 async def _on_its_own(work: Coroutine[Any, Any, None]) -> None:
     """Do it as if from outside: a run that is started inside a step is nobody's child."""
     await asyncio.get_running_loop().create_task(work, context=Context())
-
-
-class _Expected(logging.Filter):
-    """Runs that fail or are stopped are outcomes, and told as such: not the operator's concern."""
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        return not record.getMessage().startswith(_EXPECTED)
 
 
 def _here() -> str:
@@ -431,6 +383,3 @@ def _code_changed(workflow_id: str, error: DBOSException) -> UserError:
         f"The code of {workflow_id!r} does not fit its recorded steps: {error}",
         hint="Its code changed, or it is not deterministic. Fork the run before that step.",
     )
-
-
-_EXPECTED_FILTER: Final = _Expected()

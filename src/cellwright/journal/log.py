@@ -54,8 +54,12 @@ def append_events(cursor: Cursor, chain: Chain, stream: str, events: Sequence[Ev
     """Add the events to the stream; gives the number of the last. With a `key`, the second time does nothing."""
     cursor.lock_for_writing()
     last, last_link = _hold_head(cursor, stream)
-    if key and (known := _known(cursor, stream, key)) is not None:
-        return known
+    if key:
+        known = cursor.execute(
+            "SELECT sequence FROM cellwright_event WHERE stream = ? AND key = ?", (stream, key)
+        ).one()
+        if known is not None:
+            return int(known[0])
     at_ms = time.time_ns() // 1_000_000
     place = place_of(stream, at_ms, key)
     rows: list[tuple[object, ...]] = []
@@ -80,11 +84,6 @@ def _hold_head(cursor: Cursor, stream: str) -> tuple[int, bytes]:
         row = cursor.execute(select, (stream,)).one()
     assert row is not None
     return row[0], bytes(row[1])
-
-
-def _known(cursor: Cursor, stream: str, key: str) -> int | None:
-    row = cursor.execute("SELECT sequence FROM cellwright_event WHERE stream = ? AND key = ?", (stream, key)).one()
-    return None if row is None else int(row[0])
 
 
 _POLL_INTERVAL_SECONDS: Final = 0.02

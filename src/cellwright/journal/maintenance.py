@@ -143,7 +143,9 @@ async def prune(log: EventLog, *, before_ms: int) -> Pruned:
         events = sum(_prune_stream(cursor, log, stream, before_ms) for stream in streams)
         ended = [row.workflow for row in runs if stream_of(row.workflow) not in going and row.changed_ms < before_ms]
         for run in ended:
-            _forget_run(cursor, run)
+            engine_tables.forget(cursor, [row.workflow for row in engine_tables.family(cursor, run)])
+            cursor.execute("DELETE FROM cellwright_question WHERE run = ?", (run,))
+            cursor.execute("DELETE FROM cellwright_recovery WHERE run = ?", (run,))
         return Pruned(events=events, runs=len(ended), blobs=_sweep_blobs(cursor, before_ms))
 
     return await log.database.write(work)
@@ -173,12 +175,6 @@ def _prune_stream(cursor: Cursor, log: EventLog, stream: str, before_ms: int) ->
     cursor.execute("DELETE FROM cellwright_event WHERE stream = ? AND sequence <= ?", (stream, last))
     cursor.execute("UPDATE cellwright_head SET first = ?, before = ? WHERE stream = ?", (last + 1, link, stream))
     return last - first + 1
-
-
-def _forget_run(cursor: Cursor, run: str) -> None:
-    engine_tables.forget(cursor, [row.workflow for row in engine_tables.family(cursor, run)])
-    cursor.execute("DELETE FROM cellwright_question WHERE run = ?", (run,))
-    cursor.execute("DELETE FROM cellwright_recovery WHERE run = ?", (run,))
 
 
 def _sweep_blobs(cursor: Cursor, before_ms: int) -> int:

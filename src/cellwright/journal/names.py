@@ -10,8 +10,6 @@ from cellwright.errors import UserError
 
 RunId = NewType("RunId", str)
 """A top-level run. Its children are `RUN/name:1`, their children `RUN/name:1/name:2`, and so on."""
-WorkflowId = NewType("WorkflowId", str)
-"""A run or any workflow inside one."""
 QuestionId = NewType("QuestionId", str)
 """A question a run waits for: the workflow that asks, and its step."""
 Stream = NewType("Stream", str)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeVar, assert_never
 
@@ -33,13 +33,6 @@ V = TypeVar("V")
 def fold(step: Callable[[V, Recorded], V], view: V, events: Iterable[Recorded]) -> V:
     """The view after all these events."""
     for event in events:
-        view = step(view, event)
-    return view
-
-
-async def fold_stream(step: Callable[[V, Recorded], V], view: V, events: AsyncIterable[Recorded]) -> V:
-    """The same, for events that are still being read."""
-    async for event in events:
         view = step(view, event)
     return view
 
@@ -185,11 +178,6 @@ class RunProgress:
     """The workflow and number of each step in flight."""
     questions: frozenset[str] = frozenset()
     """Those that wait for an answer."""
-
-    @property
-    def tasks_done(self) -> int:
-        """How many tasks are done."""
-        return sum(task.state == "done" for task in self.tasks)
 
 
 def progress(view: RunProgress, recorded: Recorded) -> RunProgress:

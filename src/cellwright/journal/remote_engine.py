@@ -13,7 +13,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from cellwright.errors import Unavailable
 from cellwright.journal.database import JournalLocation
-from cellwright.journal.engine import APPLICATION, fork_workflow, sqlite_engine
+from cellwright.journal.dbos_settings import APPLICATION, fork_workflow, sqlite_engine
 
 
 class RemoteEngine:

@@ -78,7 +78,9 @@ class StepTransactions:
             if found is None and ticket is not None and ticket.workflow == workflow_id:
                 ticket.step, ticket.began = function_id, time.perf_counter()
                 with _known_to_the_engine():
-                    self._started(conn, ticket)
+                    if ticket.events is None:
+                        started = StepStarted(workflow=ticket.workflow, step=ticket.step, name=ticket.name)
+                        self._tell(self._cursor(conn), ticket, started)
             return found
 
         def recorded(result: Mapping[str, Any], at_ms: int, conn: Any, *, owner_xid: str | None = None) -> None:
@@ -95,11 +97,6 @@ class StepTransactions:
 
         system._check_operation_execution_txn = looked_up
         system._record_operation_result_txn = recorded
-
-    def _started(self, conn: Any, ticket: StepContext) -> None:
-        if ticket.events is None:
-            started = StepStarted(workflow=ticket.workflow, step=ticket.step, name=ticket.name)
-            self._tell(self._cursor(conn), ticket, started)
 
     def _recorded(self, conn: Any, ticket: StepContext) -> None:
         cursor = self._cursor(conn)

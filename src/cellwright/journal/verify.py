@@ -76,7 +76,9 @@ async def verify(log: EventLog, *, stream: str | None = None, anchors: Sequence[
             count, found = _walk(cursor, log.chain, head)
             events += count
             damage += found
-        damage += _strays(cursor, {head[0] for head in _heads(cursor)})
+        known = {head[0] for head in _heads(cursor)}
+        rows = cursor.execute("SELECT stream, min(sequence) FROM cellwright_event GROUP BY stream").all()
+        damage += [Damage(stream=row[0], sequence=row[1], fault="extra") for row in rows if row[0] not in known]
         damage += [found for anchor in anchors if stream in (None, anchor.stream) and (found := _held(cursor, anchor))]
         now = tuple(Anchor(stream=head[0], sequence=head[1], link=bytes(head[2]).hex()) for head in heads)
         return ChainReport(streams=len(heads), events=events, damage=tuple(damage), anchors=now)
@@ -142,11 +144,6 @@ def _tombstones(cursor: Cursor, chain: Chain, stream: str, first: int, before: b
             return "false tombstone"
         next_first, next_before = last + 1, link
     return None if (next_first, next_before) == (first, before) else "pruned without a tombstone"
-
-
-def _strays(cursor: Cursor, streams: set[str]) -> list[Damage]:
-    rows = cursor.execute("SELECT stream, min(sequence) FROM cellwright_event GROUP BY stream").all()
-    return [Damage(stream=row[0], sequence=row[1], fault="extra") for row in rows if row[0] not in streams]
 
 
 def _held(cursor: Cursor, anchor: Anchor) -> Damage | None:

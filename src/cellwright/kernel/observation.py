@@ -13,7 +13,7 @@ from typing import Literal
 from cellwright.ids import CellId
 from cellwright.notebook import CellOutcomeText, EditRefused
 from cellwright.notebook.prompt_summary import OutcomeStatus
-from cellwright_guest import wire
+from cellwright_guest import report_wire
 
 CellStatus = Literal["ok", "failed", "interrupted", "cancelled", "stopped", "disabled", "stale", "running", "lost"]
 """As on the wire, plus: running in an observation of detached work; lost when the kernel ended under it."""
@@ -194,7 +194,7 @@ Event = CellStartedEvent | ConsoleText | CellProgress | CellFinishedEvent | Kern
 # ── from the wire ──
 
 
-def outcome_of(report: wire.CellReport, *, name: str, console: str) -> CellOutcome:
+def outcome_of(report: report_wire.CellReport, *, name: str, console: str) -> CellOutcome:
     """A guest's report as our own value, every text within bounds."""
     return CellOutcome(
         id=CellId(report.cell),
@@ -208,7 +208,7 @@ def outcome_of(report: wire.CellReport, *, name: str, console: str) -> CellOutco
     )
 
 
-def preview_of(variable: wire.Variable) -> VariablePreview:
+def preview_of(variable: report_wire.Variable) -> VariablePreview:
     """A guest's preview as our own value."""
     return VariablePreview(
         name=variable.name[:_LINE],
@@ -221,7 +221,7 @@ def preview_of(variable: wire.Variable) -> VariablePreview:
     )
 
 
-def fault_of(error: wire.CellError | None) -> CellFault | None:
+def fault_of(error: report_wire.CellError | None) -> CellFault | None:
     """A guest's error as our own value."""
     if error is None:
         return None
@@ -230,7 +230,7 @@ def fault_of(error: wire.CellError | None) -> CellFault | None:
     )
 
 
-def _output(output: wire.Output | None) -> CellOutput | None:
+def _output(output: report_wire.Output | None) -> CellOutput | None:
     if output is None:
         return None
     return CellOutput(mimetype=output.mimetype[:200], text=output.text[:_TEXT], data=output.data, is_cut=output.cut)

@@ -9,6 +9,6 @@ Never:  what is allowed (policy), what agents do with answers, the journal, kern
 second: a command that asks no model must not wait for it.
 """
 
-from cellwright.models.config.names import ABILITIES, TIERS, Ability, CallId, ModelName, Tier
+from cellwright.models.config.names import Ability, CallId, ModelName, Tier
 
-__all__ = ["ABILITIES", "TIERS", "Ability", "CallId", "ModelName", "Tier"]
+__all__ = ["Ability", "CallId", "ModelName", "Tier"]

@@ -48,7 +48,7 @@ class Request:
         content = to_json(
             [
                 [_without_stamps(message) for message in messages],
-                [_tool(tool) for tool in self.tools],
+                [[tool.name, tool.description, tool.parameters_json_schema, tool.strict] for tool in self.tools],
                 None if self.output is None else [self.output.name, self.output.schema, self.output.description],
                 self.settings,
             ]
@@ -217,10 +217,6 @@ Update = Started | Piece | Restarted
 def call_id(*, run: str, step: str, request: Request) -> CallId:
     """The id of a step's request: the same after a crash."""
     return CallId(f"{run}/{step}/{request.hash[:32]}")
-
-
-def _tool(tool: ToolDefinition) -> list[Any]:
-    return [tool.name, tool.description, tool.parameters_json_schema, tool.strict]
 
 
 _STAMPED: Final = frozenset({"timestamp", "run_id", "conversation_id"})

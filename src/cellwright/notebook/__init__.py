@@ -30,16 +30,15 @@ from cellwright.notebook.edits import (
     apply_edits,
     restore_edits,
 )
-from cellwright.notebook.files import MAX_NOTEBOOK_BYTES, NotebookFile, SaveConflict, new, read, save
+from cellwright.notebook.files import NotebookFile, SaveConflict, new, read, save
 from cellwright.notebook.marimo_check import LintFinding, check
 from cellwright.notebook.marimo_graph import graph
-from cellwright.notebook.prompt_summary import CellOutcomeText, OutcomeStatus, summary
+from cellwright.notebook.prompt_summary import CellOutcomeText, summary
 from cellwright.notebook.render import render
 from cellwright.notebook.text_budget import clip, estimate_tokens
 
 __all__ = [
     "DEFAULT_NAME",
-    "MAX_NOTEBOOK_BYTES",
     "SETUP_ID",
     "After",
     "AppOption",
@@ -66,7 +65,6 @@ __all__ = [
     "MoveCell",
     "Node",
     "NotebookFile",
-    "OutcomeStatus",
     "RenameCell",
     "SaveConflict",
     "SavePoint",

@@ -26,16 +26,12 @@ class SavePoint(StrEnum):
     REPLACED = "replaced"
 
 
-def _go_on(_: SavePoint) -> None:
-    """Nobody watches."""
-
-
 def write_atomically(
     target: Path,
     content: bytes,
     *,
     may_replace: Callable[[], bool] = lambda: True,
-    reached: Callable[[SavePoint], None] = _go_on,
+    reached: Callable[[SavePoint], None] = lambda _: None,
 ) -> bool:
     """Put `content` at `target`, keeping its mode and owner. False, and nothing done, if `may_replace` says no.
 

@@ -55,7 +55,8 @@ def foresee(document: Document, edits: Sequence[Edit]) -> Consequences | EditRef
     if isinstance(after, EditRefused):
         return after
     before_graph, after_graph = graph(document), graph(after)
-    changed = _changed(document, after)
+    codes = {cell.id: cell.code for cell in document.cells}
+    changed = tuple(cell.id for cell in after.cells if codes.get(cell.id) != cell.code)
     deleted = tuple(cell.id for cell in document.cells if after.find(cell.id) is None)
     stale = after_graph.descendants(
         {*changed, *_bereft(before_graph, deleted), *_rewired(before_graph, after_graph), *_enabled(document, after)}
@@ -72,11 +73,6 @@ def foresee(document: Document, edits: Sequence[Edit]) -> Consequences | EditRef
         stale=after_graph.in_order(stale),
         would_run=after_graph.in_order(stale - _blocked(after, after_graph)),
     )
-
-
-def _changed(before: Document, after: Document) -> tuple[CellId, ...]:
-    codes = {cell.id: cell.code for cell in before.cells}
-    return tuple(cell.id for cell in after.cells if codes.get(cell.id) != cell.code)
 
 
 def _bereft(before: Graph, deleted: Sequence[CellId]) -> set[CellId]:

@@ -10,10 +10,7 @@ import ast
 import itertools
 import json
 import re
-import sys
-import warnings
-from collections.abc import Generator, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final, cast
@@ -59,15 +56,14 @@ from cellwright.notebook.layout import (
     wrap_code,
 )
 from cellwright.notebook.marimo_graph import compiled
+from cellwright.notebook.syntax_trees import UNREADABLE, parse_python, without_warnings
 
 MARIMO_VERSION: Final[str] = __version__
 _SEED: Final = 42
-_UNREADABLE: Final = (SyntaxError, ValueError, RecursionError, MemoryError)
 _PARSER_FAILURES: Final = (
-    parse.MarimoFileError, AssertionError, AttributeError, IndexError, KeyError, TypeError, *_UNREADABLE,
+    parse.MarimoFileError, AssertionError, AttributeError, IndexError, KeyError, TypeError, *UNREADABLE,
 )  # fmt: skip
 _LEADING_COMMENTS: Final = re.compile(r"\A(?:[ \t\f]*(?:#[^\n]*)?(?:\n|\Z))+")
-_REQUIRES_PYTHON: Final = re.compile(r'(?m)^# requires-python = "[=~>]=\s*(\d{1,2})\.(\d{1,3})\b')
 _CellNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
@@ -76,7 +72,7 @@ _CellNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 def parse_notebook(text: str, where: str) -> Document:
     """The document in this text; `where` names it in errors. Raises `UserError` for anything but a marimo notebook."""
-    tree = _parse_python(text, where)
+    tree = parse_python(text, where)
     notebook = _read_with_marimo(text, where)
     landmarks = _find_landmarks(tree)
     if len(landmarks.cells) != len(notebook.cells):
@@ -102,46 +98,9 @@ def new_cell_id(taken: set[CellId]) -> CellId:
     return CellId(generator.create_cell_id())
 
 
-@contextmanager
-def _no_warnings() -> Generator[None]:
-    # A notebook's own odd escapes are its author's affair, and under `-W error` would become syntax errors.
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
-
-
-def _parse_python(text: str, where: str) -> ast.Module:
-    try:
-        with _no_warnings():
-            return ast.parse(text)
-    except SyntaxError as error:
-        raise UserError(
-            f"{where} is not valid Python: line {error.lineno}: {error.msg}.",
-            hint="Mend that line, or open the file in `marimo edit`, which can rescue single broken cells."
-            + _newer(text),
-        ) from error
-    except _UNREADABLE as error:
-        reason = str(error) or "it is nested too deeply"
-        raise UserError(f"{where} cannot be parsed: {reason}.", hint="Is this really a notebook?") from error
-
-
-def _newer(text: str) -> str:
-    """What to do where the line may be right on a newer Python than the one that reads it here."""
-    asked = _REQUIRES_PYTHON.search(text)
-    ours = sys.version_info[:2]
-    if asked is None or (int(asked[1]), int(asked[2])) <= ours:
-        return ""
-    wanted = f"{asked[1]}.{asked[2]}"
-    return (
-        f" The header asks for Python {wanted}, and notebooks are read with Cellwright's own {ours[0]}.{ours[1]}: "
-        f"if the line is right there, install Cellwright with Python {wanted}, in a clone with "
-        f"`rm -r .venv && make setup PYTHON=python{wanted}`."
-    )
-
-
 def _read_with_marimo(text: str, where: str) -> NotebookSerialization:
     try:
-        with _no_warnings():
+        with without_warnings():
             notebook = parse.parse_notebook(text, filepath=where)
     except _PARSER_FAILURES as error:
         raise UserError(
@@ -313,7 +272,7 @@ def _cell_wrappers(cells: tuple[tuple[bool, str, str, CellConfig], ...]) -> tupl
     setup = next((cell for cell in cells if cell[0]), None)
     setup_impl = compiled(setup[2]).impl if setup else None
     body = cells if setup_impl is None else tuple(cell for cell in cells if not cell[0])
-    with _no_warnings():
+    with without_warnings():
         extraction = TopLevelExtraction(
             [_for_extraction(name, code) for _, name, code, _ in body],
             [name for _, name, _, _ in body],
@@ -406,7 +365,7 @@ def _forms(cell: Cell, shell: CellWrapper) -> Iterator[str]:
 def code_in(block: str) -> str | None:
     """What marimo's parser takes for the code in one cell's text."""
     try:
-        with _no_warnings():
+        with without_warnings():
             extractor = parse.Extractor(contents=block)
             (node,) = ast.parse(block).body
             read = extractor.to_setup_cell if parse.is_setup_cell(node) else extractor.to_cell

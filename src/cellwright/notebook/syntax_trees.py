@@ -11,13 +11,21 @@ from __future__ import annotations
 import ast
 import re
 import symtable
+import sys
 import threading
-from collections.abc import Iterator, Mapping
+import warnings
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final
+
+from cellwright.errors import UserError
 
 _parse: Final[Any] = ast.parse
 PARSE_LOCK: Final = threading.RLock()
 """Held while a tree is made in any other way than by `ast.parse`."""
+UNREADABLE: Final = (SyntaxError, ValueError, RecursionError, MemoryError)
+"""What parsing may raise."""
+_REQUIRES_PYTHON: Final = re.compile(r'(?m)^# requires-python = "[=~>]=\s*(\d{1,2})\.(\d{1,3})\b')
 
 
 def parse_locked(*arguments: Any, **more: Any) -> Any:
@@ -29,6 +37,45 @@ def parse_locked(*arguments: Any, **more: Any) -> Any:
 def serialize_parsing() -> None:
     """From now on everybody's trees, marimo's too, are made in turn."""
     ast.parse = parse_locked
+
+
+@contextmanager
+def without_warnings() -> Generator[None]:
+    """Nothing is warned of in this block."""
+    # A notebook's own odd escapes are its author's affair, and under `-W error` would become syntax errors.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def parse_python(text: str, where: str) -> ast.Module:
+    """The syntax tree; `where` names the text in errors. Raises `UserError`."""
+    try:
+        with without_warnings():
+            return ast.parse(text)
+    except SyntaxError as error:
+        raise UserError(
+            f"{where} is not valid Python: line {error.lineno}: {error.msg}.",
+            hint="Mend that line, or open the file in `marimo edit`, which can rescue single broken cells."
+            + _newer(text),
+        ) from error
+    except UNREADABLE as error:
+        reason = str(error) or "it is nested too deeply"
+        raise UserError(f"{where} cannot be parsed: {reason}.", hint="Is this really a notebook?") from error
+
+
+def _newer(text: str) -> str:
+    """What to do where the line may be right on a newer Python than the one that reads it here."""
+    asked = _REQUIRES_PYTHON.search(text)
+    ours = sys.version_info[:2]
+    if asked is None or (int(asked[1]), int(asked[2])) <= ours:
+        return ""
+    wanted = f"{asked[1]}.{asked[2]}"
+    return (
+        f" The header asks for Python {wanted}, and notebooks are read with Cellwright's own {ours[0]}.{ours[1]}: "
+        f"if the line is right there, install Cellwright with Python {wanted}, in a clone with "
+        f"`rm -r .venv && make setup PYTHON=python{wanted}`."
+    )
 
 
 _FLAGS: Final = ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT

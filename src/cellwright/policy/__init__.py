@@ -9,7 +9,6 @@ Never:  files, clocks, randomness, processes, HTTP, async: values in, values out
 """
 
 from cellwright.policy.actions import (
-    Access,
     Action,
     CallServerTool,
     DeleteFile,
@@ -33,7 +32,6 @@ from cellwright.policy.approvals import (
     AnswerRefused,
     ApprovalQuestion,
     Grant,
-    Interface,
     KernelOrigin,
     Lapsed,
     ModelOrigin,
@@ -49,7 +47,6 @@ from cellwright.policy.approvals import (
     active,
     answer,
     envelope_agreed,
-    expire,
     grant_of,
     revoke,
     use,
@@ -61,7 +58,6 @@ from cellwright.policy.audit import (
     AuditFilter,
     Result,
     audit_entry,
-    parse_audit_entry,
     parse_since,
 )
 from cellwright.policy.budgets import (
@@ -69,13 +65,11 @@ from cellwright.policy.budgets import (
     Budget,
     BudgetLedger,
     Limit,
-    Measure,
     Per,
     Reached,
     Unpriced,
     Use,
     UseId,
-    Window,
     Within,
     charge,
     leave_uncounted,
@@ -86,18 +80,16 @@ from cellwright.policy.budgets import (
 )
 from cellwright.policy.built_in import BUILT_IN_RULES, default_for
 from cellwright.policy.envelope import Envelope, covers, envelope_of
-from cellwright.policy.hosts import Host, parse_host
+from cellwright.policy.hosts import parse_host
 from cellwright.policy.judgement import (
     Allow,
     Ask,
-    Basis,
     ByDefault,
     ByEnvelope,
     ByGrant,
     ByRule,
     ByShape,
     Deny,
-    PlanVerdict,
     Verdict,
     judge,
     judge_plan,
@@ -105,13 +97,12 @@ from cellwright.policy.judgement import (
 from cellwright.policy.masking import Masked, Masker, MaskingStream, Secret, SecretFinding
 from cellwright.policy.money import Money, Price, UnknownPrice, parse_money
 from cellwright.policy.rule_file import RuleText, read_rules
-from cellwright.policy.rules import Layer, Rule, RuleEffect, Rules
+from cellwright.policy.rules import Layer, RuleEffect, Rules
 from cellwright.policy.serialization import action_json, parse_action, parse_question, question_json
 from cellwright.policy.targets import Malformed, Scope, scope_of
 
 __all__ = [
     "BUILT_IN_RULES",
-    "Access",
     "Account",
     "Action",
     "Actor",
@@ -123,7 +114,6 @@ __all__ = [
     "Ask",
     "AuditEntry",
     "AuditFilter",
-    "Basis",
     "Budget",
     "BudgetLedger",
     "ByDefault",
@@ -139,9 +129,7 @@ __all__ = [
     "Fingerprint",
     "GitCommit",
     "Grant",
-    "Host",
     "InstallPackage",
-    "Interface",
     "KernelOrigin",
     "Kind",
     "Lapsed",
@@ -151,7 +139,6 @@ __all__ = [
     "Masked",
     "Masker",
     "MaskingStream",
-    "Measure",
     "ModelOrigin",
     "Money",
     "No",
@@ -159,7 +146,6 @@ __all__ = [
     "Pending",
     "Per",
     "Person",
-    "PlanVerdict",
     "Price",
     "QueryConnection",
     "QuestionId",
@@ -169,7 +155,6 @@ __all__ = [
     "ReadFile",
     "Reply",
     "Result",
-    "Rule",
     "RuleEffect",
     "RuleText",
     "Rules",
@@ -185,7 +170,6 @@ __all__ = [
     "UseId",
     "UseNetwork",
     "Verdict",
-    "Window",
     "Within",
     "WriteFile",
     "Yes",
@@ -198,14 +182,12 @@ __all__ = [
     "default_for",
     "envelope_agreed",
     "envelope_of",
-    "expire",
     "fingerprint",
     "grant_of",
     "judge",
     "judge_plan",
     "leave_uncounted",
     "parse_action",
-    "parse_audit_entry",
     "parse_host",
     "parse_money",
     "parse_question",

@@ -262,13 +262,6 @@ def _check(question: ApprovalQuestion, reply: Reply, shown_fingerprint: str, now
     return None
 
 
-def expire(state: QuestionState, now: datetime) -> QuestionState:
-    """The question lapsed if its time is over."""
-    if isinstance(state, Pending) and state.question.expires_at is not None and now >= state.question.expires_at:
-        return Lapsed(question=state.question, at=now, why="expired")
-    return state
-
-
 def withdraw(state: QuestionState, now: datetime) -> QuestionState:
     """The question taken back, because the run ended or no longer needs it. An answer given stands."""
     return Lapsed(question=state.question, at=now, why="withdrawn") if isinstance(state, Pending) else state

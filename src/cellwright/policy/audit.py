@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Literal, assert_never
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from cellwright.errors import UserError
 from cellwright.policy.actions import Action, Fingerprint, Kind, fingerprint
@@ -83,14 +83,6 @@ def audit_entry(
         result=result,
         detail=detail,
     )
-
-
-def parse_audit_entry(text: str | bytes) -> AuditEntry:
-    """The entry of its JSON text. Raises `UserError`."""
-    try:
-        return _ENTRY.validate_json(text)
-    except ValidationError as error:
-        raise UserError(f"No audit entry: {error.errors()[0]['msg']}.", hint="Was the log altered?") from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,6 @@ Per = Literal["run", "person", "team"]
 PARTIES: tuple[Per, ...] = get_args(Per)
 
 Window = Literal["ever", "day"]
-WINDOWS: tuple[Window, ...] = get_args(Window)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

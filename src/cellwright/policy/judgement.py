@@ -125,7 +125,12 @@ def judge(
     verdict = _by_rules(action.kind, target, rules)
     if not isinstance(verdict, Ask):
         return verdict
-    if envelope is not None and envelope.run == run and _is_agreed(envelope, action, rules.project):
+    if (
+        envelope is not None
+        and envelope.run == run
+        and envelope.envelope.project == rules.project
+        and covers(envelope.envelope, action)
+    ):
         return Allow(reason=f"{envelope.by.name} agreed to the plan.", basis=ByEnvelope(run=run))
     for grant in grants:
         if grant.allows(action, project=rules.project, run=run, now=now):
@@ -155,10 +160,6 @@ def judge_plan(
     return PlanVerdict(
         denied=tuple(denied), asking=tuple(asking), envelope=envelope if isinstance(envelope, Envelope) else None
     )
-
-
-def _is_agreed(agreed: AgreedEnvelope, action: Action, project: str) -> bool:
-    return agreed.envelope.project == project and covers(agreed.envelope, action)
 
 
 def _by_rules(kind: Kind, target: Target, rules: Rules) -> Verdict:

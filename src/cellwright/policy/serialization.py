@@ -79,7 +79,8 @@ _QUESTION_ADAPTERS: Final[dict[type, TypeAdapter[list[Any]]]] = {
 
 def question_json(state: QuestionState) -> dict[str, Any]:
     """A question and what became of it, as plain JSON values."""
-    kept, about = _dump(state), state.question.about
+    kept = _QUESTION_ADAPTERS[type(state)].dump_python([state], mode="json")[0]
+    about = state.question.about
     asked = kept["question"] | {"action": None, "envelope": None}
     asked |= {"envelope": asked.pop("about")} if isinstance(about, Envelope) else {"action": action_json(about)}
     asked.pop("about", None)
@@ -108,10 +109,6 @@ def parse_question(data: object) -> QuestionState:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         where = ".".join(str(part) for part in first["loc"][1:])
         raise UserError(f"No question, at {where!r}: {first['msg']}.", hint=_QUESTION_HINT) from error
-
-
-def _dump(value: Any) -> dict[str, Any]:
-    return _QUESTION_ADAPTERS[type(value)].dump_python([value], mode="json")[0]
 
 
 def _parse(kind: type, data: object) -> Any:

@@ -17,11 +17,11 @@ from cellwright.sandbox.names import __getattr__ as __getattr__
 
 if TYPE_CHECKING:
     from cellwright.sandbox.egress import AllowedHost, Egress, EgressCaps, EgressRecord
-    from cellwright.sandbox.host.control import CageControl, KernelExit
-    from cellwright.sandbox.host.file_changes import FileChange
+    from cellwright.sandbox.host.control import CageControl
+    from cellwright.sandbox.host.control_messages import KernelExit
+    from cellwright.sandbox.host.file_changes import FileChange, KeepReport, UnkeptChanges
     from cellwright.sandbox.host.keep_terms import KeepQuestion, KeepTerms
     from cellwright.sandbox.host.project import hidden_in, project_of
-    from cellwright.sandbox.host.project_writer import KeepReport, UnkeptChanges
     from cellwright.sandbox.host.tiers import Protection, SandboxReport, probe
     from cellwright.sandbox.spec import CageSpec, DataMount, FilesMode, Limits, Tier
 

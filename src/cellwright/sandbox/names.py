@@ -11,10 +11,10 @@ import importlib
 _ROOM = "cellwright.sandbox"
 _HOMES = {
     "egress": ("AllowedHost", "Egress", "EgressCaps", "EgressRecord"),
-    "host.control": ("CageControl", "KernelExit"),
-    "host.project_writer": ("KeepReport", "UnkeptChanges"),
+    "host.control": ("CageControl",),
+    "host.control_messages": ("KernelExit",),
     "host.keep_terms": ("KeepQuestion", "KeepTerms"),
-    "host.file_changes": ("FileChange",),
+    "host.file_changes": ("FileChange", "KeepReport", "UnkeptChanges"),
     "host.project": ("hidden_in", "project_of"),
     "spec": ("CageSpec", "DataMount", "FilesMode", "Limits", "Tier"),
     "host.tiers": ("Protection", "SandboxReport", "probe"),

@@ -26,7 +26,7 @@ CERTIFICATES = "/etc/cellwright/certificates.pem"
 """Where a cage finds whom to trust, if the spec says so."""
 
 BRANCH_SLOTS = 24
-"""How many branches and checkpoints of a kernel one cage has room for."""
+"""Limit of branches and checkpoints of a kernel in one cage."""
 
 PROTECTED = (".git", ".cellwright")
 """Directories of a project that a notebook may read but never change."""

@@ -30,7 +30,7 @@ Answer = Callable[[wire.Survey | wire.Fork], bool]
 """Carries out what the host asks in a pause; True in the copy that came of it."""
 
 _TIMES_A_PAUSE = 4
-"""So much longer than the last pause took must cells have run before the next."""
+"""Minimum interval between pauses, as a multiple of what the last pause took."""
 
 _decoder = msgspec.msgpack.Decoder(wire.FromHost)
 

@@ -49,7 +49,7 @@ _OF_NOTE = (
 )  # fmt: skip
 _OPENMP = re.compile(r"lib(gomp|i?omp5?)[.-]")
 _PAUSE_HARD = 2
-_SECONDS_FOR_THREADS_TO_END = 0.5
+_THREAD_END_TIMEOUT_SECONDS = 0.5
 _TEXT_CHARS = 300
 
 _Seen = TypeVar("_Seen")
@@ -82,7 +82,7 @@ def survey(loop: asyncio.AbstractEventLoop, *, own: Collection[int], children: C
         databases=seen.databases,
         anonymous=dict(seen.anonymous.most_common(MOST_LISTED)),
         devices=seen.devices,
-        tasks=_unfinished(loop),
+        tasks=sum(not task.done() for task in asyncio.all_tasks(loop) - {asyncio.current_task(loop)}),
         timers=sum(not timer.cancelled() for timer in _attribute(loop, "_scheduled") or ()),
         readers=len(_watched(loop) - ours),
         libraries=[name for name in _OF_NOTE if isinstance(sys.modules.get(name), ModuleType)],
@@ -113,7 +113,10 @@ def quiesce() -> list[str]:
         pause = _pause_of(path)
         if pause is not None and pause(_PAUSE_HARD) == 0:
             done.append(f"paused OpenMP ({library_name(path)})")
-    _await_end(theirs)
+    # They end by themselves, a moment after the call has returned.
+    until = time.monotonic() + _THREAD_END_TIMEOUT_SECONDS
+    while any(map(is_thread_alive, theirs)) and time.monotonic() < until:
+        time.sleep(0.001)
     return done
 
 
@@ -158,12 +161,6 @@ def _native_threads(threads: Sequence[int], mappings: Sequence[MemoryMapping]) -
         NativeThreads(owner=_text(owner), name=_text(name), count=count)
         for (owner, name), count in counted.most_common(MOST_LISTED)
     ]
-
-
-def _await_end(threads: Sequence[int]) -> None:
-    until = time.monotonic() + _SECONDS_FOR_THREADS_TO_END
-    while any(map(is_thread_alive, threads)) and time.monotonic() < until:
-        time.sleep(0.001)
 
 
 # ── processes ──
@@ -242,10 +239,6 @@ def _of_loop(loop: asyncio.AbstractEventLoop) -> set[int]:
 def _watched(loop: asyncio.AbstractEventLoop) -> set[int]:
     selector = _attribute(loop, "_selector")
     return set() if selector is None else {key.fd for key in (selector.get_map() or {}).values()}
-
-
-def _unfinished(loop: asyncio.AbstractEventLoop) -> int:
-    return sum(not task.done() for task in asyncio.all_tasks(loop) - {asyncio.current_task(loop)})
 
 
 # ── what libraries hold ──

@@ -26,14 +26,14 @@ from cellwright_guest.facts_wire import MOST_LISTED, UNKNOWN, DatabaseFile, Open
 
 _SCAN_BYTES = 1 << 16
 _MOST_WORDS_TO_A_FRAME = 512
-"""How far above a waiting thread's stack pointer its first frame record is looked for: system calls use little."""
+"""Limit of words above a waiting thread's stack pointer that are searched for its first frame record."""
 _52_BITS = (1 << 52) - 1
 _48_BITS = (1 << 48) - 1
 _LOW_ADDRESSES = 1 << 32
 """Below lies only an executable without PIE: a plain number on a stack may look like an address of its code."""
 _SECONDS_FOR_BUSY = 1.0
-_SECONDS_BETWEEN_LOOKS = 0.004
-"""BLAS and OpenMP threads spin for a few hundredths of a second after their last work before they wait."""
+_POLL_INTERVAL_SECONDS = 0.004
+"""Poll interval. BLAS and OpenMP threads spin for a few hundredths of a second after their last work."""
 
 _ROW = re.compile(r"^(\w+)-(\w+) (.w..|..x.) \S+ \S+ \S+ *(.*)$", re.MULTILINE)
 _DELETED = " (deleted)"
@@ -98,7 +98,7 @@ def thread_owners(threads: Iterable[int], mappings: Sequence[MemoryMapping]) -> 
         while waiting := [thread for thread in waiting if not _settled(thread, stacks, found)]:
             if time.monotonic() > until:
                 break
-            time.sleep(_SECONDS_BETWEEN_LOOKS)
+            time.sleep(_POLL_INTERVAL_SECONDS)
     finally:
         os.close(memory)
     return found | dict.fromkeys(waiting, UNKNOWN)

@@ -27,7 +27,9 @@ _REOPENED_WITH = os.O_ACCMODE | os.O_APPEND | os.O_NONBLOCK | os.O_SYNC | os.O_D
 _COPY_BYTES = 1 << 20
 _LANDLOCK_CREATE, _LANDLOCK_ADD, _LANDLOCK_RESTRICT = 444, 445, 446
 _BELOW_PATH = 1
+# Rights of Landlock: list; read and execute as well; all; those that a file can have.
 _LIST, _USE, _ALL, _OF_FILES = 0b1000, 0b1101, 0xFFFF, 0b1100000000000111
+# Abstract sockets and signals reach only processes behind the same fence.
 _SCOPES = 0b11
 _SIGNALS = {signal.SIGINT, signal.SIGTERM}
 
@@ -101,6 +103,7 @@ def _kind(mode: int) -> Kind | None:
 
 def fork() -> int:
     """`os.fork` while no interrupt can come between; the child lets them in again with `unblock_signals`."""
+    # The child is half made until `unblock_signals`: an interrupt would break it off in between.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     try:
         pid = os.fork()
@@ -117,6 +120,7 @@ def enter_branch_root(place: int, inheritance: Inheritance) -> None:
     # A library may close or open files as soon as it is in a child, as matplotlib does with its fonts.
     noted = {(one.number, one.path): one for one in inheritance.held}
     there = [noted.get((one.number, one.path), one) for one in _held(inheritance.own)]
+    # A process group of its own: a signal to the parent's group is not for us.
     os.setsid()
     # By descriptor: no name leads here from the parent's root, so that no step up leads out again.
     os.fchdir(place)
@@ -200,6 +204,7 @@ def rebuild_loop(loop: asyncio.AbstractEventLoop) -> None:
     inner._ssock.close()
     inner._csock.close()
     inner._selector = selectors.DefaultSelector()
+    # `_make_self_pipe` counts it once more.
     inner._internal_fds -= 1
     inner._make_self_pipe()
 
@@ -215,6 +220,7 @@ def _fence() -> None:
     """
     libc = ctypes.CDLL(None, use_errno=True)
     version = _call(libc, _LANDLOCK_CREATE, None, ctypes.c_size_t(0), ctypes.c_uint(1))
+    # What each version knows: a right it does not know, or a longer struct, makes it refuse the whole ruleset.
     rights = {1: 0x1FFF, 2: 0x3FFF, 3: 0x7FFF, 4: 0x7FFF}.get(version, 0xFFFF)
     size = 24 if version >= 6 else 16 if version >= 4 else 8
     request = struct.pack("QQQ", rights, 0, _SCOPES if version >= 6 else 0)[:size]

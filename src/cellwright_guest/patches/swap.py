@@ -10,7 +10,7 @@ import hashlib
 import importlib
 import inspect
 import sys
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Final, cast
@@ -56,7 +56,7 @@ def why_not(swap: Swap) -> str:
     if stock is None:
         return f"{swap.target} is gone"
     try:
-        found = fingerprint_of(_plain(stock))
+        found = fingerprint_of(cast("Function", stock.__func__ if isinstance(stock, classmethod) else stock))
     except (OSError, TypeError):
         return f"{swap.target} has no source to compare"
     if found != swap.fingerprint:
@@ -82,26 +82,19 @@ def _swapped(swap: Swap) -> Swapped:
     return Swapped(swap=swap, stock=stock, ours=ours)
 
 
-def _plain(stock: object) -> Function:
-    return cast("Function", stock.__func__ if isinstance(stock, classmethod) else stock)
-
-
 def _exchange(changes: Sequence[tuple[Swap, object, object]]) -> None:
     for swap, _, new in changes:
         setattr(swap.owner, swap.name, new)
     # By identity, because a module's values need not be hashable; in one pass, because marimo has 500 modules.
     moved = {id(old): new for swap, old, new in changes if isinstance(swap.owner, ModuleType)}
-    for module in _marimo_modules() if moved else ():
+    marimo = [module for name, module in sys.modules.items() if name.startswith("marimo.")]
+    for module in marimo if moved else ():
         for alias, value in list(vars(module).items()):
             if id(value) in moved:
                 setattr(module, alias, moved[id(value)])
             elif alias.endswith("_HOOKS") and isinstance(value, list):
                 hooks = cast("list[object]", value)
                 hooks[:] = [moved.get(id(hook), hook) for hook in hooks]
-
-
-def _marimo_modules() -> Iterator[ModuleType]:
-    yield from [module for name, module in sys.modules.items() if name.startswith("marimo.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -80,7 +80,7 @@ def describe(name: str, source: ColumnSource, *, rows: int, head_rows: int, brie
         counted = source.nulls(start, stop)
         seen += stop - start
         missing += counted if counted is not None else sum(map(is_missing, values or ()))
-        ordered = list(filter(_has_order, map(_plain, values or ())))
+        ordered = list(filter(_has_order, map(plain_scalar, values or ())))
         if ordered:
             smallest = _extreme(min, smallest, ordered)
             largest = _extreme(max, largest, ordered)
@@ -105,7 +105,7 @@ def is_missing(value: Any) -> bool:
 
 def cell(value: Any, brief: Brief) -> str:
     """One value in a row: strings bare, floats short."""
-    value = _plain(value)
+    value = plain_scalar(value)
     kind = type(value)
     if is_missing(value):
         return "null"
@@ -140,7 +140,8 @@ def _span(smallest: Any, largest: Any, *, is_whole: bool) -> str:
     return f"{'' if is_whole else '≈'}{_number(smallest)} … {_number(largest)}"
 
 
-def _plain(value: Any) -> Any:
+def plain_scalar(value: Any) -> Any:
+    """A scalar of numpy as Python's own; anything else as it is."""
     kind: Any = type(value)
     return value.item() if kind.__module__ == "numpy" and identity.is_kind(kind, "numpy", "generic") else value
 

@@ -12,7 +12,7 @@ PICTURE_BYTES: Final = 40_000
 _PIXELS: Final = 480
 _DOTS_PER_INCH: Final = 72
 _MOST_POINTS: Final = 100_000
-"""Agg draws in C and cannot be interrupted: larger figures get no picture."""
+"""Limit of points of a picture: Agg draws in C and cannot be interrupted."""
 
 
 def text(value: Any, kind: type, packages: set[str], room: int) -> str | None:

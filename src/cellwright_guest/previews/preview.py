@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from cellwright_guest import wire
+from cellwright_guest import report_wire
 from cellwright_guest.previews import columns, figures, identity, plain, tables, things
 from cellwright_guest.previews.text_budget import bounded, one_line, room_of
 from cellwright_guest.previews.time_limit import NEVER, TimeLimit, TimeUp
 
 EACH_SECONDS: Final = 0.5
-"""What one value may take; the rest of the batch does not wait longer for it."""
+"""Timeout of one value; the rest of the batch does not wait longer for it."""
 
 _NAME_BYTES: Final = 200
 _KINDS: Final[dict[type, tuple[str, str]]] = {
@@ -32,7 +32,7 @@ _KINDS: Final[dict[type, tuple[str, str]]] = {
 _COUNTED: Final = frozenset({list, tuple, set, frozenset, dict})
 
 
-def preview(name: str, value: object, *, tokens: int = 200, seconds: float = EACH_SECONDS) -> wire.Variable:
+def preview(name: str, value: object, *, tokens: int = 200, seconds: float = EACH_SECONDS) -> report_wire.Variable:
     """One value: never raises, never longer than `tokens`, costs the same for 10 MB and 1 GB."""
     return preview_all([(name, value)], tokens_each=tokens, seconds=seconds, each_seconds=seconds)[0]
 
@@ -42,7 +42,7 @@ def preview_all(
     tokens_each: int = 200,
     seconds: float = 2.0,
     each_seconds: float = EACH_SECONDS,
-) -> list[wire.Variable]:
+) -> list[report_wire.Variable]:
     """All of them under one time limit; builtin values need none and are looked at first."""
     named = list(items)
     room = room_of(tokens_each)
@@ -57,7 +57,7 @@ def preview_all(
         ]
 
 
-def plain_preview(name: str, value: Any, room: int) -> wire.Variable | None:
+def plain_preview(name: str, value: Any, room: int) -> report_wire.Variable | None:
     """A builtin that holds only builtins, in a few microseconds; None for all else."""
     kind = type(value)
     known = _KINDS.get(kind)
@@ -70,10 +70,10 @@ def plain_preview(name: str, value: Any, room: int) -> wire.Variable | None:
         return None
     if len(text) > inner - 24 and kind in _COUNTED:
         text = f"{len(value):,} items: {text}"
-    return wire.Variable(name=bounded(name, _NAME_BYTES), kind=known[0], type=known[1], text=bounded(text, room))
+    return report_wire.Variable(name=bounded(name, _NAME_BYTES), kind=known[0], type=known[1], text=bounded(text, room))
 
 
-def limited_preview(name: str, value: object, room: int, limit: TimeLimit, drawn: set[int]) -> wire.Variable:
+def limited_preview(name: str, value: object, room: int, limit: TimeLimit, drawn: set[int]) -> report_wire.Variable:
     """Any value, while `limit` is entered. Figures already `drawn` are not drawn again for their axes."""
     kind = type(value)
     type_name = "object"
@@ -92,7 +92,7 @@ def limited_preview(name: str, value: object, room: int, limit: TimeLimit, drawn
     except BaseException as error:  # noqa: BLE001  # a library or the value itself may raise anything
         limit.deadline = NEVER
         text = text or f"<{type_name}: looking at it raised {identity.qualified_name(type(error))}>"
-    return wire.Variable(
+    return report_wire.Variable(
         name=bounded(name, _NAME_BYTES), kind=found, type=type_name, text=bounded(text, room), picture=png
     )
 

@@ -42,6 +42,8 @@ def study(typed: TypedColumn, *, ignored: Mask, position: int, today: date) -> S
     count = int(counts.sum())
     is_dated = typed.kind in ("date", "datetime")
     rows = typed.row_values() if typed.values is not None and typed.kind not in ("empty", "boolean") else None
+    there = np.flatnonzero(counts)
+    places = there[:: max(len(there) // _EXAMPLES, 1)][:_EXAMPLES]
     column = ColumnProfile(
         name=cut(typed.name, LONGEST_NAME),
         kind=typed.kind,
@@ -57,7 +59,7 @@ def study(typed: TypedColumn, *, ignored: Mask, position: int, today: date) -> S
         texts=texts,
         times=describe_times(rows, has_times=typed.kind == "datetime") if rows is not None and is_dated else None,
         common=_common(typed, counts),
-        examples=_examples(typed, counts),
+        examples=tuple(cut(text) for text in typed.some_texts(places, _EXAMPLES)),
     )
     return StudiedColumn(column=column, typed=typed, oddities=_oddities(typed, meant, texts, ignored, today))
 
@@ -69,12 +71,6 @@ def _common(typed: TypedColumn, counts: Codes) -> tuple[ValueCount, ...]:
     some = np.argpartition(-counts, most - 1)[:most] if len(counts) > most else np.arange(len(counts))
     order = some[np.lexsort((some, -counts[some]))]
     return tuple(ValueCount(value=cut(typed.text(code)), count=int(counts[code])) for code in order if counts[code])
-
-
-def _examples(typed: TypedColumn, counts: Codes) -> tuple[str, ...]:
-    there = np.flatnonzero(counts)
-    places = there[:: max(len(there) // _EXAMPLES, 1)][:_EXAMPLES]
-    return tuple(cut(text) for text in typed.some_texts(places, _EXAMPLES))
 
 
 def _oddities(

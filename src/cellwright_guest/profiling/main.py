@@ -25,7 +25,9 @@ _CHUNK_BYTES = 1 << 16
 def main() -> None:
     """Answer, and end."""
     question = msgspec.json.decode(_read(_DESCRIPTOR), type=ProfileRequest)
-    _write(_DESCRIPTOR, answer(question))
+    left = memoryview(answer(question))
+    while left:
+        left = left[os.write(_DESCRIPTOR, left) :]
 
 
 def answer(question: ProfileRequest) -> bytes:
@@ -62,12 +64,6 @@ def _read(descriptor: int) -> bytes:
     while chunk := os.read(descriptor, _CHUNK_BYTES):
         data += chunk
     return bytes(data)
-
-
-def _write(descriptor: int, data: bytes) -> None:
-    left = memoryview(data)
-    while left:
-        left = left[os.write(descriptor, left) :]
 
 
 if __name__ == "__main__":

@@ -231,7 +231,8 @@ def _choose_dialect(matched: Sequence[tuple[re.Match[str], int]], has_decimal_co
     bodies = Counter[str]()
     for shape, count in matched:
         bodies[shape["body"].strip(_SPACES)] += count
-    fitting = [sum(count for body, count in bodies.items() if _fits(dialect, body)) for dialect in _DIALECTS]
+    patterns = map(_compiled, _DIALECTS)
+    fitting = [sum(count for body, count in bodies.items() if pattern.fullmatch(body)) for pattern in patterns]
     best = max(fitting)
     equals = [dialect for dialect, count in zip(_DIALECTS, fitting, strict=True) if count == best]
     chosen = equals[0]
@@ -246,10 +247,6 @@ def _choose_dialect(matched: Sequence[tuple[re.Match[str], int]], has_decimal_co
 @lru_cache(maxsize=64)
 def _compiled(dialect: NumberFormat) -> re.Pattern[str]:
     return re.compile(dialect.pattern())
-
-
-def _fits(dialect: NumberFormat, body: str) -> bool:
-    return _compiled(dialect).fullmatch(body) is not None
 
 
 def _apply(

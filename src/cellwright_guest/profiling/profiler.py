@@ -86,17 +86,16 @@ def _study_table(table: RawTable, today: date) -> tuple[TableProfile, list[Studi
 def type_columns(table: RawTable) -> list[TypedColumn]:
     """The columns with their kinds; what one makes certain settles what is doubtful in another."""
     typed = [type_column(column) for column in table.columns]
-    hints = Hints(has_decimal_comma=_has_decimal_comma(typed), is_day_first=_is_day_first(typed))
+    hints = Hints(
+        has_decimal_comma=any(one.conversion.kind == "number" and one.conversion.decimal == "," for one in typed),
+        is_day_first=_is_day_first(typed),
+    )
     if hints == Hints():
         return typed
     return [
         type_column(raw, hints) if _is_doubtful(one, hints) else one
         for raw, one in zip(table.columns, typed, strict=True)
     ]
-
-
-def _has_decimal_comma(typed: Sequence[TypedColumn]) -> bool:
-    return any(one.conversion.kind == "number" and one.conversion.decimal == "," for one in typed)
 
 
 def _is_day_first(typed: Sequence[TypedColumn]) -> bool | None:

@@ -65,11 +65,6 @@ def example(text: str) -> str:
     return text if len(text) <= LONGEST_VALUE else text[: LONGEST_VALUE - 1] + "…"
 
 
-def plural(count: int, word: str) -> str:
-    """`1 row`, `2,000 rows`."""
-    return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"
-
-
 def unused_name(wanted: str, taken: Iterable[str]) -> str:
     """`wanted`, or the first of `wanted_2`, `wanted_3` … that is not taken."""
     taken, number, name = set(taken), 1, wanted

@@ -11,9 +11,9 @@ from typing import Final, Literal
 import msgspec
 
 LONGEST_NAME: Final = 200
-"""Characters of a column's, table's or file's name; longer ones are cut with an ellipsis."""
+"""Limit of characters of a column's, table's or file's name; longer ones are cut with an ellipsis."""
 LONGEST_VALUE: Final = 120
-"""Characters of a value that is shown as an example."""
+"""Limit of characters of a value that is shown as an example."""
 
 Format = Literal["csv", "parquet", "feather", "json", "jsonl", "excel", "sqlite", "duckdb"]
 Kind = Literal["integer", "number", "boolean", "date", "datetime", "time", "text", "nested", "empty"]

@@ -11,7 +11,7 @@ from cellwright_guest.profiling.records import LONGEST_VALUE
 
 ELLIPSIS: Final = "…"
 LONGEST_SENTENCE: Final = 400
-"""Characters of what an oddity says."""
+"""Limit of characters of an oddity's sentence."""
 _LONGEST_IN_SENTENCE: Final = 40
 
 

@@ -23,7 +23,7 @@ _MAGIC: Final = b"cw-carry"
 _BLOCK: Final = 1 << 20
 _MOST_INDEX: Final = 64 << 20
 _MOST_AT_ONCE: Final = 1 << 30
-"""One call of the operating system takes at most about 2 GB."""
+"""Limit of bytes of one call: the operating system takes at most about 2 GB."""
 
 
 class FileFull(Exception):

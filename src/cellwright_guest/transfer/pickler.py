@@ -149,7 +149,8 @@ class Pickler(pickle.Pickler):
             raise pickle.PicklingError("it is an array that stands for a file")
         self._note(array)
         if id(array) in self._views:
-            return _as_view(array, owner)
+            offset = array.__array_interface__["data"][0] - owner.__array_interface__["data"][0]
+            return view_of, (owner, offset, array.dtype, array.shape, array.strides, not array.flags.writeable)
         is_locked = not array.flags.writeable
         if array.dtype.hasobject or array.nbytes < PAGE:
             return (locked, (array.copy(),)) if is_locked else array.__reduce__()
@@ -276,11 +277,6 @@ def _common_owner(cluster: list[ArrayExtent]) -> Any:
     if type(owner) is not identity.loaded("numpy", "ndarray") or owner.dtype.hasobject or not owner.flags.forc:
         return None
     return owner if all(_owner(extent.array) is owner for extent in cluster) else None
-
-
-def _as_view(array: Any, owner: Any) -> Any:
-    offset = array.__array_interface__["data"][0] - owner.__array_interface__["data"][0]
-    return view_of, (owner, offset, array.dtype, array.shape, array.strides, not array.flags.writeable)
 
 
 # ── in the other kernel ──

@@ -27,10 +27,10 @@ from pydantic_ai.messages import (
 from cellwright.agents.agent_context import ModelAccess
 from cellwright.errors import Defect
 from cellwright.models.calls import ModelAnswer, ModelCall, Outcome, Request, Update
-from cellwright.models.client.recording import ModelBackend, Recording, Replay
 from cellwright.models.config.names import CallId
 from cellwright.models.reports import ModelsReport
 from cellwright.policy import Masker
+from tests.models.recording import ModelBackend, Recording, Replay
 
 _MASKER: Final = Masker.of(salt=b"r" * 16)
 _SHOWN: Final = re.compile(r"^\[(?:\d+\] (\w{4})\b|[^\]\n]*\((\w{4})\) v\d+\]|(\w{4}) v\d+\])", re.MULTILINE)

@@ -20,7 +20,7 @@ from cellwright.analyst.profile import ColumnProfile, Profile, TableProfile
 _MAX_GOAL_LENGTH: Final = 4_000
 _MAX_NAMED: Final = 12
 _TIES: Final = 3
-"""Columns that one word may stand for; more, and it names none of them."""
+"""Limit of columns that one word may stand for; with more, it names none of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,7 +169,8 @@ _MAX_WORDS_LENGTH: Final = 4_000
 
 def read_goal_words(words: str, profile: Profile) -> AnalysisRequest | UnsupportedGoal:
     """What comes first for a goal; or that it needs a model, if it asks for what no plain analysis gives."""
-    plain = _folded(words[:_MAX_WORDS_LENGTH])
+    plain = " ".join(words[:_MAX_WORDS_LENGTH].split()).casefold()
+    plain = plain.translate(str.maketrans({"ä": "a", "ö": "o", "ü": "u", "ß": "ss"}))
     names = find_names(words, profile)
     spans = read_date_ranges(words[:_MAX_WORDS_LENGTH], covered) if (covered := _covered(profile, names)) else ()
     beyond = next((what for pattern, what in NEEDS_MODEL if re.search(pattern, plain)), "")
@@ -188,11 +189,6 @@ def read_goal_words(words: str, profile: Profile) -> AnalysisRequest | Unsupport
         is_understood=bool(said or names.measures or names.groups or spans),
         notes=notes,
     )
-
-
-def _folded(words: str) -> str:
-    plain = " ".join(words.split()).casefold()
-    return plain.translate(str.maketrans({"ä": "a", "ö": "o", "ü": "u", "ß": "ss"}))
 
 
 def _without_beyond(plain: str) -> str:

@@ -94,11 +94,6 @@ def source_cells(names: Iterable[str]) -> tuple[CellDraft, ...]:
     return tuple(CellDraft(name=f"method_{name}", code=code, is_words=True) for name, code in ordered.items())
 
 
-def source_names() -> frozenset[str]:
-    """All names that these functions may take in a notebook: nothing else should be called so."""
-    return frozenset(_presentation_sources())
-
-
 def _add(name: str, ordered: dict[str, str]) -> None:
     if name in ordered:
         return

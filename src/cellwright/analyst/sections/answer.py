@@ -13,7 +13,7 @@ from cellwright.analyst.profile import Profile
 from cellwright.analyst.sections.attribution import because_variable
 from cellwright.analyst.sections.columns import Columns
 from cellwright.analyst.sections.findings import ReportedFinding
-from cellwright.analyst.sections.text import counted, listed, plain, shown
+from cellwright.analyst.sections.text import capital, counted, listed, plain, shown
 from cellwright.notebook.source_text import literal
 
 _MAX_CLAIMS: Final = 3
@@ -44,7 +44,9 @@ def _lines(
 ) -> Iterator[str]:
     """Each the code of one sentence; the answer comes first."""
     if not wanted.is_understood:
-        yield literal(_overview_instead(profile))
+        known = [plain(column.name) for table in profile.tables for column in table.columns if column.meaning != "id"]
+        named = f" Name columns to ask for more, such as {listed(known[:3])}." if known else ""
+        yield literal(f"Nothing in the goal was recognised as part of this data, so this is an overview.{named}")
     if wanted.purpose == "quality":
         yield literal(_trust(profile))
     if untested := _untested(wanted, columns, told):
@@ -83,7 +85,7 @@ def _untested(wanted: AnalysisRequest, columns: Columns, told: Sequence[Reported
         return ""
     measure, group = (columns.label(*sorted(places)[0]) for places in (asked.measures, asked.groups))
     return (
-        f"{_capital(plain(measure))} by {plain(group)}: not tested. They stand in tables that are not joined, or too "
+        f"{capital(plain(measure))} by {plain(group)}: not tested. They stand in tables that are not joined, or too "
         "few rows are independent of each other: rows of one thing, such as one product, count once."
     )
 
@@ -122,12 +124,6 @@ def _trust(profile: Profile) -> str:
     return f"How far to trust it: {counts} found in the files, first of all: {gravest}."
 
 
-def _overview_instead(profile: Profile) -> str:
-    columns = [plain(column.name) for table in profile.tables for column in table.columns if column.meaning != "id"]
-    named = f" Name columns to ask for more, such as {listed(columns[:3])}." if columns else ""
-    return f"Nothing in the goal was recognised as part of this data, so this is an overview.{named}"
-
-
 def _title(profile: Profile, wanted: AnalysisRequest, columns: Columns) -> str:
     tables = listed([plain(table.name) for table in profile.tables], 3) or "the data"
     asked = columns.asked(wanted)
@@ -140,16 +136,12 @@ def _title(profile: Profile, wanted: AnalysisRequest, columns: Columns) -> str:
         case "change" if measure:
             return f"Why {measure} changed" + (f": {spans}" if spans else "")
         case "trend" if measure:
-            return f"{_capital(measure)} over time"
+            return f"{capital(measure)} over time"
         case "quality":
             return f"How far {tables} can be trusted"
         case _ if measure and group:
-            return f"{_capital(measure)} by {group}"
+            return f"{capital(measure)} by {group}"
         case _ if measure or group:
             return f"What goes with {measure or group}"
         case _:
             return f"A first look at {tables}"
-
-
-def _capital(words: str) -> str:
-    return words[:1].upper() + words[1:]

@@ -20,9 +20,9 @@ from cellwright.notebook.source_text import literal
 ATTRIBUTION_FUNCTIONS: Final = ("telling_order", "why_it_changed", "largest_parts")
 """What its cells call."""
 _MAX_WAYS: Final = 8
-"""Columns by which a change is taken apart."""
+"""Limit of columns by which a change is broken down."""
 _LIKE: Final = 0.1
-"""Spans whose lengths differ by no more than this part can be compared by their totals."""
+"""Largest difference in length, as a share, at which the totals of two periods can be compared."""
 
 DateBounds = tuple[str, str]
 

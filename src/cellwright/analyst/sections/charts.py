@@ -14,8 +14,6 @@ from cellwright.analyst.sections.text import code_of, plain
 from cellwright.notebook.source_text import literal
 
 BLUE: Final = "#0072B2"
-ORANGE: Final = "#E69F00"
-GREEN: Final = "#009E73"
 VERMILION: Final = "#D55E00"
 GREY: Final = "#999999"
 OKABE_ITO: Final = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")

@@ -13,6 +13,7 @@ from cellwright.analyst.sections.answer import answer_cells
 from cellwright.analyst.sections.columns import ColumnDescription, Columns
 from cellwright.analyst.sections.findings import ReportedFinding, reported_findings
 from cellwright.analyst.sections.text import (
+    capital,
     check_cell,
     code_of,
     counted,
@@ -162,7 +163,9 @@ def _caveats(
 ) -> Iterator[str]:
     """Plain sentences, the weightiest first."""
     if not wanted.is_understood:
-        yield _not_understood(profile)
+        columns = [plain(column.name) for table in profile.tables for column in table.columns]
+        named = f" Name columns to ask for more, such as {listed(columns[:4])}." if columns else ""
+        yield f"Nothing in the goal was recognised as part of this data, so this is an overview.{named}"
     tables = [table for table in profile.tables if names.is_read(table.name)]
     for table in tables:
         yield from _about_table(table)
@@ -179,12 +182,6 @@ def _caveats(
         yield f"Not read, because there are too many tables: {listed(unread)}."
     if profile.skipped:
         yield f"Left out: {listed([f'{plain(each.path)} ({plain(each.why, 90)})' for each in profile.skipped], 3)}."
-
-
-def _not_understood(profile: Profile) -> str:
-    columns = [plain(column.name) for table in profile.tables for column in table.columns]
-    named = f" Name columns to ask for more, such as {listed(columns[:4])}." if columns else ""
-    return f"Nothing in the goal was recognised as part of this data, so this is an overview.{named}"
 
 
 def _about_table(table: TableProfile) -> Iterator[str]:
@@ -214,7 +211,7 @@ def _about_assumptions(told: Sequence[ReportedFinding]) -> Iterator[str]:
     """Of the findings told, what their tests noticed."""
     noticed = [each for each in told if each.row.is_finding and _is_worth_saying(each.row.checked)]
     for each in noticed[:2]:
-        yield f"{each.topic[:1].upper()}{each.topic[1:]}: the test noticed {plain(each.row.checked, 160)}."
+        yield f"{capital(each.topic)}: the test noticed {plain(each.row.checked, 160)}."
 
 
 def _is_worth_saying(checked: str) -> bool:

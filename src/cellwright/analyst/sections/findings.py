@@ -25,7 +25,7 @@ from cellwright.analyst.sections.attribution import (
 from cellwright.analyst.sections.charts import ChartSubject, chart_functions, finding_chart
 from cellwright.analyst.sections.columns import Columns
 from cellwright.analyst.sections.selection import select_tests
-from cellwright.analyst.sections.text import code_of, live_words_cell, shown, words_cell
+from cellwright.analyst.sections.text import capital, code_of, live_words_cell, shown, words_cell
 from cellwright.notebook.source_text import literal
 
 _MAX_PART_LENGTH: Final = 20
@@ -94,7 +94,7 @@ def findings_section(
 
 def _finding_cells(told: ReportedFinding, picture: ChartSubject, names: NotebookNames) -> Iterator[CellDraft]:
     row = told.row
-    yield words_cell(f"{told.variable}_words", f"### {shown(_capital(told.topic), 120)}\n\n{_about(told)}")
+    yield words_cell(f"{told.variable}_words", f"### {shown(capital(told.topic), 120)}\n\n{_about(told)}")
     labels = {row.y: told.y_label, row.x: told.x_label}
     labels = {name: label for name, label in labels.items() if name != label}
     key = ", ".join(map(literal, (row.table, row.y, row.x, row.kind)))
@@ -117,7 +117,7 @@ def _pictured(told: ReportedFinding, spans: tuple[DateBounds, DateBounds] | None
         y_title=told.y_label,
         x_title=told.x_label,
         row=told.variable,
-        otherwise=_capital(told.topic),
+        otherwise=capital(told.topic),
         n=row.n,
         unit=row.test.rpartition(" ")[2],
         spans=spans,
@@ -204,10 +204,6 @@ def _name(row: TestRow) -> str:
             return f"{y} {row.kind}"
         case _:
             assert_never(row.kind)
-
-
-def _capital(words: str) -> str:
-    return words[:1].upper() + words[1:]
 
 
 def _caveats(told: Sequence[ReportedFinding]) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from cellwright.analyst.sections.text import check_cell, code_of, listed, live_w
 from cellwright.notebook.source_text import literal
 
 _MAX_COLUMNS: Final = 16
-"""Of each use in each table, so that the cell stays readable; `examine` takes the twelve that tell most."""
+"""Limit for each use in each table, so that the cell stays readable; `examine` takes the twelve most telling."""
 _MAX_OTHERS: Final = 3
 
 _METHOD_WORDS: Final = """

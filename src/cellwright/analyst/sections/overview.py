@@ -22,10 +22,11 @@ from cellwright.analyst.sections.charts import (
     rows_over_time,
 )
 from cellwright.analyst.sections.columns import label_of
+from cellwright.analyst.sections.readers import read_tables
 from cellwright.analyst.sections.text import code_of, columns_code, counted, listed, plain, shown, words_cell, wrapped
 
 MAX_CHARTS: Final = 6
-"""Per table."""
+"""Limit per table."""
 MAX_TABLES: Final = 4
 _MAX_LINES_OVER_TIME: Final = 2
 _MAX_MEANINGS: Final = 60
@@ -55,9 +56,7 @@ class ChartDraft:
 def overview_section(*, profile: Profile, names: NotebookNames, wanted: AnalysisRequest) -> Section:
     """Per table an overview of its columns and a few charts; of many tables, those that the goal names first."""
     asked = {named.table for named in (*wanted.measures, *wanted.groups)}
-    tables = sorted(
-        ((_table(profile, each), each) for each in names.tables), key=lambda pair: pair[0].name not in asked
-    )
+    tables = sorted(read_tables(profile, names), key=lambda pair: pair[0].name not in asked)
     namer = Namer(names)
     cells: list[CellDraft] = list(conversion_cells(["describe_columns"]) if tables else ())
     caveats: list[str] = []
@@ -71,10 +70,6 @@ def overview_section(*, profile: Profile, names: NotebookNames, wanted: Analysis
         cells += _outlying(table, own, namer) if at < MAX_TABLES else ()
         caveats += _left_out(table, looks)
     return Section(id="look", title="Look at each column", cells=tuple(cells), caveats=tuple(caveats))
-
-
-def _table(profile: Profile, names: TableNames) -> TableProfile:
-    return next(table for table in profile.tables if table.name == names.name)
 
 
 def _overview(table: TableProfile, own: TableNames, namer: Namer) -> Iterator[CellDraft]:
@@ -127,17 +122,13 @@ def _distribution(column: ColumnProfile, table: TableProfile, own: TableNames) -
         is_log = column.numbers.skew > _STRONG_SKEW and column.numbers.least > 0
         says = f"### {shown(label)}\n\nHow its values spread over {counted(column.count, 'row')}."
         says += " Few are very large, so the axis is logarithmic: each step multiplies." if is_log else ""
-        says += _unit_words(column)
+        says += "" if column.unit else " The file does not say in which unit."
         return ChartDraft(name=name, says=says, code=histogram(own.table, column.name, label=label, is_log=is_log))
     if column.meaning in ("category", "flag") or (column.meaning == "code" and column.distinct <= 50):
         says = f"### {shown(label)}\n\nHow many rows each of its {counted(column.distinct, 'value')} has"
         says += "; the rarer ones are one bar." if column.distinct > 12 else "."
         return ChartDraft(name=name, says=says, code=bars(own.table, column.name, label=label))
     return None
-
-
-def _unit_words(column: ColumnProfile) -> str:
-    return "" if column.unit else " The file does not say in which unit."
 
 
 def _over_time(table: TableProfile, own: TableNames, ordered: Sequence[ColumnProfile]) -> Iterator[ChartDraft]:

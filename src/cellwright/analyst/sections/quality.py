@@ -10,6 +10,7 @@ from cellwright.analyst.goal.request import AnalysisRequest
 from cellwright.analyst.methods.source import conversion_cells
 from cellwright.analyst.names import JoinedNames, NotebookNames, TableNames
 from cellwright.analyst.profile import ColumnProfile, Oddity, Profile, TableProfile
+from cellwright.analyst.sections.readers import read_tables
 from cellwright.analyst.sections.repair_cells import counts_of, functions_of, repair_cells
 from cellwright.analyst.sections.repairs import repair_of, repairs_for
 from cellwright.analyst.sections.text import (
@@ -99,7 +100,7 @@ _ORDER: Final = {"problem": 0, "warning": 1, "note": 2}
 def quality_section(*, profile: Profile, names: NotebookNames, wanted: AnalysisRequest) -> Section:
     """Per table: its problems, the switches, the repaired table and a log; then joined tables."""
     del wanted  # trust is a matter of the whole table
-    tables = [(_table(profile, each), each) for each in names.tables]
+    tables = read_tables(profile, names)
     needed = {function for table, _ in tables for function in functions_of(table)}
     cells: list[CellDraft] = [words_cell(names.free("how_far_to_trust_it"), _trust([table for table, _ in tables]))]
     cells += conversion_cells(each for each in ("as_number", "as_date", "as_flag") if each in needed)
@@ -122,10 +123,6 @@ def quality_section(*, profile: Profile, names: NotebookNames, wanted: AnalysisR
         checks=tuple(checks),
         caveats=tuple(_caveats([table for table, _ in tables], names.joined)),
     )
-
-
-def _table(profile: Profile, names: TableNames) -> TableProfile:
-    return next(table for table in profile.tables if table.name == names.name)
 
 
 # ── how far to trust it ──

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, assert_never
 
-from cellwright.analyst.names import TableNames
-from cellwright.analyst.profile import LONGEST_NAME, Format, ReadOptions, TableProfile
+from cellwright.analyst.names import NotebookNames, TableNames
+from cellwright.analyst.profile import LONGEST_NAME, Format, Profile, ReadOptions, TableProfile
 from cellwright.analyst.sections.repairs import leaves_out_footnotes
 from cellwright.analyst.sections.text import code_of, ordinal, plain, rows_of, wrapped
 from cellwright.notebook.source_text import literal
@@ -29,9 +29,17 @@ _ROWS: Final = "_rows"
 _Arguments = list[str]
 
 
+def read_tables(profile: Profile, names: NotebookNames) -> list[tuple[TableProfile, TableNames]]:
+    """The tables that the notebook reads, each with its names."""
+    profiles = {table.name: table for table in profile.tables}
+    return [(profiles[each.name], each) for each in names.tables]
+
+
 def reading_code(table: TableProfile, names: TableNames, *, step: int) -> str:
     """Code that defines the table as it was read; every `step`-th row of it."""
-    return "\n".join([*_comment(table, step), *_read(table, names, step), *_renamed(table, names)])
+    sampled = f"# Every {ordinal(step)} of {rows_of(table)}: read in pieces, so that memory stays bounded."
+    comment = [sampled] if step > 1 else []
+    return "\n".join([*comment, *_read(table, names, step), *_renamed(table, names)])
 
 
 def imports_of(table: TableProfile) -> dict[str, str]:
@@ -46,11 +54,6 @@ def adds_file(table: TableProfile) -> bool:
     """Whether a column `file` says which of several files a row comes from."""
     is_free = all(column.name != "file" for column in table.columns)
     return len(table.files) > 1 and table.reading.format == "csv" and is_free
-
-
-def _comment(table: TableProfile, step: int) -> Iterator[str]:
-    if step > 1:
-        yield f"# Every {ordinal(step)} of {rows_of(table)}: read in pieces, so that memory stays bounded."
 
 
 def _read(table: TableProfile, names: TableNames, step: int) -> Iterator[str]:

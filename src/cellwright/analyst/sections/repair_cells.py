@@ -23,7 +23,7 @@ from cellwright.notebook.source_text import literal
 _NUMBERS: Final = ("integer", "number")
 _DATES: Final = ("date", "datetime")
 _MAX_LISTED: Final = 40
-"""An oddity with so many values has more than it lists."""
+"""Limit of values an oddity lists; one with this many has more."""
 
 
 def repair_cells(table: TableProfile, names: TableNames) -> tuple[CellDraft, ...]:
@@ -134,7 +134,8 @@ def _texts(table: TableProfile, names: TableNames, repairs: Sequence[Repair], be
     yield f"{after} = {before}.copy()"
     yield f"{names.text_counts} = dict.fromkeys({code_of([repair.name for repair in repairs])}, 0)"
     if "spaces around text" in chosen:
-        columns = list(chosen["spaces around text"].columns) or [each.name for each in table.columns if _is_text(each)]
+        texts = [each.name for each in table.columns if each.kind == "text"]
+        columns = list(chosen["spaces around text"].columns) or texts
         yield f"for _column in {columns_code(table, columns, before)}:"
         yield f"    _texts = {before}[_column].astype(str).str.strip()"
         yield from _count(names.text_counts, "spaces around text", f"(_texts != {before}[_column]) & _texts.notna()")
@@ -151,10 +152,6 @@ def _texts(table: TableProfile, names: TableNames, repairs: Sequence[Repair], be
 
 def _count(counts: str, name: RepairName, mask: str) -> Iterator[str]:
     yield f"    {counts}[{literal(name)}] += int({f'({mask})' if ' ' in mask else mask}.sum())"
-
-
-def _is_text(column: ColumnProfile) -> bool:
-    return column.kind == "text"
 
 
 def _null_words(column: ColumnProfile, table: TableProfile) -> list[str]:

@@ -11,11 +11,11 @@ from cellwright.analyst.drafts import TestRow
 from cellwright.analyst.goal.request import AnalysisRequest
 
 MAX_CHOSEN: Final = 8
-"""More than that is no longer read."""
+"""Limit of findings; nobody reads more."""
 _MAX_UNPROVEN: Final = 3
-"""Tests that were asked for and gave nothing."""
+"""Limit of tests reported that were asked for and found nothing."""
 _TOLD_ALREADY: Final = 0.55
-"""What each column a reader has met before leaves of a finding's weight."""
+"""Factor on a finding's weight for each of its columns that the reader has met before."""
 _TIME: Final = frozenset({"trend", "season", "break", "change"})
 
 _WEIGHTS: Final = {"correlation": 0.7, "association": 0.9}

@@ -9,7 +9,7 @@ from cellwright.analyst.drafts import CellDraft, Section
 from cellwright.analyst.goal.request import AnalysisRequest
 from cellwright.analyst.names import NotebookNames, TableNames
 from cellwright.analyst.profile import Profile, TableProfile
-from cellwright.analyst.sections.readers import imports_of, reading_code
+from cellwright.analyst.sections.readers import imports_of, read_tables, reading_code
 from cellwright.analyst.sections.text import (
     check_cell,
     counted,
@@ -36,11 +36,13 @@ _MAX_NAMED: Final = 8
 def tables_section(*, profile: Profile, names: NotebookNames, wanted: AnalysisRequest) -> Section:
     """Cells that read every table of the notebook, each after a few words on what it is."""
     del wanted  # every table is read, whatever was asked
-    tables = [(_table(profile, each), each) for each in names.tables]
+    tables = read_tables(profile, names)
     cells: list[CellDraft] = [_libraries([table for table, _ in tables], names)]
     checks: list[tuple[str, str]] = []
     for table, own in tables:
-        cells += [_about(table, own, names), _reading(table, own)]
+        step = step_of(table) if is_sampled(table) else 1
+        code = reading_code(table, own, step=step)
+        cells += [_about(table, own, names), CellDraft(name=f"read_{own.table}", code=f"{code}\n{own.as_read}.head(5)")]
         test = f"test_{own.table}_is_read_as_it_was_found"
         checks.append((test, f"{plain(table.name)} has the rows and columns that were found when it was looked at."))
         cells.append(check_cell(names.free(f"check_{own.table}_reading"), _check(test, table, own)))
@@ -53,21 +55,16 @@ def tables_section(*, profile: Profile, names: NotebookNames, wanted: AnalysisRe
     )
 
 
-def _table(profile: Profile, names: TableNames) -> TableProfile:
-    return next(table for table in profile.tables if table.name == names.name)
-
-
 def _libraries(tables: list[TableProfile], names: NotebookNames) -> CellDraft:
     """Imports once for the whole notebook; what it imports already stays where it is."""
     wanted = dict(_LIBRARIES)
     for table in tables:
         wanted |= imports_of(table)
-    lines = sorted((line for alias, line in wanted.items() if alias not in names.taken), key=_import_order)
+    lines = sorted(
+        (line for alias, line in wanted.items() if alias not in names.taken),
+        key=lambda line: (line.startswith("from"), line),
+    )
     return CellDraft(name=names.fixed("libraries"), code="\n".join(lines) or "pass")
-
-
-def _import_order(line: str) -> tuple[bool, str]:
-    return line.startswith("from"), line
 
 
 # ── words ──
@@ -123,12 +120,6 @@ def step_of(table: TableProfile) -> int:
 
 
 # ── code ──
-
-
-def _reading(table: TableProfile, own: TableNames) -> CellDraft:
-    step = step_of(table) if is_sampled(table) else 1
-    code = reading_code(table, own, step=step)
-    return CellDraft(name=f"read_{own.table}", code=f"{code}\n{own.as_read}.head(5)")
 
 
 def _check(test: str, table: TableProfile, own: TableNames) -> str:

@@ -33,6 +33,11 @@ def counted(count: int, word: str, plural: str = "") -> str:
     return f"{count:,} {word if count == 1 else plural or f'{word}s'}"
 
 
+def capital(words: str) -> str:
+    """With its first letter in upper case."""
+    return words[:1].upper() + words[1:]
+
+
 def ordinal(number: int) -> str:
     """`2nd`, `50th`, `101st`."""
     if number % 100 in (11, 12, 13):
@@ -87,9 +92,9 @@ def check_cell(name: str, code: str) -> CellDraft:
 
 _WIDTH: Final = 100
 _LONG_LIST: Final = 700
-"""Characters of a list of names; longer ones are given by position."""
+"""Limit of characters of a list of names; longer ones are given by position."""
 _MAX_LINES: Final = 14
-"""Of one literal; what is longer stands on one line that nobody need read."""
+"""Limit of lines of one literal; a longer one stands on a single line that nobody need read."""
 _FEW: Final = 12
 Plain = str | float | int | bool | None | Sequence["Plain"] | Mapping[str, "Plain"]
 

@@ -32,7 +32,7 @@ from cellwright.sandbox import (
     hidden_in,
 )
 from cellwright.sandbox.host.copy_plan import CopyPlan, plan_copy
-from cellwright.sandbox.host.project_writer import without_leftovers
+from cellwright.sandbox.host.file_changes import without_leftovers
 from cellwright.sandbox.linux import syscalls as machine
 from cellwright.sandbox.linux.volumes import Volumes, mounted_in
 from cellwright.sandbox.spec import PROTECTED, PROXY_PORT

@@ -59,7 +59,7 @@ from cellwright.models.reports import (
 )
 
 _MAX_RECONNECTS: Final = 3
-"""A call under which the gateway died so often is not asked again by itself."""
+"""Limit of automatic retries of a call under which the gateway died."""
 _READ_BYTES: Final = 1 << 18
 _DISCONNECTED = (anyio.BrokenResourceError, anyio.ClosedResourceError, anyio.EndOfStream)
 R = TypeVar("R", bound=Report)

@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import Final
 
 from cellwright import background
-from cellwright.background import READY, BackgroundProcess, ProcessLaunch, clean_environment
+from cellwright.background import BackgroundProcess, ProcessLaunch, clean_environment
 from cellwright.errors import CellwrightError, RefusedByPolicy, Unavailable
 from cellwright.framing import BadFrame, pack_json, peer_uid, receive_json
 from cellwright.models.config.keys import key_variables
 
 VERSION: Final = 2
-"""Of the protocol. A gateway and a door of different versions do not speak."""
+"""Version of the protocol. A gateway and a client of different versions do not speak."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +119,7 @@ def _greet(home: Path, connection: socket.socket) -> None:
         raise _gateway(home).silent() from problem
 
 
-__all__ = ["READY", "GatewayLaunch", "connect", "connect_or_start", "greet", "listen", "running_pid", "sole_gateway"]
+__all__ = ["GatewayLaunch", "connect", "connect_or_start", "greet", "listen", "running_pid", "sole_gateway"]
 
 
 MARKER: Final = "CELLWRIGHT_KEYS_HANDED_OVER_BY"

@@ -246,7 +246,10 @@ def pack_reply(message: Welcome | RequestFailure | QueryReply | Vectors | Acknow
         case Welcome():
             plain: dict[str, Any] = {"kind": "welcome", "pid": message.pid, "version": message.version}
         case RequestFailure():
-            plain = {"kind": "failed", "number": message.number, **_error_as_json(message.error)}
+            # The most particular first: `ModelUnavailable` is also an `Unavailable`.
+            kind = next((name for name, cls in _ERRORS.items() if isinstance(message.error, cls)), "defect")
+            plain = {"kind": "failed", "number": message.number, "error": kind}
+            plain |= {"message": message.error.message, "hint": message.error.hint}
         case QueryReply():
             plain = {"kind": "answer", "number": message.number, "report": _REPORT.dump_python(message.report)}
         case Vectors():
@@ -345,12 +348,6 @@ def _is_plain_text(delta: object) -> TypeGuard[TextPartDelta]:
         and delta.provider_details is None
         and delta.citations_delta is None
     )
-
-
-def _error_as_json(error: CellwrightError) -> dict[str, str]:
-    # The most particular first: `ModelUnavailable` is also an `Unavailable`.
-    kind = next((name for name, cls in _ERRORS.items() if isinstance(error, cls)), "defect")
-    return {"error": kind, "message": error.message, "hint": error.hint}
 
 
 def _where(error: Exception) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, assert_never
 
-from cellwright.models.config.configuration import Configuration, Endpoint, Kind
+from cellwright.models.config.configuration import Configuration, Kind
 from cellwright.models.config.names import ModelName
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class ProbeResult:
 def traits_of(name: ModelName, configuration: Configuration, probed: Mapping[ModelName, ProbeResult]) -> Traits:
     """What this model can do. Raises `UserError` if its endpoint is not known."""
     endpoint = configuration.endpoint(name)
-    traits = _known(endpoint, name.model)
+    traits = _known_at(endpoint.kind, endpoint.name, endpoint.local, name.model)
     if (found := probed.get(name)) is not None:
         traits = replace(traits, tools=found.tools, schema=found.schema)
     believed = configuration.models.get(name)
@@ -87,10 +87,6 @@ def is_worth_probing(name: ModelName, configuration: Configuration, probed: Mapp
         return False
     believed = configuration.beliefs(name)
     return believed.tools is None or believed.schema is None
-
-
-def _known(endpoint: Endpoint, model: str) -> Traits:
-    return _known_at(endpoint.kind, endpoint.name, endpoint.local, model)
 
 
 @lru_cache(maxsize=1024)

@@ -44,11 +44,6 @@ class Key:
     source: Source
 
 
-def known_variables() -> Mapping[str, str]:
-    """Environment variables that hold keys, and whose. Any endpoint's is also `CELLWRIGHT_KEY_<NAME>`."""
-    return _VARIABLES
-
-
 def key_variables(environment: Iterable[str]) -> dict[str, str]:
     """Of these variables, those that hold keys, and whose."""
     own = {
@@ -91,7 +86,7 @@ class KeyRing:
 
     def unseen(self, providers: Iterable[str]) -> list[str]:
         """Whose key must be looked up: `find` may take a while for these, and only for these."""
-        if (stamp := _stamp(self._file)) != self._file_stamp:
+        if (stamp := file_stamp(self._file)) != self._file_stamp:
             self._file_stamp = stamp
             self._seen.clear()
         return [provider for provider in providers if provider not in self._handed_over and provider not in self._seen]
@@ -189,7 +184,8 @@ def _write(file: Path, keys: Mapping[str, str]) -> None:
         raise
 
 
-def _stamp(file: Path) -> tuple[int, int] | None:
+def file_stamp(file: Path) -> tuple[int, int] | None:
+    """Another one whenever the file was replaced or written; None if there is no file."""
     try:
         status = file.stat()
     except FileNotFoundError:

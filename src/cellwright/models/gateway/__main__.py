@@ -19,7 +19,8 @@ from typing import Final, TextIO
 import anyio
 import uvloop
 
-from cellwright.models.client.gateway_process import READY, listen, sole_gateway
+from cellwright.background import say_ready
+from cellwright.models.client.gateway_process import listen, sole_gateway
 from cellwright.models.gateway.gateway import GatewayStart, run_gateway
 from cellwright.models.gateway.lifetime import AtGatewayCrash, carry_on
 
@@ -46,7 +47,7 @@ def main(at_crash: AtGatewayCrash = carry_on) -> None:
         listener = listen(start.home)
         try:
             anyio.run(
-                lambda: run_gateway(start, listener, on_ready=_say_ready, mask_log=log.use, at_crash=at_crash),
+                lambda: run_gateway(start, listener, on_ready=say_ready, mask_log=log.use, at_crash=at_crash),
                 backend_options={"loop_factory": uvloop.new_event_loop},
             )
         finally:
@@ -64,14 +65,6 @@ def _read_start() -> GatewayStart:
         person=told["person"],
         team_rules=Path(told["team_rules"]) if told["team_rules"] else None,
     )
-
-
-def _say_ready() -> None:
-    os.write(1, READY)
-    null = os.open(os.devnull, os.O_RDWR)
-    os.dup2(null, 0)
-    os.dup2(null, 1)
-    os.close(null)
 
 
 class _MaskedLog(logging.StreamHandler[TextIO]):

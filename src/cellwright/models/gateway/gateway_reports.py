@@ -55,7 +55,9 @@ class GatewayReports:
             case AskModels():
                 return await self._models()
             case AskProviders():
-                return await self._providers()
+                await self._desk.ready()
+                endpoints = sorted(self._desk.configuration().endpoints.values(), key=lambda endpoint: endpoint.name)
+                return ProvidersReport(providers=tuple([await self._state(endpoint) for endpoint in endpoints]))
             case AskTest(model=model):
                 return await check_model(self._desk, self._ledger, ModelName.parse(model))
             case AskStatus():
@@ -95,11 +97,6 @@ class GatewayReports:
             currency=candidate.currency,
             health=candidate.health,
         )
-
-    async def _providers(self) -> ProvidersReport:
-        await self._desk.ready()
-        endpoints = sorted(self._desk.configuration().endpoints.values(), key=lambda endpoint: endpoint.name)
-        return ProvidersReport(providers=tuple([await self._state(endpoint) for endpoint in endpoints]))
 
     async def _state(self, endpoint: Endpoint) -> ProviderState:
         key = await self._desk.key_of(endpoint.name)

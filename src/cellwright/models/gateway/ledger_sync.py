@@ -15,7 +15,7 @@ from cellwright.models.money import Ledger
 logger = logging.getLogger(__name__)
 
 _ANSWER_SYNC_DELAY_SECONDS: Final = 0.025
-"""How long an answer that is recorded may wait for the disk. Only a power cut can lose it, and then it is unknown."""
+"""Limit of how long a recorded answer waits for the disk. Only a power cut can lose it, and then it is unknown."""
 
 
 class LedgerSync:

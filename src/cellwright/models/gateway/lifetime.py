@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from enum import StrEnum
@@ -70,13 +68,3 @@ AtGatewayCrash = Callable[[GatewayCrash], None]
 
 def carry_on(point: GatewayCrash) -> None:
     """Do nothing: what happens outside of tests."""
-
-
-def crash_at(point: GatewayCrash) -> AtGatewayCrash:
-    """Kill this process with -9 there."""
-
-    def at(reached: GatewayCrash) -> None:
-        if reached is point:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    return at

@@ -19,7 +19,7 @@ from cellwright.errors import CellwrightError
 from cellwright.models.calls import Choice, Request, TokenUsage
 from cellwright.models.config.catalogue import ProbeResult, traits_of
 from cellwright.models.config.configuration import Configuration, Endpoint, Kind, read_configuration
-from cellwright.models.config.keys import Key, KeyRing
+from cellwright.models.config.keys import Key, KeyRing, file_stamp
 from cellwright.models.config.names import ModelName
 from cellwright.models.gateway.prompt_masking import masked_prompt
 from cellwright.models.money.prices import Prices
@@ -64,7 +64,7 @@ class ModelRegistry:
 
     def configuration(self) -> Configuration:
         """What `models.toml` says now. Raises `UserError` while it is broken."""
-        stamp = _stamp(self._file)
+        stamp = file_stamp(self._file)
         if stamp != self._stamp:
             text = self._file.read_text(encoding="utf-8") if stamp is not None else ""
             configuration = read_configuration(text, str(self._file)) if text else Configuration()
@@ -191,11 +191,3 @@ class ModelRegistry:
     async def _look_up(self, endpoints: Sequence[str]) -> None:
         if unseen := self.keys.unseen(endpoints):
             await anyio.to_thread.run_sync(lambda: [self.keys.find(name) for name in unseen])
-
-
-def _stamp(file: Path) -> tuple[int, int] | None:
-    try:
-        status = file.stat()
-    except FileNotFoundError:
-        return None
-    return status.st_mtime_ns, status.st_ino

@@ -11,7 +11,6 @@ from cellwright.models.money.call_records import (
     InFlight,
     LostCall,
     NewCall,
-    PriceOf,
     SentCall,
 )
 from cellwright.models.money.ledger import Ledger, utc_now
@@ -24,7 +23,6 @@ __all__ = [
     "Ledger",
     "LostCall",
     "NewCall",
-    "PriceOf",
     "SentCall",
     "utc_now",
 ]

@@ -48,7 +48,7 @@ def estimate(request: Request, output_tokens: int | None = None) -> TokenUsage:
         for content in _contents(message):
             match content:
                 case str():
-                    size += _bytes(content)
+                    size += len(content) if content.isascii() else len(content.encode("utf-8", "surrogatepass"))
                 case BinaryContent() if not content.media_type.startswith("image/"):
                     size += len(content.data)
                 case BinaryContent():
@@ -86,10 +86,6 @@ def _contents(message: ModelMessage) -> Iterable[Any]:
                 yield part.model_response_str()
             case _:
                 yield getattr(part, "content", "") or ""
-
-
-def _bytes(text: str) -> int:
-    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 class Totals(Protocol):

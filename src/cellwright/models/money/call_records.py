@@ -44,6 +44,19 @@ class SentCall:
     is_background: bool = False
     """Whether the provider makes the answer on its own, so that `response_id` can fetch it."""
 
+    @classmethod
+    def of(cls, row: Sequence[Any]) -> SentCall:
+        """As the file has it: id, model, sent_at, idempotency_key, response_id, is_background."""
+        id, model, sent_at, key, response_id, is_background = row
+        return cls(
+            id=id,
+            model=model,
+            sent_at=sent_at,
+            idempotency_key=key,
+            response_id=response_id,
+            is_background=bool(is_background),
+        )
+
     @property
     def is_resumable(self) -> bool:
         """Whether the answer can still be fetched."""

@@ -12,7 +12,7 @@ from typing import Any, Final, Self
 from uuid import uuid4
 
 from cellwright import policy
-from cellwright.errors import Defect, UserError
+from cellwright.errors import Defect
 from cellwright.models.calls import Cancelled, FailedAttempt, ModelAnswer, ModelCall, Payer, TokenUsage
 from cellwright.models.config.catalogue import ProbeResult
 from cellwright.models.config.names import CallId, ModelName
@@ -105,7 +105,7 @@ class Ledger:
             lost = [row for row in rows if row[0] not in self._flights]
             for row in lost:
                 self._lose(row)
-        return tuple(_sent(row[:6]) for row in lost)
+        return tuple(SentCall.of(row[:6]) for row in lost)
 
     def begin(self, call: ModelCall) -> CallStanding:
         """How this call stands. After `NewCall` it is in flight, until it is ended or let go."""
@@ -246,11 +246,11 @@ class Ledger:
 
     def usage(self, *, by: UsageBy = "model", since: str = "") -> tuple[UsageRow, ...]:
         """What was used, summed up; `since` a day or time, UTC, ISO 8601. Raises `UserError`."""
-        return usage_book.usage_rows(self._file, by, _as_written(since) if since else "")
+        return usage_book.usage_rows(self._file, by, since)
 
     def latency(self, *, since: str = "") -> tuple[LatencyRow, ...]:
         """How long models took and how often they failed; `since` as for `usage`. Raises `UserError`."""
-        return latency_rows(self._file, _as_written(since) if since else "")
+        return latency_rows(self._file, since)
 
     def policy_ledger(self, payer: Payer, limits: Sequence[Limit]) -> policy.BudgetLedger:
         """What these parties used of what is limited, as `policy.reserve` reads it; nothing is held in it."""
@@ -298,7 +298,7 @@ class Ledger:
             return EndedCall(outcome=read_outcome(self._file, call.id))
         if state == "sent":
             self._lose_if_sent(call.id)
-        return None if state == "failed" or call.if_unknown == "again" else LostCall(sent=_sent(sent))
+        return None if state == "failed" or call.if_unknown == "again" else LostCall(sent=SentCall.of(sent))
 
     def _lose_if_sent(self, id: CallId) -> None:
         with self._file.transaction():
@@ -308,7 +308,7 @@ class Ledger:
 
     def _lose(self, row: Sequence[Any]) -> None:
         """What was sent is unknown from now on, and counted at its estimate."""
-        sent, (number, input_tokens, output_tokens, amount, currency) = _sent(row[:6]), row[6:]
+        sent, (number, input_tokens, output_tokens, amount, currency) = SentCall.of(row[:6]), row[6:]
         entry = LedgerEntry(
             kind="unknown",
             model=sent.model,
@@ -383,34 +383,9 @@ class Ledger:
         return Payer(run=run, step=step, role=role, person=person, team=team)
 
     def _now(self) -> str:
-        return _written(self._clock())
-
-
-def _written(time: datetime) -> str:
-    return time.astimezone(UTC).isoformat(timespec="milliseconds")
-
-
-def _as_written(since: str) -> str:
-    """A person's day or time as the book writes times, so that they compare as text."""
-    try:
-        time = datetime.fromisoformat(since)
-    except ValueError as error:
-        raise UserError(f"{since!r} is no day or time.", hint="Write 2026-11-15 or 2026-11-15T08:00:00Z.") from error
-    return _written(time if time.tzinfo is not None else time.replace(tzinfo=UTC))
+        return usage_book.written_time(self._clock())
 
 
 def _print(attempt: FailedAttempt) -> FailedAttempt:
     """Tells attempts apart; what they say may have been masked in between."""
     return replace(attempt, detail="")
-
-
-def _sent(row: Sequence[Any]) -> SentCall:
-    id, model, sent_at, idempotency_key, response_id, is_background = row
-    return SentCall(
-        id=CallId(id),
-        model=model,
-        sent_at=sent_at,
-        idempotency_key=idempotency_key,
-        response_id=response_id,
-        is_background=bool(is_background),
-    )

@@ -15,7 +15,7 @@ from cellwright.errors import Unavailable, UserError
 from cellwright.policy.money import add
 
 VERSION: Final = 1
-"""Of the tables; a file written by a newer Cellwright is left alone."""
+"""Version of the tables; a file written by a newer Cellwright is left alone."""
 
 _TABLES: Final = """
 CREATE TABLE call (

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any, Final, Literal
 
 from cellwright import policy
-from cellwright.errors import Defect
+from cellwright.errors import Defect, UserError
 from cellwright.models.calls import Cancelled, ModelAnswer, Payer, TokenUsage
 from cellwright.models.config.names import CallId
 from cellwright.models.money import call_records
@@ -26,7 +26,7 @@ from cellwright.policy.money import add
 Kind = Literal["answer", "failed", "cancelled", "unknown", "charged", "free"]
 
 _MOST_TOKENS: Final = 10**12
-"""A provider that counts more is not believed beyond this; sums stay within the file's integers."""
+"""Limit of what a provider's count is believed, so that sums stay within the file's integers."""
 
 _KEYS: Final[dict[UsageBy, str]] = {
     "run": "call.run",
@@ -107,7 +107,7 @@ def usage_rows(file: LedgerFile, by: UsageBy, since: str) -> tuple[UsageRow, ...
     rows = file.rows(
         f"SELECT {key}, use.call, use.kind, input, output, cache_read, cache_write, amount, currency"
         " FROM use JOIN call ON call.number = use.call WHERE use.at >= ? ORDER BY 1, 2",
-        since,
+        _since(since),
     )
     groups = dict[str, list[tuple[Any, ...]]]()
     for row in rows:
@@ -259,6 +259,7 @@ def read_answer(file: LedgerFile, id: CallId, usage: TokenUsage, price: Price) -
 
 def latency_rows(file: LedgerFile, since: str) -> tuple[LatencyRow, ...]:
     """Every model that was asked since then, the most used first."""
+    since = _since(since)
     taken: defaultdict[str, list[int]] = defaultdict(list)
     for model, milliseconds in file.rows(
         "SELECT model, milliseconds FROM call WHERE state = 'answered' AND source = 'provider' AND ended_at >= ?", since
@@ -280,3 +281,19 @@ def _row(model: str, times: list[int], failures: int) -> LatencyRow:
 def _share(times: list[int], percent: int) -> int:
     """The least time within which this share of them lies; 0 if there are none."""
     return times[max(0, -(-len(times) * percent // 100) - 1)] if times else 0
+
+
+def written_time(time: datetime) -> str:
+    """A time as the book writes it, so that times compare as text."""
+    return time.astimezone(UTC).isoformat(timespec="milliseconds")
+
+
+def _since(since: str) -> str:
+    """A person's day or time as the book writes it. Raises `UserError`."""
+    if not since:
+        return ""
+    try:
+        time = datetime.fromisoformat(since)
+    except ValueError as error:
+        raise UserError(f"{since!r} is no day or time.", hint="Write 2026-11-15 or 2026-11-15T08:00:00Z.") from error
+    return written_time(time if time.tzinfo is not None else time.replace(tzinfo=UTC))

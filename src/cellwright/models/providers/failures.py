@@ -172,7 +172,7 @@ def _detail(error: BaseException, failing: FailureKind) -> str:
         return f"{prefix or 'the provider'}: the key was refused"
     said = _said(error)
     text = f"{prefix}: {said}" if prefix and said else prefix or said or type(error).__name__
-    return _masker().mask(_in_one_line(text)).text[:LONGEST_DETAIL]
+    return _masker().mask(" ".join(text[: 10 * LONGEST_DETAIL].split())).text[:LONGEST_DETAIL]
 
 
 def _said(error: BaseException) -> str:
@@ -203,10 +203,6 @@ def _message_of(body: object) -> str:
         found = cast("dict[str, Any]", body)
         body = found.get("message") or found.get("error") or found.get("detail")
     return body if isinstance(body, str) else ""
-
-
-def _in_one_line(text: str) -> str:
-    return " ".join(text[: 10 * LONGEST_DETAIL].split())
 
 
 @cache

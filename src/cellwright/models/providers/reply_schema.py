@@ -34,7 +34,7 @@ Schema = dict[str, Any]
 TEXT: Final[Schema] = {"type": "string"}
 """An answer without a shape."""
 LONGEST_STRING: Final = 2000
-"""Of a tool's argument. Small models repeat themselves for ever unless something stops them."""
+"""Limit of characters of a tool's argument. Small models repeat themselves for ever unless something stops them."""
 _ANSWER_START: Final = re.compile(r'\s*\{\s*"reply"\s*:\s*\{\s*"answer"\s*:\s*"')
 _UNFINISHED_ESCAPE: Final = re.compile(
     r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}(?:\\(?:u[0-9a-fA-F]{0,3})?)?|u[0-9a-fA-F]{0,3})?\Z"

@@ -272,7 +272,7 @@ def _chat_profile(profile: ModelProfile, endpoint: Endpoint, model: str) -> Open
 
 
 _BATCH: Final = 100
-"""As many texts as every provider takes in one request."""
+"""Limit of texts in one request that every provider takes."""
 
 
 async def embed(endpoint: Endpoint, model: str, texts: Sequence[str], key: str | None, http: Http) -> list[list[float]]:

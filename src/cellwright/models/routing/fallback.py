@@ -38,7 +38,7 @@ MAX_RETRIES: Final[Mapping[FailureKind, int]] = {
 INITIAL_BACKOFF_SECONDS: Final = 0.5
 MAX_BACKOFF_SECONDS: Final = 8.0
 MAX_WAIT_WITH_FALLBACK_SECONDS: Final = 10.0
-"""A provider that asks for more patience than this is left for the next model, if there is one."""
+"""Limit of the wait a provider may ask for before the next model is tried, if there is one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -203,7 +203,7 @@ def _rank(question: RouteRequest, candidate: Candidate) -> tuple[bool, bool, boo
 
 
 def _reason(question: RouteRequest, candidate: Candidate) -> str:
-    place = f"{_ordinal(candidate.position)} of the {'models named' if question.named else 'chain'}"
+    place = f"number {candidate.position + 1} of the {'models named' if question.named else 'chain'}"
     notes = [place]
     cost = cost_of(question, candidate)
     if question.complexity == "simple" and not question.named:
@@ -213,10 +213,6 @@ def _reason(question: RouteRequest, candidate: Candidate) -> str:
     if candidate.health == "open":
         notes.append("its endpoint failed lately")
     return ", ".join(notes)
-
-
-def _ordinal(position: int) -> str:
-    return f"number {position + 1}"
 
 
 def _shown(cost: Money) -> str:

@@ -15,10 +15,10 @@ from itertools import compress
 from typing import Final
 
 WINDOW: Final = 8
-"""So many bytes in a row of a secret are never shown."""
+"""Number of consecutive bytes of a secret that are never shown."""
 
 LONGEST_CHAIN: Final = 9
-"""So many prints in a row the most demanding form needs before it counts as found."""
+"""Limit of consecutive matches that any form needs before it counts as found."""
 
 # Encodings use few characters, so eight of them turn up by chance; what counts is eight bytes of the secret itself.
 _PLAIN_CHAIN: Final = 1
@@ -103,7 +103,7 @@ def bare(text: bytes) -> bytes:
 
 
 DEEPEST_ESCAPE: Final = 2
-"""Escapes inside escapes are undone so often: JSON in JSON, a URL in a URL."""
+"""Limit of nested escapes that are undone: JSON in JSON, a URL in a URL."""
 
 _ESCAPE: Final = re.compile(
     rb"%(?P<percent>[0-9A-Fa-f]{2})"

@@ -15,7 +15,7 @@ from typing import Final
 from cellwright.policy.masking.known_secrets import Sighting
 
 REPLACED: Final = b"[masked"
-"""What stands where a secret stood begins so; it is no secret itself."""
+"""How the replacement of a secret begins; it is no secret itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

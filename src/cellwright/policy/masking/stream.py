@@ -9,10 +9,10 @@ from cellwright.policy.masking.known_secrets import LONGEST_CHAIN, WINDOW, views
 from cellwright.policy.masking.masker import Masker, SecretFinding, replacement
 
 LONGEST_WAIT: Final = 4096
-"""So many characters are held back at most while nothing is found in them."""
+"""Limit of characters held back while nothing is found in them."""
 
 LONGEST_FINDING: Final = 65_536
-"""So many characters of one secret are held back at most; the rest is dropped as it comes."""
+"""Limit of characters of one secret that are held back; the rest is dropped as it comes."""
 
 _CONTEXT: Final = 128
 _UNDECIDED_BYTES: Final = WINDOW + LONGEST_CHAIN - 1

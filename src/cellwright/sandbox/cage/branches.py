@@ -12,18 +12,17 @@ from __future__ import annotations
 import errno
 import os
 import select
-import shutil
 import signal
-import stat
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from cellwright.sandbox.cage import overlay, rootfs
-from cellwright.sandbox.cage.file_copies import LayerCopier
+from cellwright.sandbox.cage.file_copies import LayerCopier, copy_paths
 from cellwright.sandbox.cage.rootfs import OverlayView
 from cellwright.sandbox.linux import syscalls
+from cellwright.sandbox.linux.processes import cpu_seconds_of, is_dead, private_memory_kb, system_call_of
 from cellwright.sandbox.linux.volumes import unescaped
 from cellwright.sandbox.spec import BRANCH_SLOTS, CageSpec
 
@@ -32,12 +31,13 @@ MAIN = 0
 
 _SCRATCH = (("tmp", "tmp", 0o1777), ("home", "home/cell", 0o700), ("shm", "dev/shm", 0o1777))
 _OWN = ("/project", "/tmp", "/home/cell", "/dev/shm", rootfs.STAGE, "/branches")
-_END_SECONDS = 10.0
-_PAUSE_SECONDS = 0.0005
-_LOOK_SECONDS = 0.25
-_LOOK_SHARE = 50
-_FIRST_TO_GO = 1000
-_TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+_KILL_TIMEOUT_SECONDS = 10.0
+_KILL_INTERVAL_SECONDS = 0.0005
+_MIN_METER_INTERVAL_SECONDS = 0.25
+_METER_INTERVAL_FACTOR = 50
+"""Minimum interval between measurements, as a multiple of what the last one took."""
+_MAX_OOM_SCORE = 1000
+"""The largest `oom_score_adj`; a branch has this less its number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,15 +113,15 @@ class BranchRoots:
 
     def kill(self, number: int) -> None:
         """End everything in a place: stopped first, so that nothing is forked while we look."""
-        end = time.monotonic() + _END_SECONDS
-        while (running := [pid for pid in self.processes(number) if not _is_dead(pid)]) and time.monotonic() < end:
+        end = time.monotonic() + _KILL_TIMEOUT_SECONDS
+        while (running := [pid for pid in self.processes(number) if not is_dead(pid)]) and time.monotonic() < end:
             for sign in (signal.SIGSTOP, signal.SIGKILL):
                 for pid in running:
                     try:
                         os.kill(pid, sign)
                     except ProcessLookupError:
                         continue
-            time.sleep(_PAUSE_SECONDS)
+            time.sleep(_KILL_INTERVAL_SECONDS)
 
     def remove(self, number: int) -> None:
         """End everything in a place and take it down; later, if something made from it still lives."""
@@ -133,7 +133,9 @@ class BranchRoots:
             for one in ready:
                 place = self._made.pop(one)
                 self._left.discard(one)
-                _close(place.views)
+                for descriptor in (place.views.upper, *place.views.lowers):
+                    if descriptor is not None:
+                        os.close(descriptor)
                 self._take_down(one, place.path)
 
     def _build(self, number: int, of: int, above: str) -> None:
@@ -300,12 +302,14 @@ class BranchTable:
             return self._limit_met(found, leader)
         finally:
             # A look at much memory takes long: looking takes a small part of the time, however many there are.
-            leader.look_again = time.monotonic() + max(_LOOK_SECONDS, _LOOK_SHARE * (time.monotonic() - began))
+            leader.look_again = time.monotonic() + max(
+                _MIN_METER_INTERVAL_SECONDS, _METER_INTERVAL_FACTOR * (time.monotonic() - began)
+            )
 
     def _limit_met(self, found: list[int], leader: _Leader) -> str | None:
-        if leader.cpu_seconds is not None and sum(map(_cpu_seconds, found)) > leader.cpu_seconds:
+        if leader.cpu_seconds is not None and sum(map(cpu_seconds_of, found)) > leader.cpu_seconds:
             return "cpu"
-        if leader.memory_kb is not None and sum(map(_own_memory_kb, found)) > leader.memory_kb:
+        if leader.memory_kb is not None and sum(map(private_memory_kb, found)) > leader.memory_kb:
             return "memory"
         return None
 
@@ -313,9 +317,9 @@ class BranchTable:
         found = self.places.processes(number)
         return {
             "processes": len(found),
-            "cpu_seconds": round(sum(map(_cpu_seconds, found)), 3),
-            "own_memory_kb": sum(map(_own_memory_kb, found)),
-            "waits_for": [_waits_for(pid) for pid in found[:64]],
+            "cpu_seconds": round(sum(map(cpu_seconds_of, found)), 3),
+            "own_memory_kb": sum(map(private_memory_kb, found)),
+            "waits_for": [system_call_of(pid) for pid in found[:64]],
         }
 
 
@@ -345,127 +349,20 @@ def _mount_again(mounts: list[str], path: str) -> None:
 def _mark(pid: str) -> int:
     """The place a process was born in; 0 for those of none. Whoever leaves a root by `chroot` still has its mark."""
     with open(f"/proc/{pid}/oom_score_adj", "rb") as file:
-        number = _FIRST_TO_GO - int(file.read())
+        number = _MAX_OOM_SCORE - int(file.read())
     return number if 1 <= number <= BRANCH_SLOTS else 0
 
 
 def _set_mark(pid: int, number: int) -> None:
     """Its children will have it too, and none of them may write there. When memory runs out a branch goes first."""
     with open(f"/proc/{pid}/oom_score_adj", "w", encoding="utf-8") as file:
-        file.write(str(_FIRST_TO_GO - number))
+        file.write(str(_MAX_OOM_SCORE - number))
 
 
 def _has_ended(pidfd: int) -> bool:
     poll = select.poll()
     poll.register(pidfd, select.POLLIN)
     return bool(poll.poll(0))
-
-
-def copy_paths(source: str, target: str, paths: list[str]) -> None:
-    """Make each of these paths in one project what it is in another; what is not there goes."""
-    for path in paths:
-        if any(part in {"", ".", ".."} for part in path.split("/")):
-            raise ValueError(f"bad path {path!r}")
-    reading, writing = _open(source), _open(target)
-    try:
-        for path in sorted(paths):
-            _copy_path(reading, writing, path)
-    finally:
-        os.close(reading)
-        os.close(writing)
-
-
-def _copy_path(source: int, target: int, path: str) -> None:
-    *parents, name = path.split("/")
-    try:
-        above = _walk_to(source, parents)
-    except (FileNotFoundError, NotADirectoryError):
-        _remove(target, path)
-        return
-    try:
-        status = os.stat(name, dir_fd=above, follow_symlinks=False)
-    except FileNotFoundError:
-        _remove(target, path)
-        return
-    finally:
-        os.close(above)
-    beside = _walk_to(target, parents, is_made=True)
-    above = _walk_to(source, parents)
-    try:
-        _remove_entry(beside, name, only_other_than=stat.S_IFMT(status.st_mode))
-        LayerCopier().copy_one(above, beside, name, status)
-    finally:
-        os.close(above)
-        os.close(beside)
-
-
-def _walk_to(directory: int, parents: list[str], *, is_made: bool = False) -> int:
-    """The directory below, step by step and through no link."""
-    here = os.dup(directory)
-    for parent in parents:
-        try:
-            if is_made:
-                try:
-                    os.mkdir(parent, 0o755, dir_fd=here)
-                except FileExistsError:
-                    pass
-            below = os.open(parent, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=here)
-        finally:
-            os.close(here)
-        here = below
-    return here
-
-
-def _remove(directory: int, path: str) -> None:
-    *parents, name = path.split("/")
-    try:
-        above = _walk_to(directory, parents)
-    except (FileNotFoundError, NotADirectoryError):
-        return
-    try:
-        _remove_entry(above, name, only_other_than=0)
-    finally:
-        os.close(above)
-
-
-def _remove_entry(above: int, name: str, *, only_other_than: int) -> None:
-    """Whatever has this name, unless both are directories: their contents are told path by path."""
-    try:
-        kind = stat.S_IFMT(os.stat(name, dir_fd=above, follow_symlinks=False).st_mode)
-    except FileNotFoundError:
-        return
-    if kind == stat.S_IFDIR and only_other_than == stat.S_IFDIR:
-        return
-    if kind == stat.S_IFDIR:
-        shutil.rmtree(name, dir_fd=above)
-    else:
-        os.unlink(name, dir_fd=above)
-
-
-def _cpu_seconds(pid: int) -> float:
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            return sum(map(int, file.read().rpartition(b")")[2].split()[11:15])) / _TICKS_PER_SECOND
-    except (OSError, ValueError):
-        return 0.0
-
-
-def _own_memory_kb(pid: int) -> int:
-    """What it does not share with anybody: its private pages."""
-    try:
-        with open(f"/proc/{pid}/smaps_rollup", "rb") as file:
-            return sum(int(line.split()[1]) for line in file if line.startswith(b"Private_"))
-    except (OSError, ValueError):
-        return 0
-
-
-def _waits_for(pid: int) -> str:
-    """The number of the system call its main thread waits in; `running` if in none."""
-    try:
-        with open(f"/proc/{pid}/syscall", "rb") as file:
-            return file.read(32).split()[0].decode(errors="replace")
-    except (OSError, IndexError):
-        return ""
 
 
 def _copy(reading: int, target: str) -> bool:
@@ -483,17 +380,3 @@ def _copy(reading: int, target: str) -> bool:
 
 def _open(path: str, within: int | None = None) -> int:
     return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=within)
-
-
-def _close(views: OverlayView) -> None:
-    for descriptor in (views.upper, *views.lowers):
-        if descriptor is not None:
-            os.close(descriptor)
-
-
-def _is_dead(pid: int) -> bool:
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            return file.read().rpartition(b")")[2].split()[0] in {b"Z", b"X"}
-    except OSError:
-        return True

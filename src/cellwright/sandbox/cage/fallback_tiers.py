@@ -20,10 +20,11 @@ from typing import NoReturn
 
 from cellwright.errors import UserError
 from cellwright.sandbox.cage import confinement, init, rootfs
+from cellwright.sandbox.cage.copy_changes import CopyView
 from cellwright.sandbox.cage.file_copies import Copier, CopyBudget
-from cellwright.sandbox.cage.overlay_changes import CopyView, View
+from cellwright.sandbox.cage.overlay_changes import View
 from cellwright.sandbox.cage.rootfs import OverlayView
-from cellwright.sandbox.cage.supervisor import Meters, StartClock, Supervisor
+from cellwright.sandbox.cage.supervisor import Meters, Supervisor, file_time_ns
 from cellwright.sandbox.linux import landlock, syscalls
 from cellwright.sandbox.linux.processes import kill_descendants
 from cellwright.sandbox.private_directory import hold, remove
@@ -89,21 +90,19 @@ def _supervise(
     answers = Supervisor(control, Meters(directory=place.directory), spec, kill_all=kill_descendants)
     try:
         gc.disable()
-        clock = StartClock()
         _settle(answers, {kernel_fd, control_fd}, zygote)
         # Held as long as this process lives: a later start knows by it that the directory is in use.
         hold(place.directory)
         view = _fill(spec, place)
-        clock.lap("copy")
         report, reporting = os.pipe()
-        clock.stamp()
+        since_ns = file_time_ns()
         supervisor = os.getpid()
         kernel = os.fork()
         if kernel == 0:
             _be_kernel(spec, body, kernel_fd, reporting, place, supervisor)
         os.close(reporting)
         os.close(kernel_fd)
-        answers.watch(kernel, report, view, clock)
+        answers.watch(kernel, report, view, since_ns)
         code = answers.serve()
     except BaseException as error:  # noqa: BLE001  the last frame of a process: nobody above can handle it
         answers.fail(f"{type(error).__name__}: {error}")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import stat
 from collections.abc import Collection
 from contextlib import suppress
@@ -238,3 +239,84 @@ class _Layer:
 def _entries(directory: int) -> list[os.DirEntry[str]]:
     with os.scandir(directory) as entries:
         return list(entries)
+
+
+def copy_paths(source: str, target: str, paths: list[str]) -> None:
+    """Make each of these paths in one project what it is in another; what is not there goes."""
+    for path in paths:
+        if any(part in {"", ".", ".."} for part in path.split("/")):
+            raise ValueError(f"bad path {path!r}")
+    reading, writing = os.open(source, _DIRECTORY), os.open(target, _DIRECTORY)
+    try:
+        for path in sorted(paths):
+            _copy_path(reading, writing, path)
+    finally:
+        os.close(reading)
+        os.close(writing)
+
+
+def _copy_path(source: int, target: int, path: str) -> None:
+    *parents, name = path.split("/")
+    try:
+        above = _walk_to(source, parents)
+    except (FileNotFoundError, NotADirectoryError):
+        _remove(target, path)
+        return
+    try:
+        status = os.stat(name, dir_fd=above, follow_symlinks=False)
+    except FileNotFoundError:
+        _remove(target, path)
+        return
+    finally:
+        os.close(above)
+    beside = _walk_to(target, parents, is_made=True)
+    above = _walk_to(source, parents)
+    try:
+        _remove_entry(beside, name, only_other_than=stat.S_IFMT(status.st_mode))
+        LayerCopier().copy_one(above, beside, name, status)
+    finally:
+        os.close(above)
+        os.close(beside)
+
+
+def _walk_to(directory: int, parents: list[str], *, is_made: bool = False) -> int:
+    """The directory below, step by step and through no link."""
+    here = os.dup(directory)
+    for parent in parents:
+        try:
+            if is_made:
+                try:
+                    os.mkdir(parent, 0o755, dir_fd=here)
+                except FileExistsError:
+                    pass
+            below = os.open(parent, _DIRECTORY, dir_fd=here)
+        finally:
+            os.close(here)
+        here = below
+    return here
+
+
+def _remove(directory: int, path: str) -> None:
+    *parents, name = path.split("/")
+    try:
+        above = _walk_to(directory, parents)
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    try:
+        _remove_entry(above, name, only_other_than=0)
+    finally:
+        os.close(above)
+
+
+def _remove_entry(above: int, name: str, *, only_other_than: int) -> None:
+    """Whatever has this name, unless both are directories: their contents are told path by path."""
+    try:
+        kind = stat.S_IFMT(os.stat(name, dir_fd=above, follow_symlinks=False).st_mode)
+    except FileNotFoundError:
+        return
+    if kind == stat.S_IFDIR and only_other_than == stat.S_IFDIR:
+        return
+    if kind == stat.S_IFDIR:
+        shutil.rmtree(name, dir_fd=above)
+    else:
+        os.unlink(name, dir_fd=above)

@@ -27,9 +27,13 @@ def sources_as_root(spec: CageSpec, uid: int) -> DetachedMounts:
     try:
         sources.software = rootfs.open_software(spec.software)
         for mount in spec.data:
-            sources.data.append((mount.target, _open_data(mount.source, uid)))
+            # Root may read it, so the notebook root started may: as if it belonged to `uid`, where that can be done.
+            sources.data.append((mount.target, _as_if_owned(rootfs.open_read_only(mount.source), uid)))
         for path in sorted((*spec.volumes, *spec.mounted_files)):
-            sources.volumes.append((path, _open_volume(f"{spec.project}/{path}", uid)))
+            # Without what is mounted in it: that is opened for itself, and may belong to somebody else.
+            sources.volumes.append(
+                (path, _as_if_owned(syscalls.open_tree(f"{spec.project}/{path}", recursive=False), uid))
+            )
     except OSError:
         for descriptor in sources.descriptors():
             os.close(descriptor)
@@ -51,16 +55,6 @@ def _project_as_root(spec: CageSpec, uid: int) -> DetachedMounts:
         return _copied_project(spec, uid)
     layer = None if spec.files == "direct" else _foreign_layer(spec, owner, uid)
     return DetachedMounts(project=project, layer=layer)
-
-
-def _open_data(path: str, uid: int) -> int:
-    """Root may read it, so the notebook root started may: as if it belonged to `uid`, where that can be done."""
-    return _as_if_owned(rootfs.open_read_only(path), uid)
-
-
-def _open_volume(path: str, uid: int) -> int:
-    """Without what is mounted in it: that is opened for itself, and may belong to somebody else."""
-    return _as_if_owned(syscalls.open_tree(path, recursive=False), uid)
 
 
 def _as_if_owned(tree: int, uid: int) -> int:

@@ -17,7 +17,7 @@ from typing import NoReturn
 
 from cellwright.sandbox.cage import confinement, host_mounts, overlay, rootfs
 from cellwright.sandbox.cage.rootfs import DetachedMounts, OverlayView
-from cellwright.sandbox.cage.supervisor import Meters, StartClock, Supervisor
+from cellwright.sandbox.cage.supervisor import Meters, Supervisor, file_time_ns
 from cellwright.sandbox.linux import proxy_listener, syscalls
 from cellwright.sandbox.spec import CageSpec
 
@@ -56,16 +56,15 @@ def main(spec: CageSpec, handover: Handover) -> NoReturn:  # pyrefly: ignore[bad
     answers = Supervisor(control, handover.meters, spec, kill_all=_kill_all)
     try:
         gc.disable()
-        clock = StartClock()
         # Forked before anything is built: the kernel gets ready meanwhile, and is pivoted with us.
-        kernel, report, go = _start_kernel(spec, handover, clock)
+        kernel, report, go, since_ns = _start_kernel(spec, handover)
         _settle(handover.descriptors() | {report, go})
-        sources, system = _open(spec, handover, clock)
-        views = _build(spec, sources, system, clock)
+        sources, system = _open(spec, handover)
+        views = _build(spec, sources, system)
         if spec.proxy_port is not None:
             answers.hand_over(proxy_listener.open_listener(spec.proxy_port))
         _let_go(go)
-        answers.watch(kernel, report, views, clock)
+        answers.watch(kernel, report, views, since_ns)
         code = answers.serve()
     except BaseException as error:  # noqa: BLE001  the last frame of a process: nobody above can handle it
         answers.fail(f"{type(error).__name__}: {error}")
@@ -111,12 +110,11 @@ def _await(release_fd: int) -> None:
         raise ConnectionError("the zygote is gone")
 
 
-def _open(spec: CageSpec, handover: Handover, clock: StartClock) -> tuple[DetachedMounts, list[tuple[str, int]]]:
+def _open(spec: CageSpec, handover: Handover) -> tuple[DetachedMounts, list[tuple[str, int]]]:
     """Everything that will be mounted, while the host's root is still there; then become the cage's user."""
     syscalls.mount(None, "/", None, syscalls.MS_REC | syscalls.MS_PRIVATE)
     system = rootfs.open_system()
     sources = handover.sources or open_sources(spec)
-    clock.lap("open")
     _become_user()
     syscalls.prctl(syscalls.PR_SET_PDEATHSIG, signal.SIGKILL)
     return sources, system
@@ -131,15 +129,12 @@ def _become_user() -> None:
     os.umask(0o022)
 
 
-def _build(spec: CageSpec, sources: DetachedMounts, system: list[tuple[str, int]], clock: StartClock) -> OverlayView:
+def _build(spec: CageSpec, sources: DetachedMounts, system: list[tuple[str, int]]) -> OverlayView:
     rootfs.stage(spec.limits)
     rootfs.build(spec, sources, system)
-    clock.lap("root")
     overlay.mount_project(spec, sources)
     rootfs.keep_stage()
-    clock.lap("project")
     rootfs.enter()
-    clock.lap("pivot")
     _name_host()
     syscalls.set_process_name("cellwright-init")
     syscalls.prctl(syscalls.PR_SET_DUMPABLE, 0)
@@ -164,20 +159,18 @@ def open_sources(spec: CageSpec) -> DetachedMounts:
     )
 
 
-def _start_kernel(spec: CageSpec, handover: Handover, clock: StartClock) -> tuple[int, int, int]:
-    """Fork the kernel; its pid, a pipe on which it says that it is confined or why not, and one that lets it go on."""
+def _start_kernel(spec: CageSpec, handover: Handover) -> tuple[int, int, int, int]:
+    """Fork the kernel: its pid, a pipe on which it says whether it is confined, one that lets it go on, and when."""
     _enter_group(handover)
-    clock.lap("released")
     report, reporting = os.pipe()
     gone_on, go = os.pipe()
-    clock.stamp()
+    since_ns = file_time_ns()
     pid = os.fork()
     if pid == 0:
         os.close(go)
         confinement.silence()
         _be_kernel(spec, handover, reporting, gone_on)
-    clock.lap("fork")
-    return pid, report, go
+    return pid, report, go, since_ns
 
 
 def _let_go(go: int) -> None:

@@ -179,9 +179,9 @@ def _release(pid: int, releasing: int, group: Group | None, uid: int, gid: int) 
     try:
         if not syscalls.is_root():
             # Without rights over other groups, the kernel takes a group map only from who cannot leave groups.
-            _write(f"/proc/{pid}/setgroups", "deny")
-        _write(f"/proc/{pid}/uid_map", f"{init.INNER_ID} {uid} 1")
-        _write(f"/proc/{pid}/gid_map", f"{init.INNER_ID} {gid} 1")
+            cgroups.write(f"/proc/{pid}/setgroups", "deny")
+        cgroups.write(f"/proc/{pid}/uid_map", f"{init.INNER_ID} {uid} 1")
+        cgroups.write(f"/proc/{pid}/gid_map", f"{init.INNER_ID} {gid} 1")
         os.write(releasing, b"i")
         if group is not None:
             group.add(pid)
@@ -210,11 +210,3 @@ def finish(caged: RunningCage, wait_status: int) -> CageExit:
     return CageExit(
         exit_code=code if number is None else None, signal=number, out_of_memory=is_out_of_memory, limit=limit
     )
-
-
-def _write(path: str, value: str) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
-    try:
-        os.write(descriptor, value.encode())
-    finally:
-        os.close(descriptor)

@@ -12,13 +12,10 @@ import errno
 import os
 import stat
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from cellwright.sandbox.cage.copy_changes import CopyView, RawChange, copy_changes
 from cellwright.sandbox.cage.rootfs import LOWER, OverlayView
 from cellwright.sandbox.spec import CageSpec
-
-RawChange = tuple[str, str, str, int, int]
-"""Path, created|modified|deleted, file|directory|symlink:target, bytes, mode."""
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -28,19 +25,6 @@ _OPAQUE = "user.overlay.opaque"
 _ORIGIN = "user.overlay.origin"
 
 
-@dataclass(frozen=True, slots=True)
-class CopyView:
-    """A plain copy of the project and what it was like before the kernel ran."""
-
-    upper: int
-    before: dict[str, tuple[int, ...]]
-
-    @classmethod
-    def of(cls, copy: int) -> CopyView:
-        """Remember the copy as it is now."""
-        return cls(copy, {path: _mark(status) for path, status in _walk(copy, "")})
-
-
 View = OverlayView | CopyView
 
 
@@ -48,7 +32,7 @@ def changes(views: View, spec: CageSpec) -> Iterator[RawChange]:
     """Every difference from the project as it was, deletions first within a directory."""
     targets = {mount.target for mount in spec.data}
     if isinstance(views, CopyView):
-        found, project = _copy_changes(views, targets | set(spec.protected)), spec.project
+        found, project = copy_changes(views, targets | set(spec.protected)), spec.project
     elif views.upper is not None:
         lowers = [os.dup(lower) for lower in views.lowers]
         found, project = _directory(os.dup(views.upper), lowers, "", targets, _Moves(views)), LOWER
@@ -168,7 +152,8 @@ def _entry(
         inner = os.open(name, _DIRECTORY, dir_fd=upper)
         inner_lowers = [] if _is_opaque(inner) else _open_all(lowers, name)
         if is_directory_below and not inner_lowers:
-            yield from _replaced(lowers, name, path, inner, targets)
+            # It was removed and made again: what is not in the new one is gone.
+            yield from _gone(_open_all(lowers, name), f"{path}/", targets, kept=set(os.listdir(inner)))
         elif below is not None and not is_directory_below:
             yield (path, "deleted", "file", 0, 0)
         if not is_directory_below:
@@ -191,11 +176,6 @@ def _entry(
             yield (path, "modified" if is_gone else "created", "file", status.st_size, mode)
         elif not _is_same(upper, below, name, status):
             yield (path, "modified", "file", status.st_size, mode)
-
-
-def _replaced(lowers: list[int], name: str, path: str, inner: int, targets: set[str]) -> Iterator[RawChange]:
-    """A directory was removed and made again: what is not in the new one is gone."""
-    yield from _gone(_open_all(lowers, name), f"{path}/", targets, kept=set(os.listdir(inner)))
 
 
 def _gone(lowers: list[int], prefix: str, targets: set[str], *, kept: set[str]) -> Iterator[RawChange]:
@@ -361,67 +341,3 @@ def _with_left_out(changes: Iterator[RawChange], left_out: set[str], project: st
                 continue
             kind = "modified"
         yield path, kind, what, size, mode
-
-
-def _copy_changes(view: CopyView, ignored: set[str]) -> Iterator[RawChange]:
-    now = dict(_walk(view.upper, ""))
-    replaced = {path for path in view.before.keys() & now.keys() if _is_other_kind(view.before[path], now[path])}
-    for path in sorted((view.before.keys() - now.keys() | replaced) - ignored, reverse=True):
-        what = "directory" if stat.S_ISDIR(view.before[path][0]) else "file"
-        yield (path, "deleted", what, 0, 0)
-    for path, status in sorted(now.items()):
-        before, mode = None if path in replaced else view.before.get(path), stat.S_IMODE(status.st_mode)
-        if path in ignored or before == _mark(status):
-            continue
-        kind = "created" if before is None else "modified"
-        if stat.S_ISDIR(status.st_mode):
-            if kind == "created":
-                yield (path, "created", "directory", 0, mode)
-        elif stat.S_ISLNK(status.st_mode):
-            target = os.readlink(path, dir_fd=view.upper)
-            yield (path, kind, f"symlink:{target}", len(os.fsencode(target)), mode)
-        elif stat.S_ISREG(status.st_mode):
-            yield (path, kind, "file", status.st_size, mode)
-
-
-def _is_other_kind(before: tuple[int, ...], status: os.stat_result) -> bool:
-    """A directory where something else was, or the other way round."""
-    return stat.S_ISDIR(before[0]) != stat.S_ISDIR(status.st_mode)
-
-
-def _mark(status: os.stat_result) -> tuple[int, ...]:
-    """Directories change whenever something in them does, which is told elsewhere."""
-    if stat.S_ISDIR(status.st_mode):
-        return (stat.S_IFDIR,)
-    return (status.st_mode, status.st_size, status.st_ino, status.st_mtime_ns, status.st_ctime_ns)
-
-
-def _walk(directory: int, prefix: str) -> Iterator[tuple[str, os.stat_result]]:
-    with os.scandir(directory) as entries:
-        found = [(entry.name, entry.stat(follow_symlinks=False)) for entry in entries]
-    for name, status in found:
-        yield prefix + name, status
-        if stat.S_ISDIR(status.st_mode):
-            try:
-                inner = os.open(name, _DIRECTORY, dir_fd=directory)
-            except OSError:
-                continue
-            try:
-                yield from _walk(inner, f"{prefix}{name}/")
-            finally:
-                os.close(inner)
-
-
-def disk_use(directory: str) -> tuple[int, int]:
-    """Bytes and number of files below a directory."""
-    opened = os.open(directory, _DIRECTORY)
-    size = files = 0
-    try:
-        for _, status in _walk(opened, ""):
-            size += status.st_blocks * 512
-            files += 1
-    except OSError:
-        pass
-    finally:
-        os.close(opened)
-    return size, files

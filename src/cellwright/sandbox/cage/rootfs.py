@@ -138,17 +138,13 @@ def _make_directories() -> None:
         os.mkdir(name, 0o755)
     for number in range(1, BRANCH_SLOTS + 1):
         os.mkdir(f"branches/{number}", 0o755)
-    _make_stage()
+    os.mkdir(STAGE[1:], 0o700)
+    for name in ("inner", *map(str, range(1, BRANCH_SLOTS + 1))):
+        os.mkdir(f"{STAGE[1:]}/{name}", 0o700)
     os.mkdir(".mask/directory", 0)
     _write(".mask/file", "", mode=0)
     for name, target in (("fd", "self/fd"), ("stdin", "self/fd/0"), ("stdout", "self/fd/1"), ("stderr", "self/fd/2")):
         os.symlink(f"/proc/{target}", f"dev/{name}")
-
-
-def _make_stage() -> None:
-    os.mkdir(STAGE[1:], 0o700)
-    for name in ("inner", *map(str, range(1, BRANCH_SLOTS + 1))):
-        os.mkdir(f"{STAGE[1:]}/{name}", 0o700)
 
 
 def keep_stage() -> None:

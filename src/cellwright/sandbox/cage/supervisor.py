@@ -14,7 +14,7 @@ from typing import Any
 
 from cellwright import framing
 from cellwright.sandbox import control_frames
-from cellwright.sandbox.cage import overlay_changes
+from cellwright.sandbox.cage import copy_changes, overlay_changes
 from cellwright.sandbox.cage.branches import MAIN, BranchRoots, BranchTable
 from cellwright.sandbox.cage.overlay_changes import View
 from cellwright.sandbox.cage.rootfs import OverlayView
@@ -23,15 +23,15 @@ from cellwright.sandbox.linux.cgroups import counter
 from cellwright.sandbox.linux.processes import MemoryMeter
 from cellwright.sandbox.spec import CageSpec, Limits
 
-_METER_SECONDS = 0.1
-_HASTE_SECONDS = 0.02
+_METER_INTERVAL_SECONDS = 0.1
+_URGENT_METER_INTERVAL_SECONDS = 0.02
 _MEGABYTE = 1024 * 1024
 _CLOCK_REALTIME_COARSE = 5
 _CHUNK = 256 * 1024
 _CHANGES_BYTES = 256 * 1024
-"""About so much of a list goes into one frame: few frames for many files, and none over the wire's limit."""
+"""Approximate size of one frame of a list: few frames for many files, and none over the wire's limit."""
 _ESCAPED_BYTES = 6
-"""What JSON takes for a character, at most."""
+"""Largest size of one character in JSON."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +68,7 @@ class Meters:
             return "memory"
         if self.directory is None:
             return None
-        size, files = overlay_changes.disk_use(self.directory)
+        size, files = copy_changes.disk_use(self.directory)
         if size > (limits.disk_mb + limits.tmp_mb) * _MEGABYTE:
             return "disk"
         return "inodes" if files > limits.inodes else None
@@ -79,26 +79,12 @@ class Meters:
 
     def pause_seconds(self) -> float:
         """How long not to look."""
-        return _HASTE_SECONDS if self.memory.is_urgent else _METER_SECONDS
+        return _URGENT_METER_INTERVAL_SECONDS if self.memory.is_urgent else _METER_INTERVAL_SECONDS
 
 
-class StartClock:
-    """Milliseconds of each phase of a start, and the moment from which the kernel may touch files."""
-
-    def __init__(self) -> None:
-        self.laps: dict[str, float] = {}
-        self.since_ns = 0
-        self._last = time.perf_counter()
-
-    def lap(self, name: str) -> None:
-        """The phase just over had this name."""
-        now = time.perf_counter()
-        self.laps[name] = round((now - self._last) * 1000, 3)
-        self._last = now
-
-    def stamp(self) -> None:
-        """Take the time as file systems do, from the coarse clock: later changes are never stamped earlier."""
-        self.since_ns = time.clock_gettime_ns(_CLOCK_REALTIME_COARSE)
+def file_time_ns() -> int:
+    """The time as file systems take it, from the coarse clock: later changes are never stamped earlier."""
+    return time.clock_gettime_ns(_CLOCK_REALTIME_COARSE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +114,7 @@ class Supervisor:
         self._kernel = 0
         self._report = -1
         self._views: View = OverlayView(upper=None, lowers=())
-        self._clock = StartClock()
+        self._since_ns = 0
         self._limit: str | None = None
         self._ending: KernelExitStatus | None = None
         self._is_stopping = False
@@ -137,9 +123,9 @@ class Supervisor:
         self._branches: BranchTable | None = None
         """None where a cage has no root of its own, and so no place for branches."""
 
-    def watch(self, kernel: int, report: int, views: View, clock: StartClock) -> None:
+    def watch(self, kernel: int, report: int, views: View, since_ns: int) -> None:
         """Take over a kernel that was just forked."""
-        self._kernel, self._report, self._views, self._clock = kernel, report, views, clock
+        self._kernel, self._report, self._views, self._since_ns = kernel, report, views, since_ns
         if isinstance(views, OverlayView):
             self._branches = BranchTable(BranchRoots(self._spec, views), self._send, self._poll)
 
@@ -191,7 +177,7 @@ class Supervisor:
         os.close(self._report)
         self._report = -1
         if text.startswith(b"+"):
-            self._send({"event": "started", "since_ns": self._clock.since_ns, "ms": self._clock.laps})
+            self._send({"event": "started", "since_ns": self._since_ns})
         else:
             how = "ran out of memory" if self._meters.has_killed_for_memory() else "died"
             self.fail(text[1:].decode(errors="replace") or f"the kernel's process {how} before it ran")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 MOST_BYTES = 32 << 10
-"""No greeting is longer."""
+"""Limit of the size of a ClientHello."""
 
 DENIED_ALERT = bytes.fromhex("15030300020231")
 """A fatal alert, access denied: the client's library says so to its user."""

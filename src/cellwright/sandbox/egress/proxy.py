@@ -56,8 +56,8 @@ Resolve = Callable[[str], Awaitable[list[Address]]]
 
 _MOST_ADDRESSES = 8
 _VISITS_REMEMBERED = 1000
-_LINGER_SECONDS = 2
-_PAUSE_SECONDS = 0.1
+_LINGER_TIMEOUT_SECONDS = 2
+_RETRY_INTERVAL_SECONDS = 0.1
 
 _WAY_OUT_NAMES: list[str] = ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"]
 _TRUST_NAMES: list[str] = ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"]
@@ -151,7 +151,7 @@ class Egress:
                         tasks.start_soon(self._attend, client)
                     else:
                         self._slots.release()
-                        await anyio.sleep(_PAUSE_SECONDS)
+                        await anyio.sleep(_RETRY_INTERVAL_SECONDS)
 
     async def _attend(self, client: socket.socket) -> None:
         try:
@@ -348,7 +348,7 @@ def _accept(listener: socket.socket) -> socket.socket | None:
 
 async def _turn_away(client: BufferedSocket, turned: RequestRejected) -> None:
     """Say why, and read on for a moment: a client that still sends would lose the answer otherwise."""
-    with anyio.move_on_after(_LINGER_SECONDS):
+    with anyio.move_on_after(_LINGER_TIMEOUT_SECONDS):
         await client.send(refusal(turned.status, turned.why))
         client.end_sending()
         while await client.receive():

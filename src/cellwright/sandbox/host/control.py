@@ -14,16 +14,23 @@ from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import anyio
 
 from cellwright import framing
 from cellwright.errors import Unavailable
 from cellwright.sandbox import control_frames
-from cellwright.sandbox.host.file_changes import ChangeWhat, FileChange, LeftFiles, MissingLeftFile
+from cellwright.sandbox.host.control_messages import LIMITS, KernelExit, integer, items, read_change, read_exit
+from cellwright.sandbox.host.file_changes import (
+    ChangeRefused,
+    FileChange,
+    KeepReport,
+    LeftFiles,
+    MissingLeftFile,
+)
 from cellwright.sandbox.host.keep_terms import KeepTerms, keep_changes, progress_lines
-from cellwright.sandbox.host.project_writer import ChangeRefused, KeepReport, ProjectWriter
+from cellwright.sandbox.host.project_writer import ProjectWriter
 from cellwright.sandbox.linux import proxy_listener
 from cellwright.sandbox.spec import BRANCH_SLOTS, Tier
 
@@ -32,21 +39,9 @@ _MAX_FILE_BYTES = 1 << 40
 _MEGABYTE = 1024 * 1024
 _MOST_QUEUED = 32
 _MOST_LAYERS = BRANCH_SLOTS + 1
-"""One for each place a branch came through, and the cage's own."""
+"""Limit of layers: one for each branch root a branch came through, and the cage's own."""
 _CLOCK_GRAIN_NS = 10_000_000
-_LIMITS = {"memory", "cpu", "disk", "inodes"}
-_DEADLINE_SECONDS = 60.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KernelExit:
-    """How the kernel's process ended: one of `exit_code` and `signal` is set."""
-
-    exit_code: int | None
-    signal: int | None
-    out_of_memory: bool = False
-    limit: str | None = None
-    """`memory`, `cpu`, `disk` or `inodes` when that limit ended it."""
+_ANSWER_TIMEOUT_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,21 +83,9 @@ class CageControl:
         self._end: KernelExit | None = None
         self._branch_ends: dict[int, str | None] = {}
         self._failure: str | None = None
-        self._started: dict[str, Any] | None = None
+        self._is_started = False
         self._is_closed = False
         self._since_ns = time.time_ns() - _CLOCK_GRAIN_NS
-
-    @property
-    def start_phases_ms(self) -> dict[str, float]:
-        """Milliseconds of each phase of the start, once it is over."""
-        phases: object = (self._started or {}).get("ms", {})
-        if not isinstance(phases, dict):
-            return {}
-        return {
-            str(name): float(value)
-            for name, value in cast("dict[object, object]", phases).items()
-            if isinstance(value, int | float)
-        }
 
     @property
     def kernel_end(self) -> KernelExit | None:
@@ -111,7 +94,7 @@ class CageControl:
 
     async def wait_started(self) -> None:
         """Until the kernel runs confined; `Unavailable` with the reason if it never will."""
-        await self._until(lambda: self._started is not None)
+        await self._until(lambda: self._is_started)
 
     async def listener(self) -> socket.socket:
         """The cage's way out, once: a socket that accepts what the kernel connects. The caller closes it."""
@@ -125,7 +108,7 @@ class CageControl:
         try:
             await self._until(lambda: self._end is not None)
         except Unavailable:
-            if self._failure is not None or self._started is None:
+            if self._failure is not None or not self._is_started:
                 raise
         return self._end or KernelExit(exit_code=None, signal=9)
 
@@ -157,7 +140,7 @@ class CageControl:
                     return None
                 if not self._descriptors:
                     raise self._break("it made a place and did not hand it over")
-                number = _integer(answer["branch"])
+                number = integer(answer["branch"])
                 # Who was there before has ended.
                 self._branch_ends.pop(number, None)
                 return BranchSlot(number=number), self._descriptors.pop()
@@ -172,21 +155,18 @@ class CageControl:
 
     async def changes(self, seat: BranchSlot = MAIN) -> tuple[FileChange, ...]:
         """Every file of the project the notebook created, modified or deleted so far; `Unavailable` if none can say."""
-        try:
-            return await self._list_changes(seat)
-        except ChangeRefused as refusal:
-            raise Unavailable(f"The cage cannot list its changes: {refusal}.") from refusal
-
-    async def _list_changes(self, seat: BranchSlot) -> tuple[FileChange, ...]:
         found: list[FileChange] = []
         asked = self._conversation("changes", branch=seat.number, whole=seat.is_whole)
-        async with self._commanding, aclosing(asked) as answers:
-            async for answer in answers:
-                found += [_read_change(raw) for raw in _list(answer.get("changes"))]
-                if len(found) > _MAX_CHANGES:
-                    raise self._break("too many changed files")
-                if answer.get("more") is not True:
-                    break
+        try:
+            async with self._commanding, aclosing(asked) as answers:
+                async for answer in answers:
+                    found += [read_change(raw) for raw in items(answer.get("changes"))]
+                    if len(found) > _MAX_CHANGES:
+                        raise self._break("too many changed files")
+                    if answer.get("more") is not True:
+                        break
+        except ChangeRefused as refusal:
+            raise Unavailable(f"The cage cannot list its changes: {refusal}.") from refusal
         return tuple(found)
 
     async def keep(
@@ -224,7 +204,7 @@ class CageControl:
             self._is_given_place = True
             try:
                 answer = await self._ask("leave", branch=seat.number, whole=seat.is_whole)
-                if len(self._descriptors) != _integer(answer.get("layers")):
+                if len(self._descriptors) != integer(answer.get("layers")):
                     raise self._break("it did not hand over its files")
                 layers, self._descriptors = self._descriptors, []
                 try:
@@ -239,7 +219,7 @@ class CageControl:
         """The bytes of a file that `changes` told of, as it is now; `ChangeRefused` if it cannot be had. Close it."""
         asked = self._conversation("read", path=path, branch=seat.number, whole=seat.is_whole)
         async with self._commanding, aclosing(asked) as answers:
-            left = _integer((await anext(answers)).get("bytes"))
+            left = integer((await anext(answers)).get("bytes"))
             if not 0 <= left <= _MAX_FILE_BYTES:
                 raise self._break("impossible file size")
             while left:
@@ -279,7 +259,7 @@ class CageControl:
         self._request += 1
         self._forget()
         try:
-            with anyio.fail_after(_DEADLINE_SECONDS):
+            with anyio.fail_after(_ANSWER_TIMEOUT_SECONDS):
                 await self._send({"do": command, "id": self._request, **arguments})
             while True:
                 await self._until_within_deadline(lambda: bool(self._answers))
@@ -305,7 +285,7 @@ class CageControl:
 
     async def _until_within_deadline(self, is_true: Callable[[], bool]) -> None:
         try:
-            with anyio.fail_after(_DEADLINE_SECONDS):
+            with anyio.fail_after(_ANSWER_TIMEOUT_SECONDS):
                 await self._until(is_true)
         except TimeoutError:
             raise self._break("no answer in time") from None
@@ -323,7 +303,7 @@ class CageControl:
             raise Unavailable("The cage is gone.")
         frame = self._next_frame()
         if frame is None:
-            data = await self._receive_some()
+            data = await self._receive()
             if data == b"":
                 self.close()
                 raise Unavailable("The cage is gone.")
@@ -334,22 +314,17 @@ class CageControl:
             self._take(payload)
         elif control_frames.request_of(payload) == self._request:
             self._data.append(payload[control_frames.REQUEST_BYTES :])
-            await self._wait_for_room()
+            # Whoever reads on behalf of somebody slower stops reading, so that nothing piles up here.
+            if len(self._data) >= _MOST_QUEUED:
+                self._room = anyio.Event()
+                await self._room.wait()
 
-    async def _wait_for_room(self) -> None:
-        """Whoever reads on behalf of somebody slower stops reading, so that nothing piles up here."""
-        if len(self._data) >= _MOST_QUEUED:
-            self._room = anyio.Event()
-            await self._room.wait()
-
-    async def _receive_some(self) -> bytes | None:
+    async def _receive(self) -> bytes | None:
+        """What has come; nothing at the end, None if it is not here yet."""
         try:
             await anyio.wait_readable(self._socket)
         except (anyio.ClosedResourceError, ValueError):
             return b""
-        return self._receive()
-
-    def _receive(self) -> bytes | None:
         try:
             if self._proxy_port is None and not self._is_given_place:
                 # Descriptors nobody asked for are closed by the operating system.
@@ -376,39 +351,32 @@ class CageControl:
         except framing.BadFrame as error:
             raise self._break(str(error)) from None
         match message.get("event"):
-            case "started" if self._started is None:
-                self._started = message
-                self._note_start(message)
+            case "started" if not self._is_started:
+                self._is_started = True
+                # Its own moment counts only where that is possible: a later one would let it overwrite newer files.
+                if self._since_ns <= (since_ns := integer(message.get("since_ns"))) <= time.time_ns():
+                    self._since_ns = since_ns
             case "listening" if self._proxy_port is not None:
-                self._take_listener(self._proxy_port)
+                port, self._proxy_port = self._proxy_port, None
+                self._listener = proxy_listener.adopt(self._descriptors.pop(), port) if self._descriptors else None
+                if self._listener is None:
+                    raise self._break("what it handed over is no listening socket of its own")
             case "failed":
                 self._failure = str(message.get("reason"))[:2000]
             case "ended":
-                self._end = _read_end(message)
+                self._end = read_exit(message)
             case "branch-ended":
                 limit = message.get("limit")
-                self._branch_ends[_integer(message.get("branch"))] = limit if limit in _LIMITS else None
+                self._branch_ends[integer(message.get("branch"))] = limit if limit in LIMITS else None
             case _ if message.get("id") == self._request and len(self._answers) < _MOST_QUEUED:
                 self._answers.append(message)
             case _:
                 pass
 
-    def _take_listener(self, port: int) -> None:
-        self._proxy_port = None
-        self._listener = proxy_listener.adopt(self._descriptors.pop(), port) if self._descriptors else None
-        if self._listener is None:
-            raise self._break("what it handed over is no listening socket of its own")
-
     def _drop_descriptors(self, *, after: int = 0) -> None:
         for descriptor in self._descriptors[after:]:
             os.close(descriptor)
         del self._descriptors[after:]
-
-    def _note_start(self, message: dict[str, Any]) -> None:
-        """Believe the cage's own moment only where it is possible: a later one would let it overwrite newer files."""
-        told = _integer(message.get("since_ns"))
-        if self._since_ns <= told <= time.time_ns():
-            self._since_ns = told
 
     async def _send(self, message: dict[str, Any]) -> None:
         data = memoryview(control_frames.pack_json(message))
@@ -429,45 +397,3 @@ class CageControl:
         """The other side does not keep to the protocol: end it."""
         self.close()
         return Unavailable(f"The cage broke off: {reason}.", hint="Run the notebook again.")
-
-
-def _integer(value: object) -> int:
-    return value if isinstance(value, int) else -1
-
-
-def _list(value: object) -> list[object]:
-    return cast("list[object]", value) if isinstance(value, list) else []
-
-
-def _read_end(message: dict[str, Any]) -> KernelExit:
-    code, number = message.get("exit_code"), message.get("signal")
-    limit = message.get("limit")
-    return KernelExit(
-        exit_code=code if isinstance(code, int) else None,
-        signal=number if isinstance(number, int) else None,
-        out_of_memory=message.get("out_of_memory") is True,
-        limit=limit if limit in _LIMITS else None,
-    )
-
-
-def _printable(name: str) -> str:
-    """A name as proper Unicode; one that is none is changed here, and so found nowhere and not kept."""
-    return name if name.isascii() else name.encode("utf-8", "replace").decode()
-
-
-def _read_change(raw: object) -> FileChange:
-    match raw:
-        case [str(path), ("created" | "modified" | "deleted") as kind, str(what), int(size), int(mode)]:
-            name, _, target = what.partition(":")
-            if name not in {"file", "directory", "symlink"}:
-                raise Unavailable(f"The cage reported a {name[:20]!r}, which is no kind of file.")
-            return FileChange(
-                path=_printable(path[:4096]),
-                kind=kind,
-                what=cast("ChangeWhat", name),
-                bytes=max(0, size),
-                mode=mode,
-                target=_printable(target[:4096]),
-            )
-        case _:
-            raise Unavailable("The cage reported its changes in a form nobody knows.")

@@ -30,7 +30,7 @@ _VOLUMES: Final = (
     "root, or when that is mounted elsewhere and given as --data."
 )
 _NAMED: Final = 3
-"""How many directories a refusal names."""
+"""Limit of directories that a refusal names."""
 
 _Mode = Literal["by rules", "everything", "listed"]
 """Of a directory: what the rules let through, all of it, or only what was asked for by name."""

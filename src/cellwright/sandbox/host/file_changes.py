@@ -9,19 +9,22 @@ import errno
 import os
 import stat
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from cellwright.sandbox.host import staging_directory
 from cellwright.sandbox.linux import syscalls
 from cellwright.sandbox.spec import PROTECTED
 
 ChangeKind = Literal["created", "modified", "deleted"]
 ChangeWhat = Literal["file", "directory", "symlink"]
 
-_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # Without waiting: a named pipe would wait for its other end.
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_DEEPEST = 200
+"""Limit of nested directories; removing a leftover takes an open descriptor for each."""
 _NAMED = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -36,6 +39,35 @@ class FileChange:
     mode: int = 0o644
     target: str = ""
     """Where a symbolic link points."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnkeptChanges:
+    """Changes of which none was kept, although that was agreed: the project is as it was."""
+
+    files: int
+    bytes: int
+    reason: str
+    hint: str
+    option: str = ""
+    """The limit that would have let them pass, as `--limit` takes it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeepReport:
+    """What became of a notebook's changes."""
+
+    kept: tuple[str, ...]
+    refused: tuple[tuple[str, str], ...]
+    """Path and reason."""
+    held_back: UnkeptChanges | None = None
+    """Set if nothing was kept: too much to keep unasked, or no time left."""
+    changes: tuple[FileChange, ...] = field(default=(), compare=False, repr=False)
+    """All there were."""
+
+
+class ChangeRefused(Exception):
+    """This change is not kept; the message says why."""
 
 
 class MissingLeftFile(Exception):
@@ -102,10 +134,10 @@ class _LayerReader:
             os.close(self._open.pop())
         for name in parents[common:]:
             try:
-                inner = os.open(name, _DIRECTORY, dir_fd=self._open[-1])
+                inner = os.open(name, DIRECTORY, dir_fd=self._open[-1])
             except PermissionError:
                 self._make_readable(name)
-                inner = os.open(name, _DIRECTORY, dir_fd=self._open[-1])
+                inner = os.open(name, DIRECTORY, dir_fd=self._open[-1])
             self._open.append(inner)
             self._names.append(name)
 
@@ -124,7 +156,6 @@ class _LayerReader:
 
 _RESOLVE_NO_MAGICLINKS, _RESOLVE_NO_SYMLINKS, _RESOLVE_BENEATH = 0x2, 0x4, 0x8
 _RESOLVE = _RESOLVE_NO_MAGICLINKS | _RESOLVE_NO_SYMLINKS | _RESOLVE_BENEATH
-DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _DEFAULT_ACL = "system.posix_acl_default"
 
 
@@ -155,6 +186,39 @@ class KeepPlan:
             gone_last=[change for change in gone if change.path not in in_the_way],
             in_the_way=frozenset(in_the_way),
         )
+
+
+class ProjectPaths:
+    """Which paths of a project a notebook may change."""
+
+    def __init__(self, hidden: Sequence[str]) -> None:
+        self._hidden = {path.casefold() for path in hidden}
+        self._checked: tuple[str, list[str]] = ("", [])
+
+    def parts(self, path: str) -> list[str]:
+        """The names of a path, each checked; `ChangeRefused` if one is none, or is not a notebook's to change."""
+        above, _, name = path.rpartition("/")
+        if not above:
+            parents: list[str] = []
+            if path.startswith("/"):
+                raise ChangeRefused("not a proper path")
+        elif self._checked[0] == above:
+            # Most files lie beside the one before.
+            parents = self._checked[1]
+        else:
+            parents = self.parts(above)
+            self._checked = (above, parents)
+        if len(parents) >= _DEEPEST:
+            raise ChangeRefused("nested too deeply")
+        if name in {"", ".", ".."} or "\0" in name or len(name.encode()) > 255:
+            raise ChangeRefused("not a proper path")
+        if name.casefold() in PROTECTED:
+            raise ChangeRefused("this directory is never changed by a notebook")
+        if path.casefold() in self._hidden:
+            raise ChangeRefused("it is hidden from notebooks")
+        if name.startswith(staging_directory.PREFIX):
+            raise ChangeRefused("a name we use ourselves")
+        return [*parents, name]
 
 
 def open_beneath(root: int, parts: Sequence[str]) -> int:
@@ -208,3 +272,32 @@ def stays_inside(parts: list[str], target: str) -> bool:
         ups += 1
     names = {step.casefold() for step in steps[ups:]}
     return ups < len(parts) and ".." not in names and not names & set(PROTECTED)
+
+
+def without_leftovers(project: Path, paths: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of these paths that are a person's. What a killed process left among them is removed.
+
+    What another keeps at this moment is neither: it is gone before anybody could hide it.
+    """
+    ours = [path for path in paths if staging_directory.is_staging_name(path.rpartition("/")[2])]
+    if not ours:
+        return paths
+    root = os.open(project, DIRECTORY & ~os.O_NOFOLLOW)
+    try:
+        for path in ours:
+            _clear(root, path)
+    finally:
+        os.close(root)
+    return tuple(path for path in paths if path not in ours)
+
+
+def _clear(root: int, path: str) -> None:
+    *parents, name = path.split("/")
+    try:
+        parent = open_beneath(root, parents)
+    except OSError:
+        return
+    try:
+        staging_directory.clear(parent, name)
+    finally:
+        os.close(parent)

@@ -19,10 +19,10 @@ from typing import Final
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _MOST_RULE_BYTES: Final = 64 << 10
 _MOST_RULES: Final = 1_000
-"""Of one file."""
+"""Limit of rules of one file."""
 _MOST_INDEX_BYTES: Final = 64 << 20
 _ENTRY_BYTES: Final = 62
-"""Of an index entry with a SHA-1, before the name of its file."""
+"""Size of an index entry with a SHA-1, before the name of its file."""
 _EXTENDED: Final = 0x4000
 
 

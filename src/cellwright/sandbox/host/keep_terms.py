@@ -13,14 +13,14 @@ from dataclasses import dataclass, field
 import anyio
 import anyio.to_thread
 
-from cellwright.sandbox.host.file_changes import FileChange
-from cellwright.sandbox.host.project_writer import KeepReport, KeepStopped, ProjectWriter, UnkeptChanges
+from cellwright.sandbox.host.file_changes import FileChange, KeepReport, UnkeptChanges
+from cellwright.sandbox.host.project_writer import KeepStopped, ProjectWriter
 
-_FIRST_WORD_SECONDS = 1.0
-_INTERVAL_SECONDS = 2.0
+_FIRST_PROGRESS_DELAY_SECONDS = 1.0
+_PROGRESS_INTERVAL_SECONDS = 2.0
 _MEGABYTE = 1024 * 1024
 _MORE_TIME = 5
-"""How many times as long to try next, if that was too short."""
+"""Factor on the timeout that is suggested next, if this one was too short."""
 _INTERRUPTED = "it was interrupted"
 
 
@@ -88,11 +88,11 @@ async def progress_lines(on_progress: Callable[[str], None] | None) -> AsyncGene
 
 
 async def _emit_lines(progress: KeepProgress, on_progress: Callable[[str], None]) -> None:
-    await anyio.sleep(_FIRST_WORD_SECONDS)
+    await anyio.sleep(_FIRST_PROGRESS_DELAY_SECONDS)
     while True:
         if text := progress.text():
             on_progress(text)
-        await anyio.sleep(_INTERVAL_SECONDS)
+        await anyio.sleep(_PROGRESS_INTERVAL_SECONDS)
 
 
 async def keep_changes(

@@ -19,7 +19,7 @@ from cellwright.sandbox.linux import cgroups, landlock, seccomp, syscalls
 from cellwright.sandbox.private_directory import private_directory
 from cellwright.sandbox.spec import CageSpec, Limits, Tier
 
-_PATIENCE_SECONDS = 10.0
+_PROBE_TIMEOUT_SECONDS = 10.0
 
 
 def try_everything() -> dict[str, tuple[bool, str]]:
@@ -95,7 +95,7 @@ def _tier(tier: Tier) -> str:
     with private_directory("probe") as project:
         kernel, kernel_end = socket.socketpair()
         control, control_end = socket.socketpair()
-        control.settimeout(_PATIENCE_SECONDS)
+        control.settimeout(_PROBE_TIMEOUT_SECONDS)
         spec = CageSpec(name=f"probe-{tier}", tier=tier, project=str(project), environment={})
         caged = launcher.start(spec, lambda: None, kernel_fd=kernel_end.fileno(), control_fd=control_end.fileno())
         kernel_end.close()

@@ -20,59 +20,30 @@ from pathlib import Path
 from cellwright.sandbox.host import staging_directory
 from cellwright.sandbox.host.file_changes import (
     DIRECTORY,
+    ChangeRefused,
     FileChange,
     KeepPlan,
+    KeepReport,
     LeftFiles,
     MissingLeftFile,
+    ProjectPaths,
     inherited,
     open_beneath,
     status_of,
     stays_inside,
 )
 from cellwright.sandbox.linux import syscalls
-from cellwright.sandbox.spec import PROTECTED
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_DEEPEST = 200
-"""Directories in one another; removing a leftover takes an open descriptor for each."""
 _FEW = 64
-"""Up to so many files are synced one by one: a sync of the file system also waits for what other programs wrote."""
+"""Limit of files that are synced one by one; a sync of the whole file system also waits for other programs."""
 _WHOLE_BYTES = 256 * 1024
 _PIECE_BYTES = 16 * 1024 * 1024
 _NO_DIRECT_COPY = {errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP}
 
 
-class ChangeRefused(Exception):
-    """This change is not kept; the message says why."""
-
-
 class KeepStopped(Exception):
     """Nothing is kept; the message says why."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UnkeptChanges:
-    """Changes of which none was kept, although that was agreed: the project is as it was."""
-
-    files: int
-    bytes: int
-    reason: str
-    hint: str
-    option: str = ""
-    """The limit that would have let them pass, as `--limit` takes it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeepReport:
-    """What became of a notebook's changes."""
-
-    kept: tuple[str, ...]
-    refused: tuple[tuple[str, str], ...]
-    """Path and reason."""
-    held_back: UnkeptChanges | None = None
-    """Set if nothing was kept: too much to keep unasked, or no time left."""
-    changes: tuple[FileChange, ...] = field(default=(), compare=False, repr=False)
-    """All there were."""
 
 
 @dataclass(slots=True)
@@ -123,13 +94,12 @@ class ProjectWriter:
         self._owner = os.fstat(self._root)
         self._is_root = syscalls.is_root()
         self._since_ns = since_ns
-        self._hidden = {path.casefold() for path in hidden}
+        self._paths = ProjectPaths(hidden)
         self._bytes_left = most_bytes
         self._seconds = seconds
         self._deadline = None if seconds is None else time.monotonic() + seconds
         self._stop_reason: str | None = None
         self._has_many = False
-        self._checked: tuple[str, list[str]] = ("", [])
         self._claims: dict[object, staging_directory.StagingDirectory] = {}
         self._folder: tuple[list[str], _Folder] | None = None
         self._parent: tuple[list[str], int] | None = None
@@ -183,7 +153,7 @@ class ProjectWriter:
         self._refused += [(each, reason) for each in (path, *inner)]
 
     def _stage(self, change: FileChange, plan: KeepPlan) -> None:
-        parts = self._parts(change.path)
+        parts = self._paths.parts(change.path)
         folder = self._folder_for(parts[:-1])
         status = None
         if folder.host is not None and change.path not in plan.in_the_way:
@@ -335,7 +305,7 @@ class ProjectWriter:
 
     def _delete(self, change: FileChange) -> None:
         """Remove a file or an empty directory that nobody changed meanwhile."""
-        parts = self._parts(change.path)
+        parts = self._paths.parts(change.path)
         parent = self._parent_for(parts[:-1])
         status = status_of(parent, parts[-1])
         if status is None:
@@ -402,30 +372,6 @@ class ProjectWriter:
         if path not in self._made and status.st_ctime_ns >= self._since_ns:
             raise ChangeRefused("conflict: it was changed on the host meanwhile")
 
-    def _parts(self, path: str) -> list[str]:
-        above, _, name = path.rpartition("/")
-        if not above:
-            parents: list[str] = []
-            if path.startswith("/"):
-                raise ChangeRefused("not a proper path")
-        elif self._checked[0] == above:
-            # Most files lie beside the one before.
-            parents = self._checked[1]
-        else:
-            parents = self._parts(above)
-            self._checked = (above, parents)
-        if len(parents) >= _DEEPEST:
-            raise ChangeRefused("nested too deeply")
-        if name in {"", ".", ".."} or "\0" in name or len(name.encode()) > 255:
-            raise ChangeRefused("not a proper path")
-        if name.casefold() in PROTECTED:
-            raise ChangeRefused("this directory is never changed by a notebook")
-        if path.casefold() in self._hidden:
-            raise ChangeRefused("it is hidden from notebooks")
-        if name.startswith(staging_directory.PREFIX):
-            raise ChangeRefused("a name we use ourselves")
-        return [*parents, name]
-
     def _open_folder(self, parents: list[str]) -> int:
         try:
             return open_beneath(self._root, parents)
@@ -442,35 +388,6 @@ class ProjectWriter:
         for claim in self._claims.values():
             claim.close()
         os.close(self._root)
-
-
-def without_leftovers(project: Path, paths: tuple[str, ...]) -> tuple[str, ...]:
-    """Those of these paths that are a person's. What a killed process left among them is removed.
-
-    What another keeps at this moment is neither: it is gone before anybody could hide it.
-    """
-    ours = [path for path in paths if staging_directory.is_staging_name(path.rpartition("/")[2])]
-    if not ours:
-        return paths
-    root = os.open(project, DIRECTORY & ~os.O_NOFOLLOW)
-    try:
-        for path in ours:
-            _clear(root, path)
-    finally:
-        os.close(root)
-    return tuple(path for path in paths if path not in ours)
-
-
-def _clear(root: int, path: str) -> None:
-    *parents, name = path.split("/")
-    try:
-        parent = open_beneath(root, parents)
-    except OSError:
-        return
-    try:
-        staging_directory.clear(parent, name)
-    finally:
-        os.close(parent)
 
 
 def _send(source: int, target: int, count: int) -> int:

@@ -184,7 +184,7 @@ def _as_told(detail: str) -> Explanation:
     return f"The operating system refused: {detail}.", "docs/sandbox.md says what a tier needs.", detail
 
 
-_PATIENCE_SECONDS = 60
+_PROBE_TIMEOUT_SECONDS = 60
 _PROGRAM = "import sys; sys.path.insert(0, {path!r}); from cellwright.sandbox.host import probes; probes.main()"
 
 _CONSEQUENCES = {
@@ -224,7 +224,12 @@ def probe() -> SandboxReport:
     found = _try_everything()
     tier = _tier(found)
     told = obstacles(found, tier, read_host_restrictions())
-    return SandboxReport(tier=tier, protections=_protections(found, told), obstacles=told, untested=_untested())
+    return SandboxReport(
+        tier=tier,
+        protections=_protections(found, told),
+        obstacles=told,
+        untested=(f"aarch64 processors ({'this machine is one' if MACHINE == 'aarch64' else 'not this machine'})",),
+    )
 
 
 def _protections(found: dict[str, tuple[bool, str]], told: tuple[Obstacle, ...]) -> tuple[Protection, ...]:
@@ -243,7 +248,7 @@ def _try_everything() -> dict[str, tuple[bool, str]]:
     source = str(Path(__file__).resolve().parents[3])
     command = [sys.executable, "-I", "-S", "-c", _PROGRAM.format(path=source)]
     try:
-        result = subprocess.run(command, env={}, capture_output=True, timeout=_PATIENCE_SECONDS, check=True)
+        result = subprocess.run(command, env={}, capture_output=True, timeout=_PROBE_TIMEOUT_SECONDS, check=True)
         raw = cast("dict[str, list[object]]", json.loads(result.stdout))
     except (OSError, subprocess.SubprocessError, ValueError) as error:
         names = (*_CONSEQUENCES, "tier_A", "tier_B", "tier_C")
@@ -258,7 +263,3 @@ def _tier(found: dict[str, tuple[bool, str]]) -> Tier:
     if found["tier_B"][0] and found["seccomp"][0]:
         return "B"
     return "C" if found["tier_C"][0] and walls else "D"
-
-
-def _untested() -> tuple[str, ...]:
-    return (f"aarch64 processors ({'this machine is one' if MACHINE == 'aarch64' else 'not this machine'})",)

@@ -20,7 +20,7 @@ PREFIX = "cellwright-"
 OWN_LEAF = "cellwright-self"
 """On version 2: the group below our own into which its processes go, so that our own can be divided."""
 _ROUNDS = 20
-"""How often processes are moved that were started meanwhile."""
+"""Limit of rounds in which processes that were started meanwhile are moved, too."""
 _NEEDED = frozenset(("memory", "pids"))
 _MEGABYTE = 1024 * 1024
 _OWN_PROCESSES = 1
@@ -37,7 +37,7 @@ class Group:
     def add(self, pid: int) -> None:
         """Put a process, and all it will start, under the limits."""
         for directory in dict.fromkeys(self.directories.values()):
-            _write(f"{directory}/cgroup.procs", str(pid))
+            write(f"{directory}/cgroup.procs", str(pid))
 
     def open_doors(self) -> tuple[int, ...]:
         """Files into which a single-threaded process writes `0` to go in by itself; none where that is not possible.
@@ -55,12 +55,13 @@ class Group:
         memory, processes = self.directories["memory"], self.directories["pids"]
         cap = str(limits.memory_mb * _MEGABYTE)
         if self.version == 2:
-            _write(f"{memory}/memory.max", cap)
+            write(f"{memory}/memory.max", cap)
+            # What is swapped out does not count as memory: without this a limit would only slow a kernel down.
             _try_write(f"{memory}/memory.swap.max", "0")
         else:
-            _write(f"{memory}/memory.limit_in_bytes", cap)
+            write(f"{memory}/memory.limit_in_bytes", cap)
             _try_write(f"{memory}/memory.memsw.limit_in_bytes", cap)
-        _write(f"{processes}/pids.max", str(limits.processes + _OWN_PROCESSES))
+        write(f"{processes}/pids.max", str(limits.processes + _OWN_PROCESSES))
 
     def memory_events(self) -> str:
         """The file in which the kernel counts processes killed for memory."""
@@ -77,10 +78,6 @@ class Group:
         """How many processes the kernel killed here because memory ran out."""
         return counter(_read(self.memory_events()), "oom_kill")
 
-    def refused_processes(self) -> int:
-        """How often a new process was refused."""
-        return counter(_read(f"{self.directories['pids']}/pids.events"), "max")
-
     def remove(self, deadline_seconds: float = 2.0) -> None:
         """Take the directories away; the last process may need a moment to be gone."""
         end = time.monotonic() + deadline_seconds
@@ -91,6 +88,7 @@ class Group:
                 except FileNotFoundError:
                     break
                 except OSError as error:
+                    # Busy while the last process is not reaped, by whoever its parent is.
                     if error.errno != errno.EBUSY or time.monotonic() > end:
                         break
                     time.sleep(0.001)
@@ -223,7 +221,7 @@ def _is_delegated(directory: str) -> bool:
 def _enable(directory: str) -> bool:
     """Let groups below have limits; false where the group holds processes."""
     try:
-        _write(f"{directory}/cgroup.subtree_control", "+memory +pids")
+        write(f"{directory}/cgroup.subtree_control", "+memory +pids")
     except OSError as error:
         if error.errno == errno.EBUSY:
             return False
@@ -265,7 +263,8 @@ def _read(path: str) -> str:
     return b"".join(parts).decode(errors="replace")
 
 
-def _write(path: str, value: str) -> None:
+def write(path: str, value: str) -> None:
+    """Into one of the kernel's files, with one system call."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
     try:
         os.write(descriptor, value.encode())
@@ -275,6 +274,6 @@ def _write(path: str, value: str) -> None:
 
 def _try_write(path: str, value: str) -> None:
     try:
-        _write(path, value)
+        write(path, value)
     except OSError:
         pass

@@ -36,6 +36,7 @@ def abi() -> int:
 
 
 def _handled(version: int) -> tuple[int, bytes]:
+    # What each version knows: a right it does not know, or a longer struct, makes it refuse the whole ruleset.
     rights = {1: 0x1FFF, 2: 0x3FFF, 3: 0x7FFF, 4: 0x7FFF}.get(version, 0xFFFF)
     network = _NETWORK if version >= 4 else 0
     scoped = _SCOPES if version >= 6 else 0
@@ -70,7 +71,9 @@ def _add(ruleset: int, path: str, allowed: int) -> None:
         return
     try:
         if not stat.S_ISDIR(os.fstat(place).st_mode):
+            # The kernel refuses rights of directories on a file.
             allowed &= _FILE_RIGHTS
+        # Packed, unlike other structs of the kernel: `=` leaves no gap.
         rule = struct.pack("=Qi", allowed, place)
         syscalls.landlock("add_rule", ruleset, ctypes.c_int(_BELOW_PATH), rule, ctypes.c_uint(0))
     finally:

@@ -12,8 +12,8 @@ import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
-_DEADLINE_SECONDS = 10.0
-_PAUSE_SECONDS = 0.001
+_KILL_TIMEOUT_SECONDS = 10.0
+_KILL_INTERVAL_SECONDS = 0.001
 _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
 
@@ -69,15 +69,47 @@ def _listed_children(pid: int) -> set[int]:
 
 def cpu_seconds() -> float:
     """CPU time of everything below this process, ended or not."""
-    ticks = 0
-    for pid in descendants(children()):
-        try:
-            with open(f"/proc/{pid}/stat", "rb") as file:
-                ticks += sum(int(value) for value in file.read().rpartition(b")")[2].split()[11:15])
-        except (OSError, ValueError):
-            continue
+    running = sum(map(cpu_seconds_of, descendants(children())))
+    # Afterwards: one that is reaped in between is counted twice rather than not at all.
     ended = os.times()
-    return ticks / _TICKS_PER_SECOND + ended.children_user + ended.children_system
+    return running + ended.children_user + ended.children_system
+
+
+def cpu_seconds_of(pid: int) -> float:
+    """CPU time of one process and of the children it has waited for; 0 if it has gone."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            # Counted from behind the name, which may hold anything: utime, stime, cutime, cstime.
+            return sum(map(int, file.read().rpartition(b")")[2].split()[11:15])) / _TICKS_PER_SECOND
+    except (OSError, ValueError):
+        return 0.0
+
+
+def private_memory_kb(pid: int) -> int:
+    """What it does not share with anybody: its private pages."""
+    try:
+        with open(f"/proc/{pid}/smaps_rollup", "rb") as file:
+            return sum(int(line.split()[1]) for line in file if line.startswith(b"Private_"))
+    except (OSError, ValueError):
+        return 0
+
+
+def system_call_of(pid: int) -> str:
+    """The number of the system call its main thread waits in; `running` if in none."""
+    try:
+        with open(f"/proc/{pid}/syscall", "rb") as file:
+            return file.read(32).split()[0].decode(errors="replace")
+    except (OSError, IndexError):
+        return ""
+
+
+def is_dead(pid: int) -> bool:
+    """Whether it has ended, reaped or not."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()[0] in {b"Z", b"X"}
+    except OSError:
+        return True
 
 
 def kill_descendants() -> dict[int, int]:
@@ -96,7 +128,7 @@ def kill_strays(known: set[int]) -> None:
 def _kill_trees(find_roots: Callable[[], set[int]]) -> dict[int, int]:
     """Stop, then kill, again and again: a process may fork while we look, but not once it is stopped."""
     statuses: dict[int, int] = {}
-    end = time.monotonic() + _DEADLINE_SECONDS
+    end = time.monotonic() + _KILL_TIMEOUT_SECONDS
     while (roots := find_roots()) and time.monotonic() < end:
         family = descendants(roots)
         for number in (signal.SIGSTOP, signal.SIGKILL):
@@ -105,7 +137,7 @@ def _kill_trees(find_roots: Callable[[], set[int]]) -> dict[int, int]:
                     os.kill(pid, number)
                 except (ProcessLookupError, PermissionError):
                     continue
-        time.sleep(_PAUSE_SECONDS)
+        time.sleep(_KILL_INTERVAL_SECONDS)
         for pid in roots:
             try:
                 reaped, status = os.waitpid(pid, os.WNOHANG)

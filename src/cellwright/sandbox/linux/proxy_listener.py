@@ -12,6 +12,7 @@ import socket
 import struct
 
 ADDRESS = "127.0.0.1"
+# SIOCSIFFLAGS, SIOCGIFFLAGS, IFF_UP. A new network namespace has loopback, switched off.
 _SET_FLAGS, _GET_FLAGS, _IS_UP = 0x8914, 0x8913, 1
 _INTERFACE = struct.Struct("16sh14x")
 _BACKLOG = 64
@@ -65,6 +66,7 @@ def is_listener(candidate: socket.socket, port: int) -> bool:
         return False
 
 
+# SO_NETNS_COOKIE. A socket of ours handed over as the cage's own would let it accept for us.
 _NETWORK_COOKIE = 71
 
 

@@ -17,6 +17,7 @@ from cellwright.sandbox.linux.syscalls import AUDIT_ARCH, MACHINE, NEWEST, NUMBE
 
 _LOAD, _JUMP_EQUAL, _JUMP_GREATER_EQUAL, _JUMP_BITS, _AND, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
 _ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
+# The second set of calls of x86-64 has numbers of its own, which no rule here names.
 _X32_BIT = 0x40000000
 _OFFSET_NUMBER, _OFFSET_ARCH, _OFFSET_ARGUMENTS = 0, 4, 16
 
@@ -27,7 +28,9 @@ _NAMESPACE_FLAGS = (
 _SET_ID_BITS = 0o6000
 _AF_UNIX, _AF_INET, _SOCK_STREAM, _SOCK_DGRAM, _IPPROTO_TCP = 1, 2, 1, 2, 6
 _SOCKET_KIND = 0xF
+# Protocols on top of TCP (TLS in the kernel): much code that no notebook needs.
 _TCP_ULP = 31
+# O_CREAT and O_TMPFILE: only then `open` has a mode.
 _CREATES = 0o100 | 0o20000000
 
 _REFUSED = tuple(
@@ -52,6 +55,7 @@ _SYSTEM_WIDE = (
     "shmat", "shmctl", "msgget", "msgsnd", "msgrcv", "msgctl", "semget", "semop", "semtimedop", "semctl", "mq_open",
     "mq_unlink",
 )  # fmt: skip
+# TIOCSTI, TIOCLINUX, TIOCSETD: typing into, or taking over, the terminal of whoever started us.
 _TERMINAL_REQUESTS = (0x5412, 0x541C, 0x5423)
 
 

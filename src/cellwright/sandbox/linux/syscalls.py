@@ -87,7 +87,6 @@ CLONE_NEWIPC = 0x08000000
 CLONE_NEWUSER = 0x10000000
 CLONE_NEWPID = 0x20000000
 CLONE_NEWNET = 0x40000000
-CLONE_NEWTIME = 0x00000080
 SIGCHLD = 17
 
 AT_FDCWD = -100
@@ -96,14 +95,11 @@ AT_RECURSIVE = 0x8000
 OPEN_TREE_CLONE = 1
 OPEN_TREE_CLOEXEC = 0o2000000
 MOVE_MOUNT_F_EMPTY_PATH = 0x4
-MOVE_MOUNT_T_EMPTY_PATH = 0x40
 MOUNT_ATTR_RDONLY = 0x1
 MOUNT_ATTR_NOSUID = 0x2
 MOUNT_ATTR_NODEV = 0x4
-MOUNT_ATTR_NOEXEC = 0x8
 MOUNT_ATTR_IDMAP = 0x00100000
 MS_PRIVATE = 1 << 18
-MS_SLAVE = 1 << 19
 MS_REC = 1 << 14
 MNT_DETACH = 2
 
@@ -148,11 +144,14 @@ def clone(flags: int) -> int:
     call = ctypes.c_long(number("clone"))
     argument = ctypes.c_ulong(flags | SIGCHLD)
     zero = ctypes.c_long(0)
+    # As `os.fork` does: the interpreter takes its own locks before, and frees them on both sides. No thread of ours
+    # could free a lock in the child that another thread held.
     python.PyOS_BeforeFork()
     pid: int = _libc.syscall(call, argument, zero, zero, zero, zero)
     if pid == 0:
         python.PyOS_AfterFork_Child()
         return 0
+    # Before Python runs again: it makes system calls of its own.
     code = ctypes.get_errno()
     python.PyOS_AfterFork_Parent()
     if pid < 0:
@@ -167,6 +166,7 @@ def unshare(flags: int) -> None:
 
 def prctl(option: int, *values: int) -> int:
     """`prctl` with integer arguments."""
+    # All four, because some options fail unless the arguments they do not use are zero.
     padded = [ctypes.c_ulong(value) for value in (*values, 0, 0, 0, 0)[:4]]
     return _checked(_libc.prctl(ctypes.c_int(option), *padded), f"prctl {option}")
 
@@ -198,6 +198,7 @@ def open_tree(path: str, *, directory: int = AT_FDCWD, recursive: bool = True) -
 
 def set_mount_attributes(mount_fd: int, attributes: int, *, userns_fd: int = 0, recursive: bool = True) -> None:
     """Turn mount attributes on for a mount (and, by default, all mounts below it)."""
+    # struct mount_attr: attributes to set, to clear, propagation, user namespace.
     request = struct.pack("QQQQ", attributes, 0, 0, userns_fd)
     flags = AT_EMPTY_PATH | (AT_RECURSIVE if recursive else 0)
     _call("mount_setattr", mount_fd, b"", ctypes.c_uint(flags), request, ctypes.c_size_t(len(request)))
@@ -214,6 +215,7 @@ def attach(mount_fd: int, target: str) -> None:
 
 def new_filesystem(kind: str, options: dict[str, str], attributes: int) -> int:
     """A fresh detached filesystem, as a mount file descriptor."""
+    # 1, here and below: close on exec.
     context = _call("fsopen", kind.encode(), ctypes.c_uint(1))
     try:
         for name, value in options.items():
@@ -226,6 +228,8 @@ def new_filesystem(kind: str, options: dict[str, str], attributes: int) -> int:
 
 def pivot_root_here() -> None:
     """Make the current directory the root and forget the old one."""
+    # Onto itself: the old root then lies on top of the new one, from where a lazy unmount takes it away, and no
+    # directory is needed to put it in (pivot_root(2)).
     _call("pivot_root", b".", b".")
     detach(".")
     os.chdir("/")
@@ -234,11 +238,13 @@ def pivot_root_here() -> None:
 def keep_only_capability(capability: int | None) -> None:
     """Drop every capability, for good, except at most one."""
     prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL)
+    # Before `capset`, which takes away the capability that this needs. A number this kernel does not know is refused.
     for other in range(CAP_LAST + 1):
         if other != capability:
             _libc.prctl(PR_CAPBSET_DROP, ctypes.c_ulong(other), 0, 0, 0)
     kept = 0 if capability is None else 1 << capability
     header = struct.pack("Ii", _CAPABILITY_VERSION_3, 0)
+    # Effective, permitted, inheritable: the lower 32 bits of each, then the upper.
     _call("capset", header, struct.pack("6I", kept, kept, 0, kept >> 32, kept >> 32, 0))
 
 
@@ -277,6 +283,7 @@ def sync_file_system(descriptor: int) -> None:
 
 def seccomp_load(program: bytes) -> None:
     """Install a finished BPF filter on this process and all its children."""
+    # struct sock_fprog: how many instructions of 8 bytes, and where. 1: SECCOMP_SET_MODE_FILTER.
     buffer = ctypes.create_string_buffer(program, len(program))
     header = struct.pack("H6xQ", len(program) // 8, ctypes.addressof(buffer))
     _call("seccomp", ctypes.c_uint(1), ctypes.c_uint(0), header)
@@ -305,8 +312,3 @@ def is_open_to_all(path: str) -> bool:
     parents = ["/", *(real[:end] for end in range(1, len(real)) if real[end] == "/")]
     wanted = 0o005 if os.path.isdir(real) else 0o004  # noqa: PTH112  plain calls: this runs in a fresh child
     return all(os.stat(parent).st_mode & 0o001 for parent in parents) and os.stat(real).st_mode & wanted == wanted  # noqa: PTH116
-
-
-def is_known_machine() -> bool:
-    """Whether we have a system call table for this processor."""
-    return MACHINE in {"x86_64", "aarch64"}

@@ -28,7 +28,7 @@ _POSITIVE_WORDS: Final = frozenset({
 })  # fmt: skip
 _LEAST_SCORE: Final = 3.5
 _FALSE_ALARMS: Final = 1e-4
-"""How often clean normal values may look like outliers: chance for a whole column."""
+"""False alarm rate for a whole column of clean, normally distributed values."""
 _EXAMPLES: Final = 5
 _NORMAL: Final = NormalDist()
 

@@ -10,13 +10,14 @@ from typing import Final
 import pyarrow as pa
 from pyarrow import compute
 
-from cellwright_guest.profiling.raw import NotReadable, RawColumn, RawTable, ReadBudget, SourceFile, example, plural
+from cellwright_guest.profiling.raw import NotReadable, RawColumn, RawTable, ReadBudget, SourceFile, example
 from cellwright_guest.profiling.readers.csv_dialect import DialectGuess, guess_dialect, judge
 from cellwright_guest.profiling.readers.csv_layout import find_layout
 from cellwright_guest.profiling.readers.csv_rows import Rows, TextFile, UnclosedQuote, stream_rows, to_batch
 from cellwright_guest.profiling.readers.formats import Encoding, find_encoding, is_surely_a_table
 from cellwright_guest.profiling.readers.reader_columns import RowSample, Table, call, describe_sampling, starting_stride
 from cellwright_guest.profiling.records import Oddity, ReadOptions
+from cellwright_guest.profiling.wording import counted
 
 HUGE_CHARACTERS: Final = 100_000
 _READ_TWICE: Final = "Ã[¤¶¼Ÿ©¨ª«§±³²´®¯º¹»¸¦¡¢£¥]|â€[™œž“”¦]|Â[°£€§ ]"
@@ -38,15 +39,14 @@ def _of_encoding(encoding: Encoding, text: TextFile, sample: Table) -> Iterator[
         says = f"Nothing in the file says how its characters are encoded; it was read as {encoding.name}."
         yield Oddity(kind="encoding-guessed", says=says, severity="note")
     if encoding.bad_bytes:
-        says = f"{plural(encoding.bad_bytes, 'byte')} could not be read as {encoding.name} and stand as �."
+        says = f"{counted(encoding.bad_bytes, 'byte')} could not be read as {encoding.name} and stand as �."
         yield Oddity(kind="wrong-encoding", says=says, count=encoding.bad_bytes)
     for name, values in zip(text.layout.names, sample.columns, strict=False):
         hits = call("match_substring_regex", values, options=compute.MatchSubstringOptions(_READ_TWICE))
         if count := call("sum", hits).as_py() or 0:
             shown = values.filter(hits)[0].as_py()
-            says = (
-                f"{plural(count, 'value')} of {name!r} were saved in a wrong encoding once, such as {example(shown)!r}."
-            )
+            says = f"{counted(count, 'value')} of {name!r} were saved in a wrong encoding once, "
+            says += f"such as {example(shown)!r}."
             yield Oddity(kind="wrong-encoding", says=says, column=name, count=count, examples=(example(shown),))
 
 
@@ -56,11 +56,11 @@ def _of_names(text: TextFile) -> Iterator[Oddity]:
     if twice:
         shown = tuple(example(name) for name in twice[:5])
         verb = "stands" if len(twice) == 1 else "stand"
-        says = f"{plural(len(twice), 'column name')} {verb} more than once: {', '.join(map(repr, shown))}."
+        says = f"{counted(len(twice), 'column name')} {verb} more than once: {', '.join(map(repr, shown))}."
         yield Oddity(kind="duplicate-names", says=says, count=len(twice), examples=shown)
     unnamed = sum(1 for name in text.layout.names if name.startswith("Unnamed: "))
     if unnamed:
-        yield Oddity(kind="unnamed-columns", says=f"{plural(unnamed, 'column')} without a name.", count=unnamed)
+        yield Oddity(kind="unnamed-columns", says=f"{counted(unnamed, 'column')} without a name.", count=unnamed)
     elif not header:
         says = "The file has no line of names: the columns were numbered."
         yield Oddity(kind="unnamed-columns", says=says, count=text.layout.width, severity="note")
@@ -69,16 +69,16 @@ def _of_names(text: TextFile) -> Iterator[Oddity]:
 def _of_lines(text: TextFile, rows: Rows, guess: DialectGuess) -> Iterator[Oddity]:
     before = [" ".join(cell for cell in record if cell) for record in guess.records[: text.layout.start] if record]
     if before:
-        says = f"{plural(len(before), 'line')} before the table are no rows and are passed over."
+        says = f"{counted(len(before), 'line')} before the table are no rows and are passed over."
         shown = tuple(example(line) for line in before[:5])
         yield Oddity(kind="footnotes", says=says, count=len(before), examples=shown, severity="note")
     notes = [" ".join(cell for cell in record if cell) for record in rows.notes if any(record)]
     if notes:
-        says = f"{plural(len(notes), 'line')} at the end are notes, no rows, and are left out."
+        says = f"{counted(len(notes), 'line')} at the end are notes, no rows, and are left out."
         shown = tuple(example(line) for line in notes[:5])
         yield Oddity(kind="footnotes", says=says, count=len(notes), examples=shown)
     if rows.repeated:
-        says = f"The line of names is repeated {plural(rows.repeated, 'time')} among the rows."
+        says = f"The line of names is repeated {counted(rows.repeated, 'time')} among the rows."
         values = tuple(example(name) for name in text.layout.header[:1])
         yield Oddity(
             kind="repeated-header", says=says, count=rows.repeated, rows=tuple(rows.repeated_rows), values=values
@@ -89,9 +89,9 @@ def _of_lines(text: TextFile, rows: Rows, guess: DialectGuess) -> Iterator[Oddit
 def _of_ragged(text: TextFile, rows: Rows) -> Iterator[Oddity]:
     told: list[str] = []
     if rows.short:
-        told.append(f"{plural(rows.short, 'row')} with fewer fields than columns (the rest is empty)")
+        told.append(f"{counted(rows.short, 'row')} with fewer fields than columns (the rest is empty)")
     if rows.long:
-        told.append(f"{plural(rows.long, 'row')} with more (what is too much is not read)")
+        told.append(f"{counted(rows.long, 'row')} with more (what is too much is not read)")
     if told:
         says = f"Rows of different lengths: {', '.join(told)}."
         count = rows.short + rows.long

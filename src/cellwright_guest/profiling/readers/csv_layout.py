@@ -19,7 +19,7 @@ _NOTE: Final = re.compile(
 _BODY: Final = 100
 _MOST_HEADERS: Final = 3
 _LONGEST_LOOK_BACK: Final = 40
-"""Records at the end among which notes are looked for."""
+"""Limit of records at the end that are searched for notes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

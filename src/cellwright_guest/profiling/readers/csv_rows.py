@@ -115,7 +115,9 @@ def _stream(text: TextFile, sample: RowSample, lines: Iterator[str], *, is_stric
         if position % sample.stride == 0:
             batch.add(record)
         if header and record == header:
-            _note_repeated(found, position)
+            found.repeated += 1
+            if len(found.repeated_rows) < _MOST_REMEMBERED:
+                found.repeated_rows.append(position)
         position += 1
         if position % _CHECK_TIME_EVERY == 0 and sample.allowance.is_spent:
             found.is_counted = False
@@ -183,12 +185,6 @@ def _note_ragged(found: Rows, record: Sequence[str], width: int, position: int) 
         found.long += 1
     if len(found.ragged_rows) < _MOST_REMEMBERED + _LAST:
         found.ragged_rows.append(position)
-
-
-def _note_repeated(found: Rows, position: int) -> None:
-    found.repeated += 1
-    if len(found.repeated_rows) < _MOST_REMEMBERED:
-        found.repeated_rows.append(position)
 
 
 def _without_notes(found: Rows, last: list[list[str]], width: int) -> Rows:

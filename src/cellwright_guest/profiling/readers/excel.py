@@ -13,11 +13,12 @@ from typing import Any, Final
 import openpyxl
 from openpyxl.utils import column_index_from_string
 
-from cellwright_guest.profiling.raw import NotReadable, RawTable, ReadBudget, SourceFile, example, plural
+from cellwright_guest.profiling.raw import NotReadable, RawTable, ReadBudget, SourceFile, example
 from cellwright_guest.profiling.readers.csv_dialect import Dialect, DialectGuess
 from cellwright_guest.profiling.readers.csv_layout import TableLayout, count_notes, find_layout
 from cellwright_guest.profiling.readers.reader_columns import as_text, describe_sampling, starting_stride, typed_columns
 from cellwright_guest.profiling.records import Oddity, ReadOptions, SkippedFile
+from cellwright_guest.profiling.wording import counted
 
 _MOST_PART_BYTES: Final = 64 << 20
 _MOST_SHEET_BYTES: Final = 1 << 30
@@ -27,7 +28,7 @@ _LAST_ROW: Final = 1_048_576
 _MOST_CELLS: Final = 3_000_000
 _HEAD_ROWS: Final = 120
 _MOST_EMPTY: Final = 10_000
-"""Empty rows in a row, after which a sheet is taken to be at its end."""
+"""Limit of consecutive empty rows; after them a sheet is taken to be at its end."""
 _ERRORS: Final = frozenset({"#N/A", "#DIV/0!", "#REF!", "#VALUE!", "#NAME?", "#NUM!", "#NULL!"})
 _MERGED: Final = re.compile(rb'<(?:\w+:)?mergeCell\s+ref="([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})"')
 Merged = tuple[int, int, int, int]
@@ -246,18 +247,18 @@ def _laid_out(grid: _Grid, texts: list[list[str]]) -> TableLayout:
 def _oddities(texts: Sequence[list[str]], layout: TableLayout, grid: _Grid, notes: int) -> Iterator[Oddity]:
     before = [" ".join(cell for cell in row if cell) for row in texts[: layout.start] if row]
     if before:
-        says = f"{plural(len(before), 'row')} before the table are no rows of it and are passed over."
+        says = f"{counted(len(before), 'row')} before the table are no rows of it and are passed over."
         shown = tuple(example(line) for line in before[:5])
         yield Oddity(kind="footnotes", says=says, count=len(before), examples=shown, severity="note")
     if notes:
-        says = f"{plural(notes, 'row')} at the end are notes and are left out."
+        says = f"{counted(notes, 'row')} at the end are notes and are left out."
         yield Oddity(kind="footnotes", says=says, count=notes)
     if grid.errors:
-        says = f"{plural(grid.errors, 'cell')} hold the error of a formula (such as #DIV/0!) and count as empty."
+        says = f"{counted(grid.errors, 'cell')} hold the error of a formula (such as #DIV/0!) and count as empty."
         yield Oddity(kind="placeholder-nulls", says=says, count=grid.errors)
     if grid.width < grid.full_width:
-        says = f"{plural(grid.full_width - grid.width, 'column')} on the right of the table were not read."
+        says = f"{counted(grid.full_width - grid.width, 'column')} on the right of the table were not read."
         yield Oddity(kind="not-read", says=says, count=grid.full_width - grid.width)
     unnamed = sum(1 for name in layout.names if name.startswith("Unnamed: "))
     if unnamed:
-        yield Oddity(kind="unnamed-columns", says=f"{plural(unnamed, 'column')} without a name.", count=unnamed)
+        yield Oddity(kind="unnamed-columns", says=f"{counted(unnamed, 'column')} without a name.", count=unnamed)

@@ -9,10 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
-from cellwright_guest.profiling.raw import NotReadable, RawColumn, RawTable, ReadBudget, SourceFile, plural, short_name
+from cellwright_guest.profiling.raw import NotReadable, RawColumn, RawTable, ReadBudget, SourceFile, short_name
 from cellwright_guest.profiling.readers.formats import OpenedBytes, find_encoding
 from cellwright_guest.profiling.readers.reader_columns import describe_sampling, pandas_names, typed_column
 from cellwright_guest.profiling.records import Oddity, ReadOptions
+from cellwright_guest.profiling.wording import counted
 
 _MOST_WHOLE: Final = 96 << 20
 _CHUNK: Final = 1 << 20
@@ -208,7 +209,7 @@ def _table(source: SourceFile, reading: ReadOptions, records: _Records, consumed
         says = f"Only the first {len(used):,} of {len(names):,} columns were read."
         odd.append(Oddity(kind="not-read", says=says, count=len(names) - len(used)))
     if records.broken:
-        says = f"{plural(records.broken, 'line')} could not be read as JSON."
+        says = f"{counted(records.broken, 'line')} could not be read as JSON."
         odd.append(Oddity(kind="not-read", says=says, count=records.broken, severity="problem"))
     stride, is_counted = records.stride, not records.is_over
     return RawTable(

@@ -26,7 +26,7 @@ _BATCH_ROWS: Final = 8_192
 _LONGEST_FOOTER: Final = 64 << 20
 _LARGEST_GROUP: Final = 2 << 30
 _READ_ALL_BELOW: Final = 20
-"""Times as many rows as are wanted: up to there all of them pass by."""
+"""Limit of rows, as a multiple of those wanted, up to which all are read."""
 
 
 def read_parquet(source: SourceFile, allowance: ReadBudget) -> RawTable:
@@ -54,10 +54,12 @@ def read_parquet(source: SourceFile, allowance: ReadBudget) -> RawTable:
         if any(group.total_byte_size > _LARGEST_GROUP for group in groups):
             raise NotReadable(f"one of its row groups is larger than {_LARGEST_GROUP >> 30} GB")
         sizes = [group.num_rows for group in groups]
-        _refuse_lies(sizes, file.metadata.num_rows)
+        if any(size < 0 for size in sizes) or sum(sizes) != file.metadata.num_rows:
+            raise NotReadable("it is a broken Parquet file: it says two different numbers of rows")
         chosen = _chosen(sizes, allowance)
         batches = _batches(file, chosen, wanted)
-        return _table(source, "parquet", _positions(wanted, schema), batches, allowance, sizes, chosen)
+        read = pa.schema([schema.field(number) for number in range(len(wanted))])
+        return _table(source, "parquet", read, batches, allowance, sizes, chosen)
 
 
 def read_feather(source: SourceFile, allowance: ReadBudget) -> RawTable:
@@ -72,11 +74,6 @@ def read_feather(source: SourceFile, allowance: ReadBudget) -> RawTable:
         return _table(source, "feather", cut, batches, allowance, None, [])
 
 
-def _refuse_lies(sizes: Sequence[int], rows: int) -> None:
-    if any(size < 0 for size in sizes) or sum(sizes) != rows:
-        raise NotReadable("it is a broken Parquet file: it says two different numbers of rows")
-
-
 def _chosen(sizes: Sequence[int], allowance: ReadBudget) -> list[int]:
     """The row groups that are read: all, or of a large file some, spread evenly."""
     rows = sum(sizes)
@@ -84,10 +81,6 @@ def _chosen(sizes: Sequence[int], allowance: ReadBudget) -> list[int]:
         return list(range(len(sizes)))
     step = max(1, len(sizes) * allowance.most_rows * _READ_ALL_BELOW // rows)
     return sorted({round(number * (len(sizes) - 1) / max(1, step - 1)) for number in range(step)})
-
-
-def _positions(wanted: Sequence[str], schema: Schema) -> Schema:
-    return pa.schema([schema.field(number) for number in range(len(wanted))])
 
 
 def _batches(file: pyarrow.parquet.ParquetFile, chosen: Sequence[int], wanted: Sequence[str]) -> Iterator[Batch]:

@@ -16,9 +16,10 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute
 
-from cellwright_guest.profiling.raw import RawColumn, ReadBudget, example, plural, short_name
+from cellwright_guest.profiling.raw import RawColumn, ReadBudget, example, short_name
 from cellwright_guest.profiling.readers.csv_dialect import is_rule
 from cellwright_guest.profiling.records import Oddity
+from cellwright_guest.profiling.wording import counted
 
 Array = Any
 """`pyarrow.Array` or `pyarrow.ChunkedArray`."""
@@ -286,4 +287,4 @@ def _says_mixed(name: str, values: Sequence[Any], kinds: Sequence[str]) -> str:
         for kind in kinds
     ]
     what = ", ".join(f"{kind} ({text!r})" for kind, text in zip(kinds[:4], shown, strict=False))
-    return f"{name!r} holds values of {plural(len(kinds), 'kind')}: {what}."
+    return f"{name!r} holds values of {counted(len(kinds), 'kind')}: {what}."
