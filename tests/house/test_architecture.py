@@ -1,4 +1,4 @@
-"""What docs/architecture.md draws and names is there; read as text, nothing is imported."""
+"""What docs/architecture.md draws and names is there, and what docs/glossary.md explains; nothing is imported."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.house.places import ROOT, SOURCE, read_toml
+from tests.house.places import ROOT, SOURCE, modules, read_toml
+from tests.house.test_names import class_names
 
 PAGE = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
 REFERENCE = re.compile(r"`((?:cellwright|cellwright_guest|web/src|tests)/[\w./-]*)(?::([\w.]+))?`")
@@ -101,3 +102,9 @@ def test_four_journeys_are_told_each_in_at_most_ten_hops() -> None:
 )
 def test_a_name_that_is_gone_is_found(file: str, symbol: str) -> None:
     assert not is_there(file, symbol)
+
+
+def test_every_noun_of_the_glossary_names_a_class() -> None:
+    nouns = (ROOT / "docs/glossary.md").read_text(encoding="utf-8").split("## Old names", 1)[0]
+    classes = {name for path in modules() for name in class_names(path.read_text(encoding="utf-8"))}
+    assert set(re.findall(r"`([A-Z][a-z]\w+)`", nouns)) - classes == set()
