@@ -12,7 +12,7 @@ ALLOWED: Final = {
     # `failure_of` raises again what is no failure of a provider.
     "interface": (
         "cellwright/app/live_notebooks.py",
-        "cellwright/kernel/session/open_notebook.py",
+        "cellwright/kernel/session/call_runner.py",
         "cellwright/models/gateway/call_executor.py",
         "cellwright/models/gateway/call_plan.py",
         "cellwright/models/gateway/model_probe.py",
