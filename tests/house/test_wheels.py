@@ -38,12 +38,12 @@ def test_a_published_package_that_lacks_wheels_is_found(tmp_path: Path) -> None:
 def test_a_pin_without_a_wheel_somewhere_is_found(tmp_path: Path) -> None:
     one = _wheel(tmp_path / "index", "lonely", "cp311-cp311-manylinux_2_28_x86_64")
     any_machine = _wheel(tmp_path / "index", "friendly", "py3-none-any")
-    other = _wheel(tmp_path / "index", "changed", "py3-none-any")[:-1]
+    other = _wheel(tmp_path / "index", "changed", "py3-none-any")[::-1]
     offline = ("--offline", "--no-index", "--find-links", str(tmp_path / "index"))
     lines = [
         f"lonely==1.0 --hash=sha256:{one}",
         f"friendly==1.0 --hash=sha256:{any_machine}",
-        f"changed==1.0 ; python_full_version < '3.12' --hash=sha256:{other}0",
+        f"changed==1.0 ; python_full_version < '3.12' --hash=sha256:{other}",
     ]
     (requirements := tmp_path / "pins.txt").write_text("\n".join(lines))
     assert {str(target): names for target, names in without_wheel(requirements, *offline).items()} == {
