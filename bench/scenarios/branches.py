@@ -136,8 +136,8 @@ async def _opened(stage: Stage, path: Path) -> AsyncGenerator[OpenNotebook]:
 @asynccontextmanager
 async def _forked(notebook: OpenNotebook) -> AsyncGenerator[OpenNotebook]:
     async with notebook.branch() as branch:
-        if branch.way.kind != "fork":
-            raise BenchFailed(f"no fork: {branch.way.reasons}")
+        if branch.method.kind != "fork":
+            raise BenchFailed(f"no fork: {branch.method.reasons}")
         assert isinstance(branch.notebook, OpenNotebook)
         yield branch.notebook
 
@@ -217,5 +217,5 @@ def _faster(name: str, ours: Samples, peer: Samples, peer_name: str, factor: flo
 
 
 def _total(notebooks: list[OpenNotebook]) -> float:
-    roots = [notebook.kernel.pid for notebook in notebooks if notebook.kernel is not None]
+    roots = [notebook.live.kernel.pid for notebook in notebooks if notebook.live.kernel is not None]
     return proportional_mb([pid for root in roots for pid in family(root)])

@@ -50,8 +50,8 @@ async def _ours(stage: Stage, notebooks: list[Path]) -> float:
         for path in notebooks:
             notebook = await stack.enter_async_context(stage.open(path))
             expect_well(await notebook.run())
-            assert notebook.kernel is not None
-            cages.append(notebook.kernel.pid)
+            assert notebook.live.kernel is not None
+            cages.append(notebook.live.kernel.pid)
             totals.append(_total(cages))
         return slope(totals)
 

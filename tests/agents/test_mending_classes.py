@@ -392,8 +392,8 @@ async def test_a_kernel_killed_under_a_running_cell_is_replaced_and_what_had_run
             async for event in events:
                 if isinstance(event, ConsoleText) and "begun" in event.text:
                     break
-        assert notebook.kernel is not None
-        first = psutil.Process(notebook.kernel.pid)
+        assert notebook.live.kernel is not None
+        first = psutil.Process(notebook.live.kernel.pid)
         (first if whole else first.children()[0]).kill()
         report = await shop.report()
         assert (report.outcome, report.failed_turns) == ("finished", 1)

@@ -259,18 +259,18 @@ async def test_a_real_kernel_sees_what_its_parent_left_and_has_changed_nothing_i
             assert observation.is_ok, observation
             return cast("dict[str, str]", (await fresh.values([answer]))[answer].json)
 
-        assert parent.kernel is not None
+        assert parent.live.kernel is not None
         await fresh.start()
-        assert fresh.kernel is not None
-        baseline = await seed(parent.kernel.control, take)
+        assert fresh.live.kernel is not None
+        baseline = await seed(parent.live.kernel.control, take)
         assert baseline.refused == ()
         assert (await fresh.apply([CreateCell(code=LOOKS)])).is_ok
         theirs, ours = await parent.values(["seen"]), await fresh.values(["seen"])
         assert ours["seen"].json == theirs["seen"].json
-        assert await baseline.own_changes(fresh.kernel.control) == ()
+        assert await baseline.own_changes(fresh.live.kernel.control) == ()
         edit = "open('changed.txt', 'w').write('CHANGED')\nopen('mine.txt', 'w').write('m')"
         assert (await fresh.apply([CreateCell(code=edit)])).is_ok
-        own = await baseline.own_changes(fresh.kernel.control)
+        own = await baseline.own_changes(fresh.live.kernel.control)
         assert sorted((change.path, change.kind, change.bytes) for change in own) == [
             ("changed.txt", "modified", 7),
             ("mine.txt", "created", 1),

@@ -30,15 +30,15 @@ async def main() -> dict[str, Any]:
         before = await state_of(notebook)
         for name in ATTACKS:
             observation = await try_attack(notebook, name)
-            assert observation.way is not None
-            found["ways"][name] = observation.way.kind
+            assert observation.method is not None
+            found["ways"][name] = observation.method.kind
             if not observation.cells or observation.cells[-1].console != "came to the end\n":
                 found["unfinished"].append([name, repr(observation)])
             after = await state_of(notebook)
             if after != before:
                 found["changed"].append([name, str(after), str(before)])
                 before = after
-        found["tier"] = notebook.tier
+        found["tier"] = notebook.provisioner.options.tier
     return found
 
 

@@ -38,11 +38,11 @@ async def test_only_the_variables_that_are_referred_to_are_carried(opened: Opene
         code = "total = int(table['a'].sum()), runs.read_text()"
         async with notebook.branch() as branch:
             tried = await branch.apply(new(code))
-        assert tried.way is not None
-        assert tried.way.kind == "carried"
-        assert "thread" in tried.way.reasons[0].lower()
-        assert [step.split()[0] for step in tried.way.steps] == ["carried", "ran"]
-        assert "other" not in tried.way.steps[0]
+        assert tried.method is not None
+        assert tried.method.kind == "carried"
+        assert "thread" in tried.method.reasons[0].lower()
+        assert [step.split()[0] for step in tried.method.steps] == ["carried", "ran"]
+        assert "other" not in tried.method.steps[0]
         assert values(tried) == {"total": "(110, 'x')"}
         assert values(await notebook.apply(new(code))) == values(tried)
 
@@ -56,7 +56,7 @@ async def test_objects_of_the_notebooks_own_classes_stay_what_they_are_and_share
         async with notebook.branch() as branch:
             tried = await branch.apply(new(code))
         assert tried.is_ok, tried
-        assert tried.way is not None and tried.way.kind == "carried"
+        assert tried.method is not None and tried.method.kind == "carried"
         assert values(await notebook.apply(new(code)))["same"] == values(tried)["same"]
 
 
@@ -65,7 +65,7 @@ async def test_what_cannot_be_carried_is_made_again_by_its_cells(opened: Opener)
         await notebook.run("all")
         async with notebook.branch() as branch:
             tried = await branch.apply(new("second = next(lines)"))
-        assert tried.way is not None and tried.way.kind == "replayed", tried.way
+        assert tried.method is not None and tried.method.kind == "replayed", tried.method
         assert values(tried) == {"second": "'b'"}
 
 
@@ -100,12 +100,12 @@ async def test_a_branch_that_is_no_fork_can_be_committed_and_not_promoted(opened
 async def test_what_is_carried_is_never_the_end_of_a_parent_with_little_memory_left(opened: Opener) -> None:
     async with opened(THREAD, IMPORTS, "big = np.ones(40_000_000)", limits=Limits(memory_mb=640)) as notebook:
         await notebook.run("all")
-        kernel = notebook.kernel
+        kernel = notebook.live.kernel
         async with notebook.branch() as branch:
             tried = await branch.apply(new("total = float(big.sum())"))
         assert values(tried) == {"total": "40000000.0"}
-        assert tried.way is not None and tried.way.kind == "replayed", tried.way
-        assert notebook.kernel is kernel
+        assert tried.method is not None and tried.method.kind == "replayed", tried.method
+        assert notebook.live.kernel is kernel
         assert (await notebook.apply(new("still = len(big)"))).is_ok
 
 
@@ -128,12 +128,12 @@ async def test_a_fork_that_dies_is_made_good_by_a_kernel_that_is_none(opened: Op
     async with opened("import os, signal\nnumber = 1") as notebook:
         await notebook.run("all")
         async with notebook.branch() as branch:
-            assert branch.way.kind == "fork"
+            assert branch.method.kind == "fork"
             code = "if os.getppid() != 1: os.kill(os.getpid(), signal.SIGSEGV)\nmore = number + 1"
             tried = await branch.apply(new(code))
-        assert tried.way is not None
-        assert tried.way.kind == "carried"
-        assert "fork" in tried.way.reasons[0]
+        assert tried.method is not None
+        assert tried.method.kind == "carried"
+        assert "fork" in tried.method.reasons[0]
         assert values(tried) == {"more": "2"}
 
 
@@ -143,12 +143,12 @@ async def test_a_fork_that_hangs_is_told_from_a_slow_one_and_the_next_branch_is_
         await notebook.run("all")
         async with notebook.branch() as branch:
             slow = await branch.apply(new("time.sleep(12)\nslow = 1", "slow"), seconds=60)
-            assert (slow.way and slow.way.kind, values(slow)) == ("fork", {"slow": "1"})
+            assert (slow.method and slow.method.kind, values(slow)) == ("fork", {"slow": "1"})
             code = "lock = threading.Lock()\nlock.acquire()\nif os.getppid() != 1: lock.acquire()\nmore = number + 1"
             tried = await branch.apply(new(code), seconds=90)
         assert values(tried)["more"] == "2"
-        assert tried.way is not None
-        assert tried.way.kind != "fork"
-        assert "hung" in tried.way.reasons[0]
+        assert tried.method is not None
+        assert tried.method.kind != "fork"
+        assert "hung" in tried.method.reasons[0]
         async with notebook.branch() as again:
-            assert (again.way.kind, again.way.reasons) == ("replayed", tried.way.reasons)
+            assert (again.method.kind, again.method.reasons) == ("replayed", tried.method.reasons)

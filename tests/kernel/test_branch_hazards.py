@@ -193,9 +193,9 @@ async def branches_hold(notebook: OpenNotebook, case: Case) -> list[Observation]
             tasks.start_soon(in_one, number)
     assert await state_of(notebook, case) == before
     for observation in seen:
-        assert observation.way is not None
-        assert observation.way.kind in case.ways, observation.way
-        assert bool(observation.way.reasons) is (observation.way.kind != "fork")
+        assert observation.method is not None
+        assert observation.method.kind in case.ways, observation.method
+        assert bool(observation.method.reasons) is (observation.method.kind != "fork")
     return seen
 
 
@@ -205,12 +205,12 @@ async def said(ground: Ground, *, repeats: int) -> tuple[list[object], object]:
     code = case.candidate.replace("{me}", "parent")
     with anyio.fail_after(PATIENCE_SECONDS * repeats):
         async with ground.parent() as notebook:
-            kernel = notebook.kernel
+            kernel = notebook.live.kernel
             seen: list[Observation] = []
             for _ in range(repeats):
                 with anyio.fail_after(PATIENCE_SECONDS):
                     seen += await branches_hold(notebook, case)
-            assert notebook.kernel is kernel
+            assert notebook.live.kernel is kernel
             after = told(await notebook.apply([CreateCell(code=code)], cell_seconds=CELL_SECONDS), case)
         async with ground.parent() as notebook:
             plain = told(await notebook.apply([CreateCell(code=code)], cell_seconds=CELL_SECONDS), case)

@@ -60,13 +60,13 @@ async def parent(
 @pytest.mark.parametrize("name", ATTACKS)
 async def test_hostile_code_in_a_branch_does_not_reach_its_parent(parent: OpenNotebook, name: str) -> None:
     with anyio.fail_after(PATIENCE_SECONDS):
-        before, kernel = await state_of(parent), parent.kernel
+        before, kernel = await state_of(parent), parent.live.kernel
         observation = await try_attack(parent, name)
-        assert observation.way is not None
-        assert observation.way.kind == "fork", observation.way
+        assert observation.method is not None
+        assert observation.method.kind == "fork", observation.method
         assert [cell.console for cell in observation.cells] == ["came to the end\n"], observation
         assert await state_of(parent) == before
-        assert parent.kernel is kernel
+        assert parent.live.kernel is kernel
 
 
 @pytest.mark.slow
@@ -229,16 +229,16 @@ async def test_a_branch_that_is_killed_tries_again_in_a_fresh_kernel_and_the_par
 ) -> None:
     async with opened("x = 41", tier=tier) as notebook:
         await notebook.run("all")
-        kernel = notebook.kernel
+        kernel = notebook.live.kernel
         with anyio.fail_after(PATIENCE_SECONDS):
             async with notebook.branch() as branch:
                 pid = pid_of(branch.notebook)
                 observation = await while_it_runs(branch, WAITS_IN_A_FORK, lambda: os.kill(pid, signal.SIGKILL))
-                assert observation.way is not None
-                assert observation.way.kind == "carried"
-                assert "ended while it ran" in observation.way.reasons[0]
+                assert observation.method is not None
+                assert observation.method.kind == "carried"
+                assert "ended while it ran" in observation.method.reasons[0]
                 assert {v.name: v.text for cell in observation.cells for v in cell.variables}["answer"] == "42"
-        assert notebook.kernel is kernel
+        assert notebook.live.kernel is kernel
         assert {v.name: v.text for v in await notebook.look()} == {"x": "41"}
 
 
@@ -250,7 +250,7 @@ async def test_a_parent_that_is_killed_during_a_branch_comes_back_whole(opened: 
                 parent_pid = pid_of(notebook)
                 code = f"open('made.txt', 'w').write('half')\n{WAITS_IN_A_FORK}"
                 observation = await while_it_runs(branch, code, lambda: os.kill(parent_pid, signal.SIGKILL))
-                assert observation.way is not None
+                assert observation.method is not None
             again = await notebook.apply([CreateCell(code="y = x + 1")])
         assert again.is_ok, again
         assert {v.name: v.text for cell in again.cells for v in cell.variables} == {"x": "41", "y": "42"}
@@ -269,14 +269,14 @@ async def test_there_are_so_many_places_and_the_next_branch_is_no_fork(opened: O
             async with AsyncExitStack() as stack:
                 for _ in range(BRANCH_SLOTS):
                     branch = await stack.enter_async_context(notebook.branch())
-                    assert branch.way.kind == "fork"
+                    assert branch.method.kind == "fork"
                 async with notebook.branch() as one_more:
                     observation = await one_more.apply([CreateCell(code="y = x + 1")])
                     assert observation.is_ok
-                    assert one_more.way.kind == "carried"
-                    assert one_more.way.reasons == (f"All {BRANCH_SLOTS} places for branches are taken",)
+                    assert one_more.method.kind == "carried"
+                    assert one_more.method.reasons == (f"All {BRANCH_SLOTS} places for branches are taken",)
             async with notebook.branch() as after:
-                assert after.way.kind == "fork"
+                assert after.method.kind == "fork"
 
 
 @pytest.mark.sampled(3)
@@ -300,14 +300,14 @@ async def test_a_branch_over_its_limit_is_ended_and_its_parent_is_not(
 ) -> None:
     async with opened("x = bytearray(b'x' * (100 << 20))", tier=tier) as notebook:
         await notebook.run("all")
-        kernel, before = notebook.kernel, living_in(notebook)
+        kernel, before = notebook.live.kernel, living_in(notebook)
         with anyio.fail_after(PATIENCE_SECONDS):
             async with notebook.branch(limits) as branch:
                 observation = await branch.apply([CreateCell(code=code)])
                 assert observation.kernel_end is not None, observation
                 assert observation.kernel_end.limit == limit
             await only_these_live_in(notebook, before)
-        assert notebook.kernel is kernel
+        assert notebook.live.kernel is kernel
         assert (await notebook.apply([CreateCell(code="y = len(x)")])).is_ok
 
 
@@ -318,7 +318,7 @@ async def test_what_a_parent_holds_is_not_counted_as_its_branchs(opened: Opener)
             async with notebook.branch(BranchLimits(memory_mb=64)) as branch:
                 observation = await branch.apply([CreateCell(code="y = x[0] + x[-1]")])
                 assert observation.is_ok
-                assert branch.way.kind == "fork"
+                assert branch.method.kind == "fork"
 
 
 async def test_a_branch_of_a_branch_is_one_like_any_other(opened: Opener) -> None:
@@ -332,7 +332,7 @@ async def test_a_branch_of_a_branch_is_one_like_any_other(opened: Opener) -> Non
                 async with branch.notebook.branch() as deeper:
                     code = "x.append(3)\nprint(x, open('kept.txt').read())\nopen('kept.txt', 'w').write('deeper')"
                     seen = await deeper.apply([CreateCell(code=code)])
-                    assert deeper.way.kind == "fork", deeper.way
+                    assert deeper.method.kind == "fork", deeper.method
                     assert seen.cells[-1].console == "[1, 2, 3] branch\n"
                 seen = await branch.apply([CreateCell(code="print(x, open('kept.txt').read())")])
                 assert seen.cells[-1].console == "[1, 2] branch\n"
@@ -354,8 +354,8 @@ async def test_what_was_gone_back_to_can_be_branched_and_hostile_code_there_stay
             assert await state_of(notebook) == before
             for name in ("out of the root", "signals to everybody", "what was open", "everything of its own"):
                 observation = await try_attack(notebook, name)
-                assert observation.way is not None
-                assert observation.way.kind == "fork", observation.way
+                assert observation.method is not None
+                assert observation.method.kind == "fork", observation.method
                 assert await state_of(notebook) == before
 
 
@@ -384,7 +384,7 @@ async def main():
         await notebook.run("all")
         async with notebook.branch() as branch:
             tried = await branch.apply([CreateCell(code=CODE)])
-            assert tried.is_ok and branch.way.kind == "fork", tried
+            assert tried.is_ok and branch.method.kind == "fork", tried
             async with anyio.create_task_group() as tasks:
                 listening = anyio.Event()
                 tasks.start_soon(tell, notebook, listening)

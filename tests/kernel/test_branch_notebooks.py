@@ -95,7 +95,7 @@ async def cell_by_cell(
                 before = told(notebook)
                 tried = await branch.apply([_made_again(cell)], cell_seconds=300)
                 assert tried.refused is None, tried
-                assert tried.way is not None
+                assert tried.method is not None
                 assert told(notebook) == before
                 committed = await branch.commit(even_if_different=even_if_different)
                 assert isinstance(committed, Committed), committed

@@ -70,8 +70,8 @@ async def test_a_branch_has_the_parents_variables_files_and_positions(project: P
         async with notebook.branch() as branch:
             code = "second, drawn = reading.readline(), random.random()\ntotal = int(numbers.sum())"
             tried = await branch.apply(new(code))
-        assert tried.way is not None
-        assert (tried.way.kind, tried.way.reasons) == ("fork", ())
+        assert tried.method is not None
+        assert (tried.method.kind, tried.method.reasons) == ("fork", ())
         assert values(tried) == values(await notebook.apply(new(code))), "a plain run gives something else"
 
 
@@ -102,7 +102,7 @@ async def test_a_nameless_file_is_each_ones_own(project: Path, opened: Opener) -
         async with notebook.branch() as branch:
             more = "scratch.write(' two')\nscratch.seek(0)\nread = scratch.read()"
             tried = await branch.apply(new(more))
-            assert tried.way is not None and tried.way.kind == "fork", tried.way
+            assert tried.method is not None and tried.method.kind == "fork", tried.method
             assert values(tried) == {"read": "'one two'"}
         assert values(await notebook.apply(new(more))) == {"read": "'one two'"}
 

@@ -126,8 +126,8 @@ async def test_a_kernel_with_its_own_packages_is_branched_by_a_fork_and_its_prog
         await notebook.apply([CreateCell(code="import tiny_tool, subprocess\nloud = tiny_tool.shout('hi')")])
         async with notebook.branch() as branch:
             tried = await branch.apply([CreateCell(code="louder = loud + tiny_tool.shout('ho')")])
-        assert tried.way is not None
-        assert (tried.way.kind, tried.way.reasons) == ("fork", ())
+        assert tried.method is not None
+        assert (tried.method.kind, tried.method.reasons) == ("fork", ())
         seen = {variable.name: variable.text for cell in tried.cells for variable in cell.variables}
         assert seen["louder"] == "'HI!HO!'"
         words = ["grep", "-E", "Cap(Eff|Prm|Amb)", "/proc/self/status"]
@@ -181,4 +181,4 @@ async def test_a_notebook_runs_on_the_python_its_header_asks_for_and_sees_nothin
         async with notebook.branch() as branch:
             tried = await branch.apply([CreateCell(code="there = (sys.base_prefix, tiny_tool.VERSION)")])
         assert [variable.text for cell in tried.cells for variable in cell.variables] == [f"('{prefix}', '1.2')"]
-        assert notebook.python == OURS.version
+        assert notebook.provisioner.python == OURS.version

@@ -29,7 +29,7 @@ async def test_a_killed_zygote_comes_back_and_open_notebooks_recover_by_replay(o
     async with KernelPool.open(tmp_path / "zygote") as pool, opened("x = 41", own_pool=pool) as notebook:
         await notebook.run("all")
         zygote = await pool.zygote()
-        kernel = notebook.kernel
+        kernel = notebook.live.kernel
         assert kernel is not None
         os.kill(zygote.process.pid, signal.SIGKILL)
         with anyio.fail_after(120):
@@ -56,7 +56,7 @@ from cellwright.app import open_notebook
 async def main():
     async with open_notebook(sys.argv[1]) as notebook:
         await notebook.run("all")
-        print(notebook.kernel.pid, flush=True)
+        print(notebook.live.kernel.pid, flush=True)
         await anyio.sleep_forever()
 anyio.run(main)
 """

@@ -69,7 +69,7 @@ async def test_a_host_can_be_read_as_soon_as_it_is_approved_and_not_before(
     egress = egress_to(internet, on_visit=telling.send_nowait)
     async with telling, told, opened("kept = 'still here'", egress=egress) as notebook:
         await notebook.run("all")
-        kernel = notebook.kernel
+        kernel = notebook.live.kernel
         urls = (internet.url("/birds.csv"), internet.secure_url("/birds.csv"))
         codes = [f"URL = {url!r}\n{CLIENTS[client]}" for url in urls]
         for code in codes:
@@ -85,7 +85,7 @@ async def test_a_host_can_be_read_as_soon_as_it_is_approved_and_not_before(
             assert [(await told.receive()).verdict for _ in range(4)] == ["denied", "denied", "allowed", "allowed"]
         egress.revoke(HOST)
         assert (await run_cell(notebook, codes[0])).status == "failed"
-        assert notebook.kernel is kernel
+        assert notebook.live.kernel is kernel
     measured: dict[str, Any] = {
         "bytes_out": IsPositiveInt(),
         "bytes_in": IsPositiveInt(),

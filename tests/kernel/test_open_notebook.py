@@ -374,7 +374,7 @@ async def test_marimos_own_words_travel_unopened_on_a_lane_of_their_own(opened: 
         command = ExecuteCellsCommand(cell_ids=[CellId_t(cell.id)], codes=["x = 41"])
         outcomes: list[str] = []
         names: list[str] = []
-        async with notebook.observe() as events, notebook.editor_lane() as editor:
+        async with notebook.observe() as events, notebook.attach_editor() as editor:
             await editor.send(msgspec.json.encode(command))
             with anyio.fail_after(120):
                 while "completed-run" not in names:

@@ -266,13 +266,13 @@ async def test_another_version_of_what_the_kernel_has_needs_a_new_kernel_and_a_r
 async def test_what_cannot_be_had_leaves_notebook_and_kernel_as_they_were(opened: Opener, settings: Settings) -> None:
     async with opened("x = [1]", settings=settings) as notebook:
         await notebook.run("all")
-        before, kernel = notebook.document, notebook.kernel
+        before, kernel = notebook.document, notebook.live.kernel
         with pytest.raises((UserError, Unavailable)):
             await notebook.install("no-such-package-anywhere")
         with pytest.raises(UserError):
             await notebook.install("marimo==0.20.0")
         assert notebook.document is before
-        assert notebook.kernel is kernel
+        assert notebook.live.kernel is kernel
 
 
 @pytest.mark.slow

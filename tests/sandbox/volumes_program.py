@@ -66,8 +66,12 @@ async def main() -> None:
             await branch.apply([_cell("tried", TRY)])
             committed = await branch.commit()
             said["committed"] = list(committed.files) if isinstance(committed, Committed) else repr(committed)
-        said |= {"tier": notebook.tier, "volumes": list(notebook.volumes), "is_copied": notebook.is_copied}
-        said["left_out"] = list(notebook.left_out_files)
+        said |= {
+            "tier": notebook.provisioner.options.tier,
+            "volumes": list(notebook.provisioner.volumes.all),
+            "is_copied": notebook.provisioner.is_copied,
+        }
+        said["left_out"] = list(notebook.provisioner.left_out)
     kept = notebook.kept[-1]
     said["kept"] = sorted(kept.kept)
     said["refused"] = list(kept.refused)

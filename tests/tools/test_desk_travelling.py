@@ -67,7 +67,7 @@ async def test_going_before_a_cell_is_a_turn_that_is_saved_and_undone_and_redone
         assert ("ran again" in gone.news) == bool(apart_ms)
         assert await state_of(notebook) == BEFORE_SUM
         assert codes(notebook.path) == ["note = 1", READ, CLEAN, SUM], "what came later is not in the file"
-        assert [notebook.name_of(cell) for cell in gone.observation.stale][-1] == "total"
+        assert [notebook.state.name_of(cell) for cell in gone.observation.stale][-1] == "total"
         last = desk.last_turn()
         assert last is not None
         assert last.key == "run/agent:1/s3c0"

@@ -336,7 +336,7 @@ async def _record_cells(notebook: OpenNotebook, records: Records, run: str) -> N
         async for event in events:
             if isinstance(event, CellFinishedEvent):
                 outcome = event.outcome
-                name = notebook.name_of(outcome.id)
+                name = notebook.state.name_of(outcome.id)
                 await records.log.append(stream_of(run), cell_event(name, outcome.status, outcome.ms / 1_000))
 
 

@@ -224,7 +224,7 @@ async def _followed(call: Call, is_for_people: bool) -> Observation:
 
 
 def _result(notebook: OpenNotebook, observation: Observation) -> dict[str, Any]:
-    kernel = notebook.kernel
+    kernel = notebook.live.kernel
     end = observation.kernel_end
     return {
         "cells": [_cell(outcome) for outcome in observation.cells],
@@ -232,14 +232,14 @@ def _result(notebook: OpenNotebook, observation: Observation) -> dict[str, Any]:
         "kernel_end": dataclasses.asdict(end) if end is not None else None,
         "problem": observation.problem,
         "sandbox": {
-            "tier": notebook.tier,
-            "limits": notebook.limits.as_dict(),
-            "hidden": list(notebook.hidden_files),
-            "left_out": list(notebook.left_out_files),
-            "volumes": list(notebook.volumes),
-            "is_copied": notebook.is_copied,
+            "tier": notebook.provisioner.options.tier,
+            "limits": notebook.provisioner.options.limits.as_dict(),
+            "hidden": list(notebook.provisioner.hidden),
+            "left_out": list(notebook.provisioner.left_out),
+            "volumes": list(notebook.provisioner.volumes.all),
+            "is_copied": notebook.provisioner.is_copied,
         },
-        "python": notebook.python,
+        "python": notebook.provisioner.python,
         "kernel_ready_ms": round(kernel.ready_ms, 1) if kernel is not None else None,
         "ok": observation.is_ok,
     }
@@ -262,7 +262,7 @@ async def _changes_not_kept(notebook: OpenNotebook, observation: Observation) ->
 
     None where the cage went with its kernel: why that ended stands in the result, and is what counts.
     """
-    if notebook.files_mode == "keep":
+    if notebook.provisioner.options.files == "keep":
         return ()
     try:
         return await notebook.changed_files()
@@ -281,7 +281,7 @@ def _settled(notebook: OpenNotebook, changes: tuple[FileChange, ...]) -> list[di
             "path": change.path,
             "kind": change.kind,
             "bytes": change.bytes,
-            "kept": change.path in kept or notebook.files_mode == "direct",
+            "kept": change.path in kept or notebook.provisioner.options.files == "direct",
             "reason": refused.get(change.path, none),
         }
         for change in (*changes, *(change for report in notebook.kept[-1:] for change in report.changes))

@@ -129,7 +129,7 @@ class Observation:
     problem: str = ""
     """A request the kernel could not carry out at all, in words."""
     ms: float = 0.0
-    way: BranchMethod | None = None
+    method: BranchMethod | None = None
     """Set when this happened in a branch: how the branch was made."""
 
     @property

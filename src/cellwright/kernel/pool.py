@@ -50,12 +50,12 @@ class KernelPool:
             return zygote
 
     @asynccontextmanager
-    async def open_notebook(self, path: Path | NotebookFile, terrain: KernelOptions) -> AsyncGenerator[OpenNotebook]:
+    async def open_notebook(self, path: Path | NotebookFile, options: KernelOptions) -> AsyncGenerator[OpenNotebook]:
         """The notebook with a live kernel; on leaving, what runs is stopped and its files are settled."""
         file = path if isinstance(path, NotebookFile) else await anyio.to_thread.run_sync(read, path)
         with unwrap_single_error():
             async with anyio.create_task_group() as tasks:
-                notebook = OpenNotebook(file, KernelProvisioner(file.path, terrain, self.zygote), tasks)
+                notebook = OpenNotebook(file, KernelProvisioner(file.path, options, self.zygote), tasks)
                 try:
                     await notebook.start()
                     yield notebook

@@ -113,7 +113,7 @@ def _complete(function: CellFunction, arguments: Mapping[str, Any]) -> dict[str,
 def _finder(notebook: OpenNotebook) -> Callable[[Any, CallContext], Awaitable[EffectFinding]]:
     async def find(_: Any, __: CallContext) -> EffectFinding:
         # Its kernel ended with the process, and what it had changed went too, unless files are changed directly.
-        return EffectUnknown() if notebook.files_mode == "direct" else EffectNotFound()
+        return EffectUnknown() if notebook.provisioner.options.files == "direct" else EffectNotFound()
 
     return find
 

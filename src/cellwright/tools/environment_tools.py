@@ -104,7 +104,7 @@ def shell_tools(notebook: OpenNotebook, project: str) -> list[Tool]:
 
     async def find(_: Any, __: CallContext) -> EffectFinding:
         # Its cage ended with the process, and what it had changed there went too, unless files are changed directly.
-        return EffectUnknown() if notebook.files_mode == "direct" else EffectNotFound()
+        return EffectUnknown() if notebook.provisioner.options.files == "direct" else EffectNotFound()
 
     @tool(action=action, changes=True, find=find, seconds=None)
     async def shell(
@@ -116,7 +116,7 @@ def shell_tools(notebook: OpenNotebook, project: str) -> list[Tool]:
         seconds: Annotated[float, Field(gt=0, le=_MOST_SECONDS)] = 60,
     ) -> ToolResult:
         """Run a program beside the notebook: the same files, no network, nothing to type in. Cells wait meanwhile."""
-        end = await notebook.run_program(
+        end = await notebook.side_calls.run_program(
             command, folder=_inside(folder) or ".", seconds=seconds, output_bytes=_OUTPUT_BYTES
         )
         return _program_result(end, command[0], seconds)

@@ -52,8 +52,8 @@ class Host:
 
     async def _take_in_neighbour(self, order: dict[str, Any]) -> dict[str, Any]:
         self._neighbour = notebook = await self._stack.enter_async_context(self._open(order))
-        assert notebook.kernel is not None
-        return await self._ask_neighbour(order["source"]) | {"init": notebook.kernel.pid}
+        assert notebook.live.kernel is not None
+        return await self._ask_neighbour(order["source"]) | {"init": notebook.live.kernel.pid}
 
     def _open(self, order: dict[str, Any]) -> AbstractAsyncContextManager[OpenNotebook]:
         project = Path(order["project"])

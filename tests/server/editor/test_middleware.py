@@ -220,9 +220,9 @@ async def test_panels_are_answered_for_the_notebook_and_tell_nothing_of_the_host
         async with visitor.connected() as frames:
             await frames.until("kernel-ready")
             packages = {one["name"]: one["version"] for one in (await ask("/api/packages/list"))["packages"]}
-            assert packages == await notebook.distributions()
+            assert packages == await notebook.live.distributions()
             memory = (await ask("/api/usage"))["memory"]
-            assert memory["total"] == notebook.limits.memory_mb << 20
+            assert memory["total"] == notebook.provisioner.options.limits.memory_mb << 20
             assert 0 < memory["used"] < memory["total"]
             assert (await ask("/api/files/roots"), await ask("/api/lsp/health")) == (
                 {"roots": []},

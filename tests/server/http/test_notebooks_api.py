@@ -155,12 +155,12 @@ async def test_a_notebook_that_a_run_has_open_is_the_runs(served: Served, pool: 
     async with in_a_run(served, pool, path, "run-1") as notebook:
         assert await served.post("/notebooks", {"path": "sums.py"}) == {"id": "run-1"}
         [listed] = (await served.get("/notebooks"))["notebooks"]
-        assert notebook.kernel is not None
-        assert (listed["id"], listed["run"], listed["kernel"]["pid"]) == ("run-1", "run-1", notebook.kernel.pid)
+        assert notebook.live.kernel is not None
+        assert (listed["id"], listed["run"], listed["kernel"]["pid"]) == ("run-1", "run-1", notebook.live.kernel.pid)
         assert (await served.get("/notebooks/run-1"))["run"] == "run-1"
         refused = await served.ask("DELETE", "/notebooks/run-1", status=409)
         assert "run-1" in refused["error"]["message"]
-        assert not notebook.kernel.is_over
+        assert not notebook.live.kernel.is_over
 
 
 async def test_a_persons_notebook_gives_way_to_a_run(served: Served, pool: KernelPool) -> None:

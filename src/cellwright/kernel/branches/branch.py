@@ -190,9 +190,9 @@ class Branch:
         self._is_given_away = False
 
     @property
-    def way(self) -> BranchMethod:
+    def method(self) -> BranchMethod:
         """How it came by its parent's state, and why so."""
-        return self.runtime.way
+        return self.runtime.method
 
     @property
     def notebook(self) -> NotebookSession:
@@ -212,7 +212,7 @@ class Branch:
         cell_seconds: float | None = None,
         seconds: float | None = None,
     ) -> Observation:
-        """Edit and run in the branch; the observation's `way` says how the branch was made.
+        """Edit and run in the branch; the observation's `method` says how the branch was made.
 
         Where a fork fails as no rerun would, the same is done again in a kernel that is none.
         """
@@ -224,7 +224,7 @@ class Branch:
         if observation.refused is None:
             self.trials.append(trial)
             self.observations.append(observation)
-        return replace(observation, way=self.way)
+        return replace(observation, method=self.method)
 
     async def run(self, what: CellSelection = "all", *, seconds: float | None = None) -> Observation:
         """Run cells in the branch without editing them."""
@@ -288,7 +288,7 @@ class Branch:
             return "This branch is no fork of the notebook's kernel: it has only what its cells need."
         if not runtime.can_stay:
             return "The notebook has open connections, which a fork cannot take over."
-        if parent.live.provisioner.files == "direct":
+        if parent.live.provisioner.options.files == "direct":
             return "The notebook writes to the project's own files, and a fork to a copy of them."
         if parent.state.document is not self.base or parent.live.kernel is not runtime.parent_kernel:
             return "The notebook changed since the branch was made."

@@ -103,8 +103,8 @@ class BranchFactory:
         live = self._parent.live
         twin = self._parent.twin(live.provisioner.derive(ForkProvisioner))
         twin.live.take_over(fork.kernel, live.known)
-        way = BranchMethod(kind="fork", steps=fork.steps, ms=round((time.perf_counter() - began) * 1e3, 3))
-        runtime = ForkRuntime(twin, fork, self.forks, way)
+        method = BranchMethod(kind="fork", steps=fork.steps, ms=round((time.perf_counter() - began) * 1e3, 3))
+        runtime = ForkRuntime(twin, fork, self.forks, method)
         if limits.live_seconds is not None:
             live.tasks.start_soon(_end_after, runtime, limits.live_seconds)
         return runtime

@@ -42,7 +42,7 @@ class FreshRuntime:
     def __init__(self, parent: NotebookSession, notebook: NotebookSession, reasons: tuple[str, ...]) -> None:
         self._parent = parent
         self.notebook = notebook
-        self.way = BranchMethod(kind="replayed", reasons=reasons)
+        self.method = BranchMethod(kind="replayed", reasons=reasons)
         self._base: Document = parent.state.document
         self._baseline: Baseline | None = None
         self._present: set[CellId] = set()
@@ -57,7 +57,7 @@ class FreshRuntime:
         if self._baseline is None:
             self._baseline = await self._start()
         await self._provide(edited, _candidates(trial, self.notebook.state.document, edited))
-        self.way = replace(self.way, ms=self.way.ms + round((time.perf_counter() - began) * 1e3, 3))
+        self.method = replace(self.method, ms=self.method.ms + round((time.perf_counter() - began) * 1e3, 3))
         observation = await trial.apply_to(self.notebook)
         self._present |= {outcome.id for outcome in observation.cells if outcome.status == "ok"}
         return observation
@@ -158,21 +158,21 @@ class FreshRuntime:
 
     async def _room_for_values(self) -> int:
         """A part of what the parent has left: the file counts as its memory, and must not be the end of it."""
-        limit = self._parent.live.provisioner.limits.memory_mb * _MEGABYTE
+        limit = self._parent.live.provisioner.options.limits.memory_mb * _MEGABYTE
         kernel = self._parent.live.kernel
         used_kb = await own_memory_kb(kernel) if kernel is not None else 0
         return max(_LEAST_BYTES, min(limit // 4, (limit - used_kb * 1024) // 2))
 
     def _note(self, wanted: TransferPlan, carried: list[str]) -> None:
         names = self.notebook.state.name_of
-        steps = [*self.way.steps]
+        steps = [*self.method.steps]
         if carried:
             steps.append(f"carried {', '.join(carried[:20])}{' …' if len(carried) > 20 else ''}")
         if wanted.replay:
             ran = [names(cell) for cell in wanted.replay]
             steps.append(f"ran {', '.join(ran[:20])}{' …' if len(ran) > 20 else ''}")
-        is_carried = bool(carried) or self.way.kind == "carried"
-        self.way = replace(self.way, kind="carried" if is_carried else "replayed", steps=tuple(steps))
+        is_carried = bool(carried) or self.method.kind == "carried"
+        self.method = replace(self.method, kind="carried" if is_carried else "replayed", steps=tuple(steps))
 
 
 class _FilesOf:

@@ -158,7 +158,7 @@ class BranchRuntime(Protocol):
     """Where a branch's cells run: a fork, or a kernel that was given what they need."""
 
     notebook: NotebookSession
-    way: BranchMethod
+    method: BranchMethod
 
     async def run(self, trial: Trial) -> Observation:
         """Do it there."""
@@ -176,9 +176,9 @@ class BranchRuntime(Protocol):
 class ForkRuntime:
     """A fork of the parent's kernel."""
 
-    def __init__(self, notebook: NotebookSession, fork: KernelFork, forks: Forks, way: BranchMethod) -> None:
+    def __init__(self, notebook: NotebookSession, fork: KernelFork, forks: Forks, method: BranchMethod) -> None:
         self.notebook = notebook
-        self.way = way
+        self.method = method
         self.kernel: BranchKernel = fork.kernel
         self.has_dead_ends = fork.has_dead_ends
         self.can_stay = fork.can_stay

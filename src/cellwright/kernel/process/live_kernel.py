@@ -88,8 +88,8 @@ class LiveKernel:
         self.known = {}
         self.joined = {}
         self.adopt(self.kernel)
-        if self.provisioner.egress is not None and (outlet := self.kernel.take_outlet()) is not None:
-            self.tasks.start_soon(_let_out, self.provisioner.egress, outlet, self.over)
+        if self.provisioner.options.egress is not None and (outlet := self.kernel.take_outlet()) is not None:
+            self.tasks.start_soon(_let_out, self.provisioner.options.egress, outlet, self.over)
         await self.on_kernel(self.kernel)
         return self.kernel
 

@@ -73,9 +73,9 @@ class KernelOptions:
 class KernelProvisioner:
     """Starts kernels for one notebook and settles what they changed."""
 
-    def __init__(self, path: Path, terrain: KernelOptions, zygote: Callable[[], Awaitable[Zygote]]) -> None:
-        self._path = path
-        self._terrain = terrain
+    def __init__(self, path: Path, options: KernelOptions, zygote: Callable[[], Awaitable[Zygote]]) -> None:
+        self.path = path
+        self.options = options
         self._zygote = zygote
         self.environment: Environment | None = None
         self._holding = ExitStack()
@@ -86,35 +86,10 @@ class KernelProvisioner:
         """What is mounted inside the project."""
 
     @property
-    def path(self) -> Path:
-        """The notebook's file."""
-        return self._path
-
-    @property
-    def limits(self) -> Limits:
-        """What a kernel may use."""
-        return self._terrain.limits
-
-    @property
-    def tier(self) -> Tier:
-        """How well it is contained."""
-        return self._terrain.tier
-
-    @property
-    def egress(self) -> Egress | None:
-        """Which hosts it may reach; None: there is no network."""
-        return self._terrain.egress
-
-    @property
     def python(self) -> str:
         """The version its kernel runs on."""
-        interpreter = self.environment.interpreter if self.environment is not None else self._terrain.pythons.ours
+        interpreter = self.environment.interpreter if self.environment is not None else self.options.pythons.ours
         return interpreter.version
-
-    @property
-    def files(self) -> FilesMode:
-        """What becomes of changed files."""
-        return self._terrain.files
 
     async def start_kernel(self, document: Document) -> Kernel:
         """A new kernel for this notebook, in a cage of its own."""
@@ -122,7 +97,7 @@ class KernelProvisioner:
         self.hidden = await anyio.to_thread.run_sync(self._hide)
         plan = await anyio.to_thread.run_sync(self._plan_copy)
         self.left_out = plan.left_out
-        inside = _INSIDE / self._path.relative_to(self._terrain.project).as_posix()
+        inside = _INSIDE / self.path.relative_to(self.options.project).as_posix()
         bind = wire.Bind(filename=str(inside), threads=_cores(), app_config=dict(document.options))
         spec = self._spec(str(inside.parent))
         # A thousand files a second is slow for a disk that is not busy with anything else.
@@ -141,15 +116,15 @@ class KernelProvisioner:
         header = header_of(document.header)
         if header is None:
             return None
-        terrain = self._terrain
-        if terrain.environments is None:
+        options = self.options
+        if options.environments is None:
             raise RefusedByPolicy("This notebook asks for its own packages, and building environments is off here.")
         return await environment_for(
             header,
-            cache=terrain.environments,
-            uv=terrain.uv,
-            pythons=terrain.pythons,
-            on_progress=terrain.on_progress,
+            cache=options.environments,
+            uv=options.uv,
+            pythons=options.pythons,
+            on_progress=options.on_progress,
         )
 
     def distributions(self) -> dict[str, str]:
@@ -159,22 +134,22 @@ class KernelProvisioner:
 
     async def settle_files(self, kernel: Kernel) -> KeepReport | None:
         """Carry the changed files over, when that was agreed."""
-        terrain, limits = self._terrain, self._terrain.limits
-        if terrain.files != "keep":
+        options, limits = self.options, self.options.limits
+        if options.files != "keep":
             return None
         terms = KeepTerms(
             files=limits.kept_files,
             megabytes=limits.kept_mb,
             most_megabytes=limits.disk_mb,
             seconds=limits.keep_seconds,
-            ask=terrain.ask_to_keep,
-            on_progress=terrain.on_progress,
+            ask=options.ask_to_keep,
+            on_progress=options.on_progress,
         )
-        return await kernel.keep(terrain.project, terms)
+        return await kernel.keep(options.project, terms)
 
-    def derive(self, kind: type[KernelProvisioner], **terrain: Any) -> KernelProvisioner:
+    def derive(self, kind: type[KernelProvisioner], **options: Any) -> KernelProvisioner:
         """Another provisioner for the same notebook, with other options."""
-        return kind(self._path, replace(self._terrain, **terrain), self._zygote)
+        return kind(self.path, replace(self.options, **options), self._zygote)
 
     def close(self) -> None:
         """Nothing of it is in use any more."""
@@ -183,51 +158,51 @@ class KernelProvisioner:
     @property
     def is_copied(self) -> bool:
         """Whether a kernel works on a copy of the project."""
-        if self._terrain.files == "direct":
+        if self.options.files == "direct":
             return False
         # Root alone has the project without what is mounted in it; see `cage`.
-        return self.tier in {"C", "D"} or (bool(self.volumes.all) and not machine.is_root())
+        return self.options.tier in {"C", "D"} or (bool(self.volumes.all) and not machine.is_root())
 
     def _hide(self) -> tuple[str, ...]:
-        project = self._terrain.project
+        project = self.options.project
         self.volumes = mounted_in(str(project))
-        hidden = without_leftovers(project, hidden_in(project, self._terrain.reveal))
+        hidden = without_leftovers(project, hidden_in(project, self.options.reveal))
         return tuple(dict.fromkeys((*hidden, *self.volumes.closed)))
 
     def _plan_copy(self) -> CopyPlan:
         """What a kernel's copy of the project will hold; nothing where it has the project itself."""
-        terrain = self._terrain
+        options = self.options
         if not self.is_copied:
             return CopyPlan()
-        notebook = self._path.relative_to(terrain.project).as_posix()
-        mounted = (*self.volumes.innermost, *self.volumes.files) if terrain.tier in {"A", "B"} else ()
+        notebook = self.path.relative_to(options.project).as_posix()
+        mounted = (*self.volumes.innermost, *self.volumes.files) if options.tier in {"A", "B"} else ()
         skipped = (*self.hidden, *PROTECTED, *mounted)
-        plan = plan_copy(terrain.project, needed=[notebook], reveal=terrain.reveal, skipped=skipped)
-        plan.check(terrain.project, terrain.limits, has_volumes=terrain.tier in {"A", "B"})
+        plan = plan_copy(options.project, needed=[notebook], reveal=options.reveal, skipped=skipped)
+        plan.check(options.project, options.limits, has_volumes=options.tier in {"A", "B"})
         return plan
 
     def _spec(self, cwd: str) -> CageSpec:
-        terrain = self._terrain
+        options = self.options
         software = [sys.base_prefix, sys.prefix, *package_paths()]
         if self.environment is not None:
             software += [str(self.environment.path), *self.environment.interpreter.software]
         return CageSpec(
             name=f"cellwright-{os.getpid()}",
-            tier=terrain.tier,
-            project=str(terrain.project),
-            files=terrain.files,
+            tier=options.tier,
+            project=str(options.project),
+            files=options.files,
             hidden=self.hidden,
             left_out=self.left_out,
-            data=terrain.data,
+            data=options.data,
             software=tuple(dict.fromkeys(software)),
-            limits=terrain.limits,
+            limits=options.limits,
             uid=CAGE_UID,
-            environment=_ENVIRONMENT if terrain.egress is None else _ENVIRONMENT | terrain.egress.environment(),
+            environment=_ENVIRONMENT if options.egress is None else _ENVIRONMENT | options.egress.environment(),
             cwd=cwd,
             # The document is the only authority over the notebook's own file.
-            protected=(*PROTECTED, self._path.relative_to(terrain.project).as_posix()),
-            proxy_port=None if terrain.egress is None else PROXY_PORT,
-            certificates="" if terrain.egress is None else terrain.egress.certificates,
+            protected=(*PROTECTED, self.path.relative_to(options.project).as_posix()),
+            proxy_port=None if options.egress is None else PROXY_PORT,
+            certificates="" if options.egress is None else options.egress.certificates,
         )
 
     async def _environment(self, document: Document) -> Environment | None:

@@ -1,4 +1,4 @@
-"""What a kernel is told to change and to run: worked out from values, nothing is sent here."""
+"""What a kernel has to change and to run: worked out from values, nothing is sent here."""
 
 from __future__ import annotations
 
@@ -94,10 +94,10 @@ def cells_to_run(run: CellSelection | str, before: Document, after: Document, st
             return {CellId(cell) for cell in cells}
 
 
-def stale_cells(document: Document, outcomes: Outcomes, told: AbstractSet[CellId]) -> set[CellId]:
-    """What has not run well, and what the kernel told is stale."""
+def stale_cells(document: Document, outcomes: Outcomes, reported: AbstractSet[CellId]) -> set[CellId]:
+    """What has not run well, and what the kernel reported as stale."""
     fresh = {cell for cell, outcome in outcomes.items() if outcome.status in ("ok", "stopped")}
-    return {cell.id for cell in document.cells if cell.id not in fresh} | told
+    return {cell.id for cell in document.cells if cell.id not in fresh} | reported
 
 
 def cells_that_ran(outcomes: Outcomes) -> set[CellId]:

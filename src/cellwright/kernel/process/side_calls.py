@@ -212,7 +212,7 @@ class SideCalls:
         asking = self._asking = SideCall(self._live.next_request(), anyio.Event())
         if not is_within_call:
             kernel.link.begin_request()
-        wall = self._live.provisioner.limits.wall_seconds
+        wall = self._live.provisioner.options.limits.wall_seconds
         try:
             await kernel.link.send(make(asking.request), descriptors)
             await asking.wait(kernel, self._live.over, min(seconds, wall or seconds))

@@ -96,7 +96,7 @@ class CallRunner:
             await call.is_over.wait()
 
     async def _watch_over(self, call: Call, kernel: Kernel) -> None:
-        wall = self._live.provisioner.limits.wall_seconds
+        wall = self._live.provisioner.options.limits.wall_seconds
         with anyio.move_on_after(wall):
             while await call.until_deadline() is not None:
                 await kernel.interrupt(call.is_over)

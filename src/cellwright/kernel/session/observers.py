@@ -172,7 +172,7 @@ class EditorAttachment:
                 self._at_work = None
 
     async def _until(self, done: anyio.Event, kernel: Kernel) -> None:
-        wall = self._live.provisioner.limits.wall_seconds
+        wall = self._live.provisioner.options.limits.wall_seconds
         with anyio.move_on_after(wall):
             async with anyio.create_task_group() as either:
                 either.start_soon(_cancel_after, self._live.over, either.cancel_scope)

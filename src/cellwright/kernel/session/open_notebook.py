@@ -6,7 +6,7 @@ a kernel is lost, the next call starts another and replays what had run.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -31,12 +31,11 @@ from cellwright.kernel.functions.cell_functions import (
 )
 from cellwright.kernel.observation import CellOutcome, Event, KernelEnd, VariablePreview, outcomes_for_summary
 from cellwright.kernel.process.call import Call, CallLimits, CellSelection
-from cellwright.kernel.process.kernel import Kernel
 from cellwright.kernel.process.link import MarimoNotification
 from cellwright.kernel.process.live_kernel import LiveKernel
 from cellwright.kernel.process.provisioner import KernelProvisioner
 from cellwright.kernel.process.run_request import changed_code, stale_cells
-from cellwright.kernel.process.side_calls import ProgramEnd, SideAnswer, SideCalls
+from cellwright.kernel.process.side_calls import SideAnswer, SideCalls
 from cellwright.kernel.session.call_runner import CallRunner
 from cellwright.kernel.session.install import install
 from cellwright.kernel.session.observers import EditorAttachment, EditorChannel, EditorListener, Observers
@@ -53,7 +52,7 @@ from cellwright.notebook import (
     foresee,
     summary,
 )
-from cellwright.sandbox import FileChange, FilesMode, Limits, Tier
+from cellwright.sandbox import FileChange
 from cellwright_guest import wire
 
 __all__ = ["EditorChannel", "OpenNotebook"]
@@ -75,10 +74,10 @@ class OpenNotebook:
         self.branches = BranchFactory(self)
         self.checkpoints = self.branches.checkpoints
         """States to go back to."""
-        self.observers = Observers()
+        self._observers = Observers()
         self._editor = EditorAttachment(self.live)
         self.live.on_kernel = self._editor.greet
-        self._calls = CallRunner(self, self.observers, self.checkpoints)
+        self._calls = CallRunner(self, self._observers, self.checkpoints)
 
     # ── calls ──
 
@@ -127,12 +126,6 @@ class OpenNotebook:
         """Fresh previews of variables, of all when `names` is empty."""
         return await self.side_calls.look(names, tokens=tokens)
 
-    async def run_program(
-        self, command: Sequence[str], *, folder: str = "", seconds: float = 60, output_bytes: int = 1 << 16
-    ) -> ProgramEnd:
-        """Run a program in the notebook's cage: its files and limits, none of its variables. Cells wait meanwhile."""
-        return await self.side_calls.run_program(command, folder=folder, seconds=seconds, output_bytes=output_bytes)
-
     async def functions(self) -> tuple[CellFunction, ...]:
         """The functions that cells have defined and marked with `@cellwright.tool`."""
         return await list_functions(self.side_calls)
@@ -172,10 +165,6 @@ class OpenNotebook:
         await self.checkpoints.close()
         async with self.live.slot:
             await self.live.retire()
-
-    async def lacking(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Those of these distributions that its header's environment does not have; without a header it has ours."""
-        return await self.provisioner.lacking(names)
 
     async def install(self, requirement: str, *, seconds: float | None = None) -> PackageInstall:
         """Add a package to the notebook's header and environment; what failed for want of a module runs again.
@@ -269,14 +258,6 @@ class OpenNotebook:
             outcomes = {cell: outcome for cell, outcome in self.outcomes.items() if cell in there}
             self.state = replace(self.state, document=document, outcomes=outcomes)
 
-    async def changed_on_disk(self) -> NotebookFile | None:
-        """The file read again, if it is not what was last read or saved. Raises `UserError` if it is no notebook."""
-        return await self.file.changed_on_disk()
-
-    def name_of(self, cell: CellId) -> str:
-        """A cell's name, or its id when nobody named it."""
-        return self.state.name_of(cell)
-
     # ── files and observers ──
 
     async def changed_files(self) -> tuple[FileChange, ...]:
@@ -285,60 +266,11 @@ class OpenNotebook:
 
     def observe(self) -> AbstractAsyncContextManager[anyio.abc.ObjectReceiveStream[Event]]:
         """Everything that happens from now on, whoever caused it. A reader that falls far behind loses its stream."""
-        return self.observers.observe()
+        return self._observers.observe()
 
-    def editor_lane(self, mirror: EditorListener | None = None) -> AbstractAsyncContextManager[EditorChannel]:
+    def attach_editor(self, listener: EditorListener | None = None) -> AbstractAsyncContextManager[EditorChannel]:
         """marimo's own commands in and notifications out, unopened, for one editor; on only while somebody is here."""
-        return self._editor.open_channel(mirror)
-
-    async def distributions(self) -> dict[str, str]:
-        """The packages its kernels have, name → version."""
-        return await self.live.distributions()
-
-    @property
-    def tier(self) -> Tier:
-        """How well its kernels are contained."""
-        return self.provisioner.tier
-
-    @property
-    def python(self) -> str:
-        """The version of Python its kernel runs on; before the first one started, Cellwright's own."""
-        return self.provisioner.python
-
-    @property
-    def limits(self) -> Limits:
-        """What its kernels may use."""
-        return self.provisioner.limits
-
-    @property
-    def hidden_files(self) -> tuple[str, ...]:
-        """Paths of the project that look like secrets and are not visible inside."""
-        return self.provisioner.hidden
-
-    @property
-    def left_out_files(self) -> tuple[str, ...]:
-        """Paths of the project that are not in the copy its kernel works on; none where it has the project itself."""
-        return self.provisioner.left_out
-
-    @property
-    def volumes(self) -> tuple[str, ...]:
-        """Paths of the project on which something is mounted, such as a container's volume."""
-        return self.provisioner.volumes.all
-
-    @property
-    def is_copied(self) -> bool:
-        """Whether its kernel works on a copy of the project, of which `left_out_files` are no part."""
-        return self.provisioner.is_copied
-
-    @property
-    def files_mode(self) -> FilesMode:
-        """What becomes of changed files."""
-        return self.provisioner.files
-
-    @property
-    def kernel(self) -> Kernel | None:
-        """The live kernel, if there is one."""
-        return self.live.kernel
+        return self._editor.open_channel(listener)
 
     # ── life ──
 

@@ -125,7 +125,7 @@ class Analyst:
 
         async def work() -> DataOverview:
             await desk.sync()
-            if missing := await desk.notebook.lacking(PACKAGES):
+            if missing := await desk.notebook.provisioner.lacking(PACKAGES):
                 return DataOverview(problem=_without(missing, goal))
             return await read_data_overview(goal, profiler, desk.notebook.document)
 

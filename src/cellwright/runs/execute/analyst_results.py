@@ -66,7 +66,7 @@ def section_state_of(
     return SectionState(
         cells=tuple(now),
         bad=tuple(wrong),
-        harmed=tuple(sorted(desk.notebook.name_of(CellId(cell)) for cell in harmed)),
+        harmed=tuple(sorted(desk.notebook.state.name_of(CellId(cell)) for cell in harmed)),
     )
 
 

@@ -67,7 +67,7 @@ async def tidy_up(place: Workspace, plan: Plan, key: str, *, is_new: bool) -> No
             await desk.apply(edits, key=key, run="none")
     if not is_new and desk.notebook.document.script_metadata is None:
         return
-    installed = await desk.notebook.distributions()
+    installed = await desk.notebook.live.distributions()
     document, path = desk.notebook.document, desk.notebook.path
     wanted = await anyio.to_thread.run_sync(
         lambda: with_header(document, installed=installed, local=local_modules(path))

@@ -159,13 +159,13 @@ def parallel_note(task: Task, others: Sequence[Task]) -> Note:
 async def _why_not_parallel(desk: NotebookEditor) -> str:
     await desk.sync()
     notebook = desk.notebook
-    if notebook.files_mode == "direct":
+    if notebook.provisioner.options.files == "direct":
         return "the notebook writes to the project's own files"
     if not any(outcome.status == "ok" for outcome in notebook.outcomes.values()):
         # Nothing has run: a kernel of its own has as much as a fork would.
         return ""
     async with notebook.branch() as branch:
-        way = branch.way
+        way = branch.method
     return "" if way.kind == "fork" else "; ".join(way.reasons) or "the kernel cannot be forked"
 
 
@@ -194,7 +194,7 @@ async def _put(
         agent=part.agent,
         purpose=part.task.title,
         group=part.agent.rpartition(":")[0],
-        way="fork" if isinstance(lane.desk.notebook.kernel, BranchKernel) else "replayed",
+        way="fork" if isinstance(lane.desk.notebook.live.kernel, BranchKernel) else "replayed",
         status="passed" if report.outcome == "finished" and not _bad(lane, there) else "failed",
         cells=tuple(trial_cell(there[cell]) for cell in changed if cell in there),
         variables=differing({} if is_done else before, there),

@@ -198,7 +198,7 @@ async def run_once(
         ran = NotebookRun(
             number=number,
             outcomes=tuple(outcome for outcome in seen.cells if document.find(outcome.id) is not None),
-            hidden=notebook.hidden_files,
+            hidden=notebook.provisioner.hidden,
             kernel_end=seen.kernel_end,
             problem=seen.problem,
         )
@@ -262,7 +262,7 @@ async def _tested(notebook: OpenNotebook, tests: Sequence[CellWithTests], second
 
 async def _values(notebook: OpenNotebook, names: Sequence[str]) -> dict[str, NotebookValue]:
     """These values, as long as their kernel lives: another would first run everything again."""
-    if notebook.kernel is None or notebook.kernel.is_over:
+    if notebook.live.kernel is None or notebook.live.kernel.is_over:
         return {}
     try:
         return await notebook.values(names)

@@ -81,7 +81,7 @@ class _Panels:
             return JSONResponse({"memory": _memory(None, None), "cpu": {"percent": 0.0}, "gpu": []})
         use = (await measure_kernels({"": notebook})).get("")
         used = int(use.memory_mb * _MEGABYTE) if use is not None else 0
-        total = notebook.limits.memory_mb * _MEGABYTE
+        total = notebook.provisioner.options.limits.memory_mb * _MEGABYTE
         percent = self._percent(notebook, use.cpu_seconds if use is not None else 0.0)
         answer = {"memory": _memory(total, used), "kernel": {"memory": used}, "cpu": {"percent": percent}, "gpu": []}
         return JSONResponse(answer)
@@ -89,7 +89,7 @@ class _Panels:
     async def packages(self, request: Request) -> Response:
         """What the notebook can import."""
         notebook = self._find(request)
-        found = await notebook.distributions() if notebook is not None else {}
+        found = await notebook.live.distributions() if notebook is not None else {}
         return JSONResponse({"packages": [{"name": name, "version": found[name]} for name in sorted(found)]})
 
     def _percent(self, notebook: OpenNotebook, cpu_seconds: float) -> float:

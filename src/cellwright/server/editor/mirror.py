@@ -115,7 +115,7 @@ class NotebookMirror:
     async def _be_told(self, *, task_status: anyio.abc.TaskStatus[None]) -> None:
         is_first = True
         while True:
-            async with self.notebook.observe() as events, self.notebook.editor_lane(self) as self._lane:
+            async with self.notebook.observe() as events, self.notebook.attach_editor(self) as self._lane:
                 if is_first:
                     task_status.started()
                 is_first = False

@@ -31,9 +31,9 @@ class KernelUsage:
 async def measure_kernels(notebooks: Mapping[str, OpenNotebook]) -> dict[str, KernelUsage]:
     """What the kernel of each notebook uses, by the same names; a notebook without a living kernel has none."""
     pids = {
-        name: notebook.kernel.pid
+        name: notebook.live.kernel.pid
         for name, notebook in notebooks.items()
-        if notebook.kernel is not None and not notebook.kernel.is_over
+        if notebook.live.kernel is not None and not notebook.live.kernel.is_over
     }
     if not pids:
         return {}

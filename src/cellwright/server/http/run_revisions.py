@@ -123,7 +123,7 @@ class RunRevisions:
 
 async def _go_on_from_file(notebook: OpenNotebook, base: Document) -> None:
     """Take over what the file became since it held `base`; what the person did meanwhile stays."""
-    file = await notebook.changed_on_disk()
+    file = await notebook.file.changed_on_disk()
     if file is None:
         return
     before, theirs = notebook.document, with_known_ids(base, file.document)

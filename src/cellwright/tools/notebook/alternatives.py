@@ -96,7 +96,7 @@ class CandidateTrials:
         self._edits = edits
         self._key = key
         self._seconds = seconds
-        memory = max(_LEAST_MEMORY_MB, notebook.limits.memory_mb // len(candidates))
+        memory = max(_LEAST_MEMORY_MB, notebook.provisioner.options.limits.memory_mb // len(candidates))
         self._limits = BranchLimits(memory_mb=memory, live_seconds=_LIVE_SECONDS)
         self._running = anyio.CapacityLimiter(_AT_ONCE)
         self._lanes = [_CandidateBranch() for _ in candidates]

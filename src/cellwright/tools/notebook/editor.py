@@ -288,7 +288,7 @@ class NotebookEditor:
                 if travelled is None:
                     return NotCommitted(why="The state that was kept was lost this moment.")
                 if travelled.again:
-                    again = ", ".join(self.notebook.name_of(each) for each in travelled.again)
+                    again = ", ".join(self.notebook.state.name_of(each) for each in travelled.again)
                     self._news.append(f"These were quick and ran again on the way: {again}.")
                 return self._past.seen(Restoration(by="checkpoint", observation=Observation()), turn)
 
@@ -542,7 +542,7 @@ class NotebookEditor:
 
     async def _read_again(self) -> NotebookFile | None:
         try:
-            return await self.notebook.changed_on_disk()
+            return await self.notebook.file.changed_on_disk()
         except UserError as error:
             raise Unavailable(
                 f"The notebook's file cannot be read now: {error.message}", hint="Somebody may be editing it."

@@ -68,7 +68,7 @@ class StateHistory:
         Gives the name if it was kept: then states between the call's cells are worth keeping, too.
         """
         self.forget_redo()
-        if not key or self._notebook.files_mode == "direct":
+        if not key or self._notebook.provisioner.options.files == "direct":
             return ""
         try:
             taken = await self._notebook.checkpoints.take(key)
@@ -152,12 +152,12 @@ async def go_back(notebook: OpenNotebook, label: str, wanted: Document, ran: Col
     `wanted` holds the cells as they were then, under versions that nobody has read yet, and `ran` what had run.
     """
     checkpoint = usable(notebook.checkpoints.kept, label, wanted)
-    if checkpoint is not None and notebook.files_mode != "direct":
+    if checkpoint is not None and notebook.provisioner.options.files != "direct":
         steps = _steps(notebook.checkpoints.kept, checkpoint)
         if await notebook.checkpoints.travel(label) is not None:
             notebook.document = wanted
             return Restoration(by="checkpoint", observation=Observation(), steps=steps)
-    if notebook.kernel is None or not ran:
+    if notebook.live.kernel is None or not ran:
         return None
     return Restoration(by="replay", observation=await replay(notebook, wanted, ran))
 
@@ -214,13 +214,13 @@ def find_earlier_state(notebook: OpenNotebook, cell: str, turns: Sequence[Revisi
     known = next((each.id for each in now.cells if cell in (each.id, each.name)), CellId(cell))
     kept = checkpoints.before(known)
     if kept is None:
-        names = [notebook.name_of(each) for each in checkpoints.kept_cells]
+        names = [notebook.state.name_of(each) for each in checkpoints.kept_cells]
         listed = ", ".join(names[-_MOST_NAMED:]) or "none"
         return UnreachableState(why=f"No state before the cell {cell!r} is kept. Cells one can go before: {listed}.")
     then = kept.cells_then or kept.runtime.notebook.state.document
     theirs = _made_by_others(then, now, turns)
     if theirs:
-        names = [notebook.name_of(each) for each in theirs]
+        names = [notebook.state.name_of(each) for each in theirs]
         return UnreachableState(why=f"Somebody else changed cells since, which would be lost: {', '.join(names)}.")
     return EarlierState(cell=known, document=then)
 

@@ -47,7 +47,7 @@ class BranchTrial:
         self, branch: str, purpose: str = "", *, group: str = "", is_kept: bool = False, note: str = ""
     ) -> TrialRecord:
         """As it is told to whoever watches."""
-        way = self.observation.way
+        way = self.observation.method
         return TrialRecord(
             branch=branch,
             purpose=purpose,
@@ -77,7 +77,7 @@ async def try_edits(
     parent = branch.parent
     before, outcomes = parent.state.document, parent.state.outcomes
     observation = await branch.apply(edits, run=run, seconds=seconds)
-    ran = observation.ms + (observation.way.ms if observation.way is not None else 0.0)
+    ran = observation.ms + (observation.method.ms if observation.method is not None else 0.0)
     if observation.refused is not None:
         return BranchTrial(observation=observation, status="refused", ms=ran)
     if observation.kernel_end is not None or observation.problem:
@@ -122,7 +122,9 @@ def broken_cells(
 
 def repaired_names(before: Document, after: Document, notebook: OpenNotebook) -> str:
     """The cells a change gives other code, for people."""
-    names = [notebook.name_of(change.id) for change in changes_between(before, after) if change.before is not None]
+    names = [
+        notebook.state.name_of(change.id) for change in changes_between(before, after) if change.before is not None
+    ]
     return ", ".join(names[:5])
 
 

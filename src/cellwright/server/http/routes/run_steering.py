@@ -133,5 +133,5 @@ def _about(house: ApiResources, run: str, cell: str) -> str:
     known = None if notebook is None else next((each for each in notebook.document.cells if each.id == cell), None)
     if notebook is None or known is None:
         raise ResourceNotFound(f"The run's notebook has no cell {cell!r} now.", hint="Say it without naming a cell.")
-    name = "" if notebook.name_of(known.id) == known.id else f" named {notebook.name_of(known.id)}"
+    name = "" if notebook.state.name_of(known.id) == known.id else f" named {notebook.state.name_of(known.id)}"
     return f"This is about the cell {known.id}{name}, version {known.version}:"
