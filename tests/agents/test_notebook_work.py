@@ -16,7 +16,7 @@ from cellwright.agents.prompt.conversation import AgentTurn
 from cellwright.journal import Flow, Workflow
 from cellwright.sandbox import Limits
 from cellwright.testing import CallTool, CallTools, Fault, Received
-from cellwright.tools.notebook.editor import EditorPoint
+from cellwright.tools.notebook.saved_notebook import EditorPoint
 from tests.agents.workshop import DONE, SECRET, a_role, an_assignment, open_workshop
 from tests.conftest import Opener
 from tests.models.houses import House

@@ -25,7 +25,8 @@ from cellwright.models.client.gateway_client import Models
 from cellwright.policy import BUILT_IN_RULES, Masker, Person, RuleText, Secret, read_rules
 from cellwright.testing import CallTool, Received
 from cellwright.tools import Guard, Inbox, InboxItem
-from cellwright.tools.notebook.editor import EditorPoint, NotebookEditor
+from cellwright.tools.notebook.editor import NotebookEditor
+from cellwright.tools.notebook.saved_notebook import EditorPoint
 from cellwright.tools.notebook_tools import notebook_tools
 from cellwright.tools.project_files import ProjectFiles
 from cellwright.tools.tool import Done, Tool, ToolResult, tool

@@ -14,12 +14,12 @@ from cellwright.app.runs import run_folder
 from cellwright.journal import AuditRecorded, StepStarted, stream_of
 from cellwright.models.client.gateway_client import Models
 from cellwright.runs.execute import steering_commands
-from cellwright.runs.history.undo import revisions_of, undo_in_file
 from cellwright.runs.plan.plan import DropTask
 from cellwright.settings import Settings
 from tests.conftest import notebook_source
 from tests.models.houses import House
 from tests.runs.factory import ADA, Factory, Kernels, open_factory
+from tests.runs.histories import changes_in, undo_in_file
 
 SECTIONS = ["read", "quality", "look", "test", "findings", "tell"]
 WORDS = "Compare revenue by region."
@@ -70,7 +70,7 @@ async def test_words_and_data_become_a_proven_notebook_without_a_model_and_all_o
         assert {"look at the data", "fit read", "tool apply", "see read", "tool read_tests"} <= set(steps)
         assert {event.role for event in events if isinstance(event, AuditRecorded)} == {"analyst"}
         memory = run_folder(replace(Settings.read(), home=house.home), "r") / "desk.json"
-        assert [turn.key.rpartition("-")[2] for turn in revisions_of(memory)[:6]] == SECTIONS
+        assert [turn.key.rpartition("-")[2] for turn in changes_in(memory)[:6]] == SECTIONS
         await undo_in_file(project / "first.py", memory)
         assert "read_csv" not in factory.notebook("first.py")
 

@@ -13,26 +13,20 @@ import pytest
 
 from cellwright.kernel import OpenNotebook
 from cellwright.notebook import AtStart, CreateCell, DeleteCell, EditCell, MoveCell, read
-from cellwright.runs.history.restore import (
-    NoRevisionToRedo,
-    RedoneRevision,
-    RedoOutcome,
-    RedoRefused,
-    redo_in_file,
-    redo_live,
-)
-from cellwright.runs.history.undo import UndoneRevisions, revisions_of, undo_in_file, undo_live
+from cellwright.tools.history.moves import HistoryOutcome, Moved, MoveRefused, NothingToMove
+from cellwright.tools.history.store import read_timeline, write_timeline
 from cellwright.tools.notebook.editor import NotebookEditor
-from cellwright.tools.notebook.revisions import read_editor_state, write_editor_state
+from tests.runs.histories import changes_in, redo_in_file, redo_live, undo_in_file, undo_live
 
 Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]
-NOTHING = NoRevisionToRedo(why="There is nothing to redo: nothing was undone, or something else was done since.")
+NOTHING = NothingToMove(why="There is nothing to redo: nothing was undone, or something else was done since.")
 REDO_AGAIN = """
 import json, sys
 from pathlib import Path
 import anyio
-from cellwright.runs.history.restore import redo_in_file
-outcome = anyio.run(redo_in_file, Path(sys.argv[1]), Path(sys.argv[2]))
+from cellwright.runs.history.file import FileHistory
+from cellwright.tools.history.moves import Redo
+outcome = anyio.run(FileHistory(notebook=Path(sys.argv[1]), stored=Path(sys.argv[2])).move, Redo())
 print(json.dumps([outcome.cells, outcome.by]))
 """
 
@@ -53,11 +47,11 @@ def by_person(path: Path, old: str, new: str) -> None:
 
 
 def as_remembered(memory: Path) -> list[tuple[int, bool]]:
-    return [(turn.number, turn.is_undone) for turn in revisions_of(memory)]
+    return [(turn.number, turn.is_undone) for turn in changes_in(memory)]
 
 
-def done(outcome: RedoOutcome) -> RedoneRevision:
-    assert isinstance(outcome, RedoneRevision), outcome
+def done(outcome: HistoryOutcome) -> Moved:
+    assert isinstance(outcome, Moved), outcome
     return outcome
 
 
@@ -112,7 +106,7 @@ async def test_undone_twice_is_redone_twice_the_last_undo_first(opened: Opener, 
         assert done(await redo_in_file(path, memory)).by == "file"
         assert (codes(path), as_remembered(memory)) == (seen[-1], left)
     assert await redo_in_file(path, memory) == NOTHING
-    assert isinstance(await undo_in_file(path, memory), UndoneRevisions)
+    assert isinstance(await undo_in_file(path, memory), Moved)
     assert codes(path) == BEFORE
 
 
@@ -122,7 +116,7 @@ async def test_what_somebody_wrote_since_is_never_lost(opened: Opener, memory: P
     await undo_in_file(path, memory)
     by_person(path, "x = 1", "x = 7")
     refused = await redo_in_file(path, memory)
-    assert isinstance(refused, RedoRefused)
+    assert isinstance(refused, MoveRefused)
     assert refused.why.startswith("Somebody changed the notebook since the undo (changed ")
     assert codes(path) == ["x = 7", "z = x"]
     by_person(path, "x = 7", "x = 1")
@@ -134,7 +128,7 @@ async def test_an_undo_that_kept_what_somebody_wrote_is_redone_around_it(opened:
     path = await ended(opened, memory)
     by_person(path, "y = x + 1", "y = x + 100")
     undone = await undo_in_file(path, memory)
-    assert isinstance(undone, UndoneRevisions)
+    assert isinstance(undone, Moved)
     assert len(undone.kept) == 1
     assert sorted(codes(path)) == ["x = 1", "y = x + 100", "z = x"]
     done(await redo_in_file(path, memory))
@@ -145,11 +139,11 @@ async def test_a_redo_that_was_cut_off_after_the_file_is_only_remembered(opened:
     path = await ended(opened, memory)
     whole = path.read_bytes()
     await undo_in_file(path, memory)
-    before = read_editor_state(memory)
+    before = read_timeline(memory)
     assert before is not None
     await redo_in_file(path, memory)
-    write_editor_state(memory, before)
-    assert await redo_in_file(path, memory) == RedoneRevision(cells=(), by="file")
+    write_timeline(memory, before)
+    assert await redo_in_file(path, memory) == Moved(cells=(), by="file")
     assert (path.read_bytes(), as_remembered(memory)) == (whole, [(1, False), (2, False), (3, False)])
 
 
@@ -157,7 +151,7 @@ async def test_where_nothing_was_undone_nothing_is_redone(opened: Opener, memory
     path = await ended(opened, memory)
     assert await redo_in_file(path, memory) == NOTHING
     unknown = await redo_in_file(path, tmp_path / "nowhere.json")
-    assert unknown == NoRevisionToRedo(why="Nothing is remembered of what this run did to a notebook.")
+    assert unknown == NothingToMove(why="Nothing is remembered of what this run did to a notebook.")
     assert codes(path) == AFTER
 
 
@@ -176,7 +170,7 @@ async def test_undone_twice_is_redone_twice_with_variables_and_undone_again_by_c
         for step in (2, 1, None, None, 2, None):
             is_redo = step is None
             did = await redo_live(desk) if is_redo else await undo_live(desk, step=step)
-            assert isinstance(did, RedoneRevision if is_redo else UndoneRevisions)
+            assert isinstance(did, Moved)
             assert did.by == "checkpoint"
             seen.append((await notebook.values(["items"]))["items"].json)
         assert seen == [[1, 2], [1], [1, 2], [1, 2, 3], [1, 2], [1, 2, 3]]
@@ -188,12 +182,12 @@ async def test_an_agents_undo_is_redone_by_a_person_and_its_call_is_still_known(
         desk = await NotebookEditor.open(notebook, memory)
         await desk.run("all")
         await desk.apply([CreateCell(code="items.append(2)", name="two")], key="r/agent:1/c1")
-        await desk.undo(key="r/agent:1/c2")
-        assert await redo_live(desk) == RedoneRevision(cells=("added two",), by="checkpoint")
+        await desk.history.undo(key="r/agent:1/c2")
+        assert await redo_live(desk) == Moved(cells=("added two",), by="checkpoint")
         assert (await notebook.values(["items"]))["items"].json == [1, 2]
         assert desk.done("r/agent:1/c2") is not None
         assert as_remembered(memory) == [(1, False)]
-        assert [turn.key for turn in desk.memory.standing()] == ["r/agent:1/c1"]
+        assert [turn.key for turn in desk.timeline.standing] == ["r/agent:1/c1"]
 
 
 @pytest.mark.slow
@@ -224,7 +218,7 @@ async def test_at_the_desk_what_somebody_wrote_since_is_never_lost(opened: Opene
         await desk.apply([CreateCell(code="a = 2", name="two")], key="r/agent:1/c1")
         await undo_live(desk)
         by_person(notebook.path, "items = [1]", "items = [7]")
-        assert isinstance(await redo_live(desk), RedoRefused)
+        assert isinstance(await redo_live(desk), MoveRefused)
         assert codes(notebook.path) == ["items = [7]"]
 
 
@@ -236,5 +230,5 @@ async def test_without_a_checkpoint_a_redo_is_a_replay(opened: Opener, memory: P
         await desk.apply([CreateCell(code="items.append(2)", name="two")], key="r/agent:1/c1")
         await undo_live(desk)
         await notebook.checkpoints.close()
-        assert await redo_live(desk) == RedoneRevision(cells=("added two",), by="replay")
+        assert await redo_live(desk) == Moved(cells=("added two",), by="replay")
         assert (await notebook.values(["items"]))["items"].json == [1, 2]

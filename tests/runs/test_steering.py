@@ -12,13 +12,13 @@ from cellwright.agents.steering import stop
 from cellwright.errors import UserError
 from cellwright.policy import Masker
 from cellwright.runs.execute import steering_commands
-from cellwright.runs.history.undo import revisions_of
 from cellwright.runs.plan.plan import AddTask, DropTask, RetryTask, Task
 from cellwright.testing import CallTool, Fault
 from cellwright.tools import Inbox, Raise
 from tests.conftest import notebook_source
 from tests.models.houses import House
 from tests.runs.factory import ADA, Kernels, apply, at_once, create, finish, of, open_factory, plan, task
+from tests.runs.histories import changes_in
 
 
 @pytest.fixture
@@ -388,4 +388,4 @@ async def test_a_forked_run_goes_on_from_the_old_ones_steps_and_does_nothing_twi
         assert factory.notebook().count("first = 1") == 1
         assert (await factory.runs.records.status("r")).standing == "cancelled"
         memory = house.home / "runs" / forked / "desk.json"
-        assert [turn.key for turn in revisions_of(memory)] == [f"{forked}/agent:2/s1c1"]
+        assert [turn.key for turn in changes_in(memory)] == [f"{forked}/agent:2/s1c1"]

@@ -27,17 +27,9 @@ from cellwright.notebook import (
     render,
 )
 from cellwright.notebook.edits import AtStart
-from cellwright.runs.history.undo import (
-    NoRevisionToUndo,
-    UndoneRevisions,
-    UndoOutcome,
-    UndoRefused,
-    attribution,
-    revisions_of,
-    undo_in_file,
-)
+from cellwright.tools.history.moves import HistoryOutcome, Moved, MoveRefused, NothingToMove
 from cellwright.tools.notebook.editor import NotebookEditor
-from cellwright.tools.notebook.revisions import read_editor_state
+from tests.runs.histories import changes_in, undo_in_file
 from tests.sampling import spread
 
 Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]
@@ -74,8 +66,8 @@ def as_marimo_writes_it(path: Path, *cells: str) -> Path:
     return path
 
 
-def done(outcome: UndoOutcome) -> UndoneRevisions:
-    assert isinstance(outcome, UndoneRevisions), outcome
+def done(outcome: HistoryOutcome) -> Moved:
+    assert isinstance(outcome, Moved), outcome
     return outcome
 
 
@@ -96,59 +88,36 @@ async def test_everything_a_run_did_is_taken_back_byte_for_byte(opened: Opener, 
     path, before = await three_turns(opened, memory)
     outcome = done(await undo_in_file(path, memory))
     assert path.read_bytes() == before
-    assert (outcome.turns, outcome.kept, outcome.by) == ((3, 2, 1), (), "file")
+    assert (outcome.revisions, outcome.kept, outcome.by) == ((3, 2, 1), (), "file")
     assert sorted(outcome.cells) == snapshot(["removed total", "removed ys", "restored MJUe (z = x)"])
 
 
 async def test_a_second_undo_finds_nothing(opened: Opener, memory: Path) -> None:
     path, before = await three_turns(opened, memory)
     await undo_in_file(path, memory)
-    assert await undo_in_file(path, memory) == NoRevisionToUndo(why="Everything was undone already.")
-    assert await undo_in_file(path, memory, step=2) == NoRevisionToUndo(why="Change 2 was undone already.")
+    assert await undo_in_file(path, memory) == NothingToMove(why="Everything was undone already.")
+    assert await undo_in_file(path, memory, step=2) == NothingToMove(why="Change 2 was undone already.")
     assert path.read_bytes() == before
 
 
 async def test_one_change_is_taken_back_and_the_others_stay_under_their_numbers(opened: Opener, memory: Path) -> None:
     path, _ = await three_turns(opened, memory)
-    assert done(await undo_in_file(path, memory, step=2)).turns == (2,)
+    assert done(await undo_in_file(path, memory, step=2)).revisions == (2,)
     assert codes(path) == ["# mine  \nx = 1", "z = x", "y = x + 1", "total = y + z"]
-    assert [(turn.number, turn.is_undone) for turn in revisions_of(memory)] == [(1, False), (2, True), (3, False)]
-    assert done(await undo_in_file(path, memory)).turns == (3, 1)
+    assert [(turn.number, turn.is_undone) for turn in changes_in(memory)] == [(1, False), (2, True), (3, False)]
+    assert done(await undo_in_file(path, memory)).revisions == (3, 1)
     assert codes(path) == ["# mine  \nx = 1", "z = x"]
 
 
 async def test_the_changes_say_who_made_them_and_what_they_did(opened: Opener, memory: Path) -> None:
     await three_turns(opened, memory)
-    assert [(turn.number, turn.agent, turn.key, turn.cells) for turn in revisions_of(memory)] == snapshot(
+    assert [(turn.number, turn.agent, turn.key, turn.texts) for turn in changes_in(memory)] == snapshot(
         [
             (1, "run/agent:1", "run/agent:1/c1", ("added ys",)),
             (2, "run/agent:1", "run/agent:1/c2", ("changed MJUe (z = x * 2)",)),
             (3, "run/agent:2", "run/agent:2/c1", ("added total",)),
         ]
     )
-
-
-async def test_every_cell_of_an_agent_is_attributed_and_no_cell_of_a_person(opened: Opener, memory: Path) -> None:
-    path, _ = await three_turns(opened, memory)
-    known = read_editor_state(memory)
-    assert known is not None
-    labels = {cell.id: cell.name if cell.name != "_" else cell.code for cell in known.cells}
-    assert {labels[cell]: found for cell, found in attribution(memory).items()} == {
-        "ys": ("run/agent:1", "run/agent:1/c1"),
-        "z = x * 2": ("run/agent:1", "run/agent:1/c2"),
-        "total": ("run/agent:2", "run/agent:2/c1"),
-    }
-    await undo_in_file(path, memory, step=3)
-    assert [labels[cell] for cell in attribution(memory)] == ["ys", "z = x * 2"]
-
-
-async def test_a_cell_a_person_changed_in_between_is_no_longer_the_agents(opened: Opener, memory: Path) -> None:
-    async with opened("x = 1") as notebook:
-        desk = await NotebookEditor.open(notebook, memory)
-        await desk.apply([CreateCell(code="y = 1")], key="r/agent:1/a")
-        by_person(notebook.path, "y = 1", "y = 111")
-        await desk.apply([CreateCell(code="w = 1")], key="r/agent:1/b")
-    assert [key for _, key in attribution(memory).values()] == ["r/agent:1/b"]
 
 
 # ── a person's changes ──
@@ -160,7 +129,7 @@ async def test_what_a_person_changed_since_stays_and_is_said(opened: Opener, mem
     outcome = done(await undo_in_file(path, memory))
     assert codes(path) == ["# mine  \nx = 1", "z = x", "y = x + 100"]
     assert outcome.kept == ("ys: somebody changed it since",)
-    assert isinstance(await undo_in_file(path, memory), NoRevisionToUndo)
+    assert isinstance(await undo_in_file(path, memory), NothingToMove)
 
 
 async def test_cells_a_person_added_stay_and_those_they_removed_stay_away(opened: Opener, memory: Path) -> None:
@@ -216,9 +185,9 @@ async def test_a_name_that_a_person_has_taken_meanwhile_is_not_taken_from_them(o
     by_person(path, "def _():\n    b", "def old():\n    b")
     before = path.read_bytes()
     outcome = await undo_in_file(path, memory, step=2)
-    assert isinstance(outcome, UndoRefused) and "old" in outcome.why
+    assert isinstance(outcome, MoveRefused) and "old" in outcome.why
     assert path.read_bytes() == before
-    assert [turn.is_undone for turn in revisions_of(memory)] == [False, False]
+    assert [turn.is_undone for turn in changes_in(memory)] == [False, False]
 
 
 # ── with the desk ──
@@ -231,10 +200,10 @@ async def test_what_an_agent_undid_itself_is_not_undone_twice(opened: Opener, me
         desk = await NotebookEditor.open(notebook, memory)
         await desk.apply([CreateCell(code="y = 1")], key="r/a:1/1")
         await desk.apply([CreateCell(code="w = 1")], key="r/a:1/2")
-        await desk.undo(key="r/a:1/3")
+        await desk.history.undo(key="r/a:1/3")
         path = notebook.path
-    assert [(turn.number, turn.is_undone) for turn in revisions_of(memory)] == [(1, False), (2, True)]
-    assert done(await undo_in_file(path, memory)).turns == (1,)
+    assert [(turn.number, turn.is_undone) for turn in changes_in(memory)] == [(1, False), (2, True)]
+    assert done(await undo_in_file(path, memory)).revisions == (1,)
     assert path.read_bytes() == before
 
 
@@ -243,11 +212,10 @@ async def test_a_desk_opened_afterwards_knows_what_was_undone(opened: Opener, me
     await undo_in_file(path, memory, step=3)
     async with opened(path=path) as notebook:
         desk = await NotebookEditor.open(notebook, memory)
-        last = desk.last_turn()
-        assert last is not None and last.key == "run/agent:1/c2"
+        assert desk.timeline.standing[-1].key == "run/agent:1/c2"
         assert "meanwhile" not in desk.take_news()
         await desk.apply([CreateCell(code="more = 1")], key="run/agent:3/c1")
-    assert [(turn.number, turn.is_undone) for turn in revisions_of(memory)][2:] == [(3, True), (4, False)]
+    assert [(turn.number, turn.is_undone) for turn in changes_in(memory)][2:] == [(3, True), (4, False)]
 
 
 # ── crashes and broken things ──
@@ -259,9 +227,9 @@ async def test_an_undo_that_ended_before_it_was_remembered_is_finished_later(ope
     await undo_in_file(path, memory)
     put(memory, kept)
     outcome = done(await undo_in_file(path, memory))
-    assert (outcome.turns, outcome.cells, outcome.kept) == ((3, 2, 1), (), ())
+    assert (outcome.revisions, outcome.cells, outcome.kept) == ((3, 2, 1), (), ())
     assert path.read_bytes() == before
-    assert isinstance(await undo_in_file(path, memory), NoRevisionToUndo)
+    assert isinstance(await undo_in_file(path, memory), NothingToMove)
 
 
 async def test_a_change_that_a_crash_left_unfinished_is_undone_if_the_file_has_it(opened: Opener, memory: Path) -> None:
@@ -272,9 +240,9 @@ async def test_a_change_that_a_crash_left_unfinished_is_undone_if_the_file_has_i
         await desk.apply([CreateCell(code="y = 1")], key="r/a:1/1")
         path = notebook.path
     known = json.loads(start)
-    known["pending"] = json.loads(contents(memory))["turns"][0]
+    known["pending"] = json.loads(contents(memory))["revisions"][0]
     put(memory, json.dumps(known).encode())
-    assert done(await undo_in_file(path, memory)).turns == (1,)
+    assert done(await undo_in_file(path, memory)).revisions == (1,)
     assert path.read_bytes() == before
 
 
@@ -292,9 +260,9 @@ async def test_somebody_who_keeps_saving_the_file_never_leaves_a_mix(
                 outcome = await undo_in_file(path, memory)
             except Unavailable:
                 # It says so and does nothing; the other one ends some time.
-                assert not any(turn.is_undone for turn in revisions_of(memory))
+                assert not any(turn.is_undone for turn in changes_in(memory))
         await process.wait()
-    assert isinstance(outcome, UndoneRevisions)
+    assert isinstance(outcome, Moved)
     assert codes(path)[1:] in (["z = x"], ["z = x * 2", "y = x + 1", "total = y + z"])
 
 
@@ -312,12 +280,12 @@ for number in range(100):
 async def test_without_a_memory_or_changes_there_is_nothing_to_undo(
     opened: Opener, memory: Path, tmp_path: Path
 ) -> None:
-    assert revisions_of(memory) == () and attribution(memory) == {}
+    assert changes_in(memory) == ()
     async with opened("x = 1") as notebook:
         path = notebook.path
-        assert isinstance(await undo_in_file(path, memory), NoRevisionToUndo)
+        assert isinstance(await undo_in_file(path, memory), NothingToMove)
         await NotebookEditor.open(notebook, memory)
-    assert await undo_in_file(path, memory) == NoRevisionToUndo(why="The run changed no cells.")
+    assert await undo_in_file(path, memory) == NothingToMove(why="The run changed no cells.")
     with pytest.raises(UserError, match="no change 1"):
         await undo_in_file(path, memory, step=1)
 
@@ -343,7 +311,7 @@ async def test_a_notebook_that_is_gone_or_broken_is_said_and_nothing_is_forgotte
         await undo_in_file(path, memory)
     assert contents(memory) == kept
     path.write_text(text)
-    assert isinstance(await undo_in_file(path, memory), UndoneRevisions)
+    assert isinstance(await undo_in_file(path, memory), Moved)
 
 
 async def test_a_memory_that_cannot_be_read_is_a_defect_not_a_loss(opened: Opener, memory: Path) -> None:
@@ -363,5 +331,5 @@ async def test_many_turns_are_taken_back_in_one_go(opened: Opener, memory: Path)
         for number in range(30):
             await desk.apply([CreateCell(code=f"a{number} = {number}")], key=f"r/a:1/{number}", run="none")
         path = notebook.path
-    assert len(done(await undo_in_file(path, memory)).turns) == 30
+    assert len(done(await undo_in_file(path, memory)).revisions) == 30
     assert path.read_bytes() == before

@@ -17,7 +17,8 @@ import anyio
 from cellwright.app import open_notebook
 from cellwright.journal import CrashPoint
 from cellwright.settings import Settings
-from cellwright.tools.notebook.editor import EditorPoint, NotebookEditor
+from cellwright.tools.notebook.editor import NotebookEditor
+from cellwright.tools.notebook.saved_notebook import EditorPoint
 from cellwright.tools.notebook_tools import notebook_tools
 from cellwright.tools.tool import result_text
 from tests.tools.workshop import open_workshop

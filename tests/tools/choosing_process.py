@@ -16,7 +16,8 @@ from cellwright.app import open_notebook
 from cellwright.policy import Person
 from cellwright.runs.views import branches
 from cellwright.settings import Settings
-from cellwright.tools.notebook.editor import EditorPoint, NotebookEditor
+from cellwright.tools.notebook.editor import NotebookEditor
+from cellwright.tools.notebook.saved_notebook import EditorPoint
 from cellwright.tools.notebook_tools import notebook_tools
 from tests.tools.workshop import open_workshop
 

@@ -12,7 +12,8 @@ import anyio
 from cellwright.app import open_notebook
 from cellwright.notebook import CreateCell, EditCell
 from cellwright.settings import Settings
-from cellwright.tools.notebook.editor import EditorPoint, NotebookEditor
+from cellwright.tools.notebook.editor import NotebookEditor
+from cellwright.tools.notebook.saved_notebook import EditorPoint
 
 
 async def main(path: Path, memory: Path, at: EditorPoint) -> None:

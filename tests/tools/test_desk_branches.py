@@ -12,8 +12,10 @@ import pytest
 
 from cellwright.kernel import OpenNotebook
 from cellwright.notebook import CreateCell, EditCell, read
-from cellwright.tools.notebook.editor import EditorPoint, NotebookEditor
-from cellwright.tools.notebook.outcomes import EditOutcome, NothingToRedo
+from cellwright.tools.history.moves import NothingToMove
+from cellwright.tools.notebook.editor import NotebookEditor
+from cellwright.tools.notebook.outcomes import EditOutcome
+from cellwright.tools.notebook.saved_notebook import EditorPoint
 from cellwright.tools.notebook.trial_records import TrialRecord, read_trial
 from cellwright.tools.notebook_tools import notebook_tools
 from cellwright.tools.tool import Done, ToolError, ToolResult
@@ -64,12 +66,12 @@ async def test_undo_takes_back_cells_variables_and_files_together(opened: Opener
         assert (await value(notebook, "items"), await changed(notebook)) == ([1, 2], ["made.txt"])
         if by == "replay":
             await notebook.checkpoints.close()
-        undone = await desk.undo(key="b")
+        undone = await desk.history.undo(key="b")
         assert isinstance(undone, EditOutcome)
         assert undone.back_by == by
         assert codes(notebook.path) == ["items = [1]"]
         assert (await value(notebook, "items"), await changed(notebook)) == ([1], [])
-        redone = await desk.redo(key="c")
+        redone = await desk.history.redo(key="c")
         assert isinstance(redone, EditOutcome)
         assert redone.back_by == by
         assert codes(notebook.path) == ["items = [1]", GROWING]
@@ -82,13 +84,13 @@ async def test_what_is_redone_can_be_undone_again_and_another_turn_ends_redoing(
         desk = await NotebookEditor.open(notebook, memory)
         await desk.run("all")
         await desk.apply([CreateCell(code="items.append(2)")], key="a")
-        await desk.undo(key="b")
-        await desk.redo(key="c")
-        again = await desk.undo(key="d")
+        await desk.history.undo(key="b")
+        await desk.history.redo(key="c")
+        again = await desk.history.undo(key="d")
         assert isinstance(again, EditOutcome)
         assert (again.back_by, await value(notebook, "items")) == ("checkpoint", [1])
         await desk.apply([CreateCell(code="other = 1")], key="e")
-        assert isinstance(await desk.redo(key="f"), NothingToRedo)
+        assert isinstance(await desk.history.redo(key="f"), NothingToMove)
         assert codes(notebook.path) == ["items = [1]", "other = 1"]
 
 
@@ -99,7 +101,7 @@ async def test_a_version_that_was_undone_is_no_base_for_an_edit(opened: Opener, 
         await desk.run("all")
         await desk.apply([edit(notebook, "x = 1", "x = 2")], key="a")
         known = notebook.document.cells[0]
-        await desk.undo(key="b")
+        await desk.history.undo(key="b")
         stale = EditCell(cell=known.id, base_version=known.version, code="x = 3")
         assert (await desk.apply([stale], key="c")).observation.refused is not None
         assert codes(notebook.path) == ["x = 1"]
@@ -111,7 +113,7 @@ async def test_where_a_person_changed_something_since_only_cells_go_back(opened:
         await desk.run("all")
         await desk.apply([edit(notebook, "x = 1", "x = 2")], key="a")
         notebook.path.write_text(notebook.path.read_text().replace("y = 1", "y = 300"))
-        undone = await desk.undo(key="b")
+        undone = await desk.history.undo(key="b")
         assert isinstance(undone, EditOutcome)
         assert undone.back_by != "checkpoint"
         assert codes(notebook.path) == ["x = 1", "y = 300"]
@@ -151,7 +153,7 @@ async def test_a_mend_that_fails_in_its_branch_never_reaches_the_notebook(
             assert "summe" in failed.text
             assert "the notebook and its versions are as before" in failed.text
             assert notebook.path.read_bytes() == before
-            assert desk.last_turn() is None
+            assert desk.timeline.standing == ()
             rows = await numbers(notebook, "rows")
             right = a_mend(notebook, "rows.pop()\ntotal = sum(row)", "total = sum(rows)")
             mended = done(await shop.call("apply", right, run="b"))
@@ -163,7 +165,7 @@ async def test_a_mend_that_fails_in_its_branch_never_reaches_the_notebook(
             assert "NameError" in first.cells[-1].error
             assert (second.status, second.is_kept) == ("passed", True)
             assert ("total", str(sum(rows))) in [(each.name, each.after) for each in second.variables]
-        undone = await desk.undo(key="u")
+        undone = await desk.history.undo(key="u")
         assert isinstance(undone, EditOutcome)
         assert undone.back_by == "checkpoint"
 
@@ -192,7 +194,7 @@ async def test_a_mend_that_comes_out_otherwise_in_the_notebook_is_kept_and_that_
         assert applied.is_kept
         assert "Not the same in the notebook as in the branch: stamp was" in applied.news
         assert codes(notebook.path) == [mend.code]
-        assert [turn.key for turn in desk.memory.turns] == ["a"]
+        assert [turn.key for turn in desk.timeline.revisions] == ["a"]
 
 
 def candidate(name: str, code: str, *checks: str) -> dict[str, object]:
@@ -229,7 +231,7 @@ async def test_the_alternative_whose_checks_hold_is_kept_and_no_other(
             assert lines[0] == "| candidate | way | status | checks | variables | ms |"
             assert lines[2].startswith("| median (kept) | fork | passed | 2/2 | average = 2 |")
             assert "AttributeError" in answer.text
-            turn = desk.last_turn()
+            [*_, turn] = desk.timeline.standing
             assert turn is not None
             assert turn.key == "a/c0"
 
@@ -254,7 +256,7 @@ async def test_hypotheses_are_compared_and_leave_no_trace(opened: Opener, memory
             }
         assert notebook.path.read_bytes() == before
         assert await value(notebook, "rows") == [1, 2, 9]
-        assert desk.last_turn() is None
+        assert desk.timeline.standing == ()
 
 
 async def test_a_check_that_is_no_python_is_said_before_anything_is_tried(
@@ -294,7 +296,7 @@ async def test_where_a_kernel_cannot_be_forked_the_same_is_done_in_another_and_u
                 ("median", "passed", True),
             ]
         assert await value(notebook, "average") == 2
-        undone = await desk.undo(key="u")
+        undone = await desk.history.undo(key="u")
         assert isinstance(undone, EditOutcome)
         assert (undone.back_by, await value(notebook, "rows")) == ("replay", [1, 2, 9])
         assert [cell.code for cell in notebook.document.cells][2:] == ["total = summe(rows)"]
@@ -329,4 +331,4 @@ async def test_a_mend_that_is_killed_is_made_whole_or_not_at_all(
             await desk.apply([edit(notebook, "y = nothing", mended)], key="mend", tries_mends=True)
         assert codes(path) == ["x = 1", mended]
         assert await value(notebook, "y") == 2
-        assert [turn.key for turn in desk.memory.turns] == ["mend"]
+        assert [turn.key for turn in desk.timeline.revisions] == ["mend"]

@@ -11,9 +11,9 @@ import pytest
 from cellwright.kernel import OpenNotebook
 from cellwright.kernel.branches.checkpoints import CheckpointBudget
 from cellwright.notebook import CreateCell, EditCell, read
+from cellwright.tools.history.moves import MoveRefused
 from cellwright.tools.notebook.editor import NotebookEditor
 from cellwright.tools.notebook.outcomes import EditOutcome
-from cellwright.tools.notebook.restoration import UnreachableState
 from cellwright.tools.notebook_tools import notebook_tools
 from cellwright.tools.tool import Done, ToolError
 from tests.tools.workshop import open_workshop
@@ -61,21 +61,20 @@ async def test_going_before_a_cell_is_a_turn_that_is_saved_and_undone_and_redone
     async with opened("note = 1") as notebook:
         desk = await built(notebook, memory, apart_ms=apart_ms)
         await desk.apply([CreateCell(code="late = total")], key="run/agent:1/s2c0")
-        gone = await desk.go_before("total", key="run/agent:1/s3c0")
+        gone = await desk.history.go_before("total", key="run/agent:1/s3c0")
         assert isinstance(gone, EditOutcome)
         assert gone.back_by == "checkpoint"
         assert ("ran again" in gone.news) == bool(apart_ms)
         assert await state_of(notebook) == BEFORE_SUM
         assert codes(notebook.path) == ["note = 1", READ, CLEAN, SUM], "what came later is not in the file"
         assert [notebook.state.name_of(cell) for cell in gone.observation.stale][-1] == "total"
-        last = desk.last_turn()
-        assert last is not None
+        last = desk.timeline.standing[-1]
         assert last.key == "run/agent:1/s3c0"
-        undone = await desk.undo(key="u")
+        undone = await desk.history.undo(key="u")
         assert isinstance(undone, EditOutcome)
         assert undone.back_by == "checkpoint"
         assert (await state_of(notebook), codes(notebook.path)[-1]) == (AFTER, "late = total")
-        redone = await desk.redo(key="r")
+        redone = await desk.history.redo(key="r")
         assert isinstance(redone, EditOutcome)
         assert await state_of(notebook) == BEFORE_SUM
 
@@ -85,15 +84,15 @@ async def test_one_undo_takes_back_a_turn_that_kept_a_state_before_each_cell(ope
     async with opened("note = 1") as notebook:
         desk = await built(notebook, memory)
         assert len(notebook.checkpoints.kept) == 3
-        undone = await desk.undo(key="u")
+        undone = await desk.history.undo(key="u")
         assert isinstance(undone, EditOutcome)
         assert undone.back_by == "checkpoint"
         assert (await state_of(notebook), codes(notebook.path)) == (({}, []), ["note = 1"])
-        redone = await desk.redo(key="r")
+        redone = await desk.history.redo(key="r")
         assert isinstance(redone, EditOutcome)
         assert redone.back_by == "checkpoint"
         assert await state_of(notebook) == AFTER
-        assert isinstance(await desk.go_before("total", key="t"), EditOutcome)
+        assert isinstance(await desk.history.go_before("total", key="t"), EditOutcome)
         assert await state_of(notebook) == BEFORE_SUM
 
 
@@ -104,7 +103,7 @@ async def test_versions_never_go_back_with_the_state(opened: Opener, memory: Pat
         known = notebook.document.cells[3]
         await desk.apply([EditCell(cell=known.id, base_version=known.version, code="total = 0")], key="e")
         later = notebook.document.cells[3].version
-        assert isinstance(await desk.go_before("clean", key="t"), EditOutcome)
+        assert isinstance(await desk.history.go_before("clean", key="t"), EditOutcome)
         assert notebook.document.cells[3].code == SUM
         assert notebook.document.cells[3].version > later
 
@@ -113,8 +112,8 @@ async def test_what_a_person_changed_since_is_not_lost_to_a_journey(opened: Open
     async with opened("note = 1") as notebook:
         desk = await built(notebook, memory)
         notebook.path.write_text(notebook.path.read_text().replace("note = 1", "note = 'mine'"))
-        refused = await desk.go_before("total", key="t")
-        assert isinstance(refused, UnreachableState)
+        refused = await desk.history.go_before("total", key="t")
+        assert isinstance(refused, MoveRefused)
         assert "Somebody else changed cells since" in refused.why
         assert codes(notebook.path)[0] == "note = 'mine'"
         assert await state_of(notebook) == AFTER
@@ -130,10 +129,10 @@ async def test_after_a_lost_kernel_no_state_is_kept_and_the_turn_is_undone_by_re
         kill = "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\ntotal = clean"
         applied = await desk.apply([*STEPS[:2], CreateCell(code=kill, name="total")], key="a")
         assert applied.observation.kernel_end is not None
-        refused = await desk.go_before("clean", key="t")
-        assert isinstance(refused, UnreachableState)
+        refused = await desk.history.go_before("clean", key="t")
+        assert isinstance(refused, MoveRefused)
         assert "No state before the cell 'clean' is kept" in refused.why
-        undone = await desk.undo(key="u")
+        undone = await desk.history.undo(key="u")
         assert isinstance(undone, EditOutcome)
         assert undone.back_by == "replay"
         assert (await state_of(notebook), codes(notebook.path)) == (({}, []), ["note = 1"])
@@ -162,7 +161,7 @@ async def test_what_would_die_in_a_fork_that_stays_goes_back_by_replay(opened: O
         desk = await NotebookEditor.open(notebook, memory)
         await desk.run("all", key="r/agent:1/s0c0")
         await desk.apply([CreateCell(code="x = connection.execute('select 7').fetchone()[0]")], key="r/agent:1/s1c0")
-        undone = await desk.undo(key="u")
+        undone = await desk.history.undo(key="u")
         assert isinstance(undone, EditOutcome)
         assert undone.back_by == "replay"
         closed = await desk.apply([CreateCell(code="connection.close()")], key="r/agent:1/s2c0")

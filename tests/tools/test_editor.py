@@ -19,8 +19,10 @@ from cellwright.kernel import OpenNotebook
 from cellwright.kernel.observation import ConsoleText
 from cellwright.notebook import CreateCell, DeleteCell, EditCell, MoveCell, RenameCell, read
 from cellwright.notebook.edits import AtStart
-from cellwright.tools.notebook.editor import EditorPoint, NotebookEditor
-from cellwright.tools.notebook.outcomes import EditOutcome, NothingToUndo
+from cellwright.tools.history.moves import NothingToMove, NotMoved
+from cellwright.tools.notebook.editor import NotebookEditor
+from cellwright.tools.notebook.outcomes import EditOutcome
+from cellwright.tools.notebook.saved_notebook import EditorPoint
 from tests.conftest import notebook_source
 from tests.sampling import some
 
@@ -45,7 +47,7 @@ def by_person(path: Path, old: str, new: str) -> None:
     path.write_text(text.replace(old, new))
 
 
-def values(applied: EditOutcome | NothingToUndo) -> dict[str, str]:
+def values(applied: EditOutcome | NotMoved) -> dict[str, str]:
     assert isinstance(applied, EditOutcome)
     return {variable.name: variable.text for cell in applied.observation.cells for variable in cell.variables}
 
@@ -71,7 +73,7 @@ async def test_refused_edits_change_nothing_and_are_no_turn(opened: Opener, memo
         applied = await desk.apply([stale], key="a")
         assert applied.observation.refused is not None
         assert desk.done("a") is None
-        assert isinstance(await desk.undo(key="b"), NothingToUndo)
+        assert isinstance(await desk.history.undo(key="b"), NothingToMove)
 
 
 async def test_calls_at_the_same_time_take_turns(opened: Opener, memory: Path) -> None:
@@ -119,14 +121,14 @@ async def test_what_is_tried_out_leaves_cells_file_and_turns_as_they_were(opened
     async with opened("x = 20") as notebook:
         desk = await NotebookEditor.open(notebook, memory)
         await desk.apply([CreateCell(code="y = x + 1")], key="a")
-        document, file, turn = notebook.document, notebook.path.read_bytes(), desk.last_turn()
+        document, file, turn = notebook.document, notebook.path.read_bytes(), desk.timeline.standing
         tried = await desk.try_out("z = y * 2\nprint(z)")
         assert [(cell.status, cell.console) for cell in tried.observation.cells] == [("ok", "42\n")]
         for wrong in ("1 / 0", "(", "y = 5", "import os\nos.kill(os.getpid(), 9)"):
             assert not (await desk.try_out(wrong)).observation.is_ok
         assert notebook.document is document
         assert notebook.path.read_bytes() == file
-        assert desk.last_turn() == turn
+        assert desk.timeline.standing == turn
         assert notebook.outcomes.keys() == {cell.id for cell in document.cells}
         assert values(await desk.apply([CreateCell(code="after = y + 0")], key="b"))["after"] == "21"
 
@@ -180,7 +182,7 @@ async def test_undo_restores_the_file_byte_for_byte(opened: Opener, memory: Path
             key="a",
         )
         assert notebook.path.read_bytes() != before
-        undone = await desk.undo(key="b")
+        undone = await desk.history.undo(key="b")
         assert notebook.path.read_bytes() == before
         assert values(undone)["x"] == "1"
         assert [cell.id for cell in notebook.document.cells] == [first.id, second.id, third.id, fourth.id]
@@ -193,7 +195,7 @@ async def test_undo_goes_back_turn_by_turn_and_then_says_so(opened: Opener, memo
         for number in (1, 2, 3):
             await desk.apply([edit(notebook, f"x = {number - 1}", f"x = {number}")], key=str(number))
         seen: list[list[str]] = []
-        while not isinstance(await desk.undo(key=f"undo {len(seen)}"), NothingToUndo):
+        while not isinstance(await desk.history.undo(key=f"undo {len(seen)}"), NothingToMove):
             seen.append(codes(notebook.path))
         assert seen == [["x = 2"], ["x = 1"], ["x = 0"]]
 
@@ -203,7 +205,7 @@ async def test_undo_leaves_what_a_person_changed_since(opened: Opener, memory: P
         desk = await NotebookEditor.open(notebook, memory)
         await desk.apply([edit(notebook, "x = 1", "x = 2"), edit(notebook, "y = 1", "y = 2")], key="a")
         by_person(notebook.path, "y = 2", "y = 300")
-        undone = await desk.undo(key="b")
+        undone = await desk.history.undo(key="b")
         assert codes(notebook.path) == ["x = 1", "y = 300"]
         assert isinstance(undone, EditOutcome)
         assert "Not undone, because somebody changed them since" in undone.news
@@ -254,7 +256,7 @@ async def test_a_person_who_saves_while_cells_run_loses_nothing(opened: Opener, 
         assert "Your change of the same cell was given up for theirs" in applied.news
         assert "+x = 2" in applied.news
         assert values(await desk.run("stale")) == {"x": "77", "z": "3"}
-        await desk.undo(key="b")
+        await desk.history.undo(key="b")
         assert codes(notebook.path) == ["x = 77", "y = 1", "z = 3"]
 
 
@@ -312,7 +314,7 @@ async def test_a_desk_opened_again_has_the_same_cells_and_results(opened: Opener
         assert notebook.document.cells == cells
         assert {preview.name: preview.text for preview in await notebook.look()} == {"x": "10", "y": "11"}
         assert "2 cells were run again" in desk.take_news()
-        assert isinstance(await desk.undo(key="c"), EditOutcome)
+        assert isinstance(await desk.history.undo(key="c"), EditOutcome)
         assert codes(path) == ["x = 1", "y = x + 1"]
 
 
@@ -366,9 +368,9 @@ async def test_a_desk_killed_anywhere_comes_back_with_each_turn_once(
             await desk.apply([CreateCell(code="z = y * 10"), edit(notebook, "x = 2", "x = 3")], key="second")
         assert codes(path) == ["x = 3", "y = x + 1", "z = y * 10"]
         assert {preview.name: preview.text for preview in await notebook.look()} == {"x": "3", "y": "4", "z": "40"}
-        await desk.undo(key="third")
+        await desk.history.undo(key="third")
         assert codes(path) == ["x = 2", "y = x + 1"]
-        await desk.undo(key="fourth")
+        await desk.history.undo(key="fourth")
         assert codes(path) == ["x = 1", "y = x + 1"]
 
 

@@ -20,7 +20,8 @@ from cellwright.kernel import OpenNotebook
 from cellwright.notebook import read
 from cellwright.policy import No
 from cellwright.tools.approval.audit_trail import audit_trail
-from cellwright.tools.notebook.editor import EditorPoint, NotebookEditor
+from cellwright.tools.notebook.editor import NotebookEditor
+from cellwright.tools.notebook.saved_notebook import EditorPoint
 from cellwright.tools.notebook_tools import notebook_tools
 from cellwright.tools.tool import Done, Refusal, ToolError, Toolset, result_text
 from tests.tools.office import ADA

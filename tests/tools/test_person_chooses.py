@@ -18,7 +18,8 @@ from cellwright.policy import Person
 from cellwright.runs.views import branches
 from cellwright.runs.views.branches import branch_view_json, open_choices, read_branch_views
 from cellwright.tools.alternatives_tool import decided_by_checks
-from cellwright.tools.notebook.editor import EditorPoint, NotebookEditor
+from cellwright.tools.notebook.editor import NotebookEditor
+from cellwright.tools.notebook.saved_notebook import EditorPoint
 from cellwright.tools.notebook.trial_records import BRANCH_CHOICE, NONE, TrialRecord, choices_of
 from cellwright.tools.notebook_tools import notebook_tools
 from cellwright.tools.tool import Done, Toolset
@@ -87,7 +88,7 @@ async def test_nothing_is_kept_while_a_person_thinks_and_only_what_runs_can_be_a
         assert "- mean: failed, checks 0/1, average = 4.0" in question.text
         assert "- broken: failed, cannot be kept" in question.text
         assert codes(notebook.path) == [ROWS]
-        assert desk.last_turn() is None
+        assert desk.timeline.standing == ()
         assert await states(shop.journal.records) == {
             "median": ("waits", "", False),
             "mean": ("waits", "", False),
@@ -118,7 +119,7 @@ async def test_what_a_person_accepts_is_made_in_the_notebook_even_against_its_ch
         assert (came.value["kept"], came.value["ok"]) == (name, True)
         assert codes(notebook.path) == [ROWS, code]
         assert (await notebook.values(["average"]))["average"].json == average
-        turn = desk.last_turn()
+        [*_, turn] = desk.timeline.standing
         assert turn is not None
         assert turn.key == "a/c0"
         other = "mean" if name == "median" else "median"
@@ -151,7 +152,7 @@ async def test_what_is_dropped_one_by_one_leaves_everything_as_it_was(
         assert notebook.path.read_bytes() == before
         assert (await notebook.values(["rows"]))["rows"].json == [1, 2, 9]
         assert "average" not in [each.name for each in await notebook.look()]
-        assert desk.last_turn() is None
+        assert desk.timeline.standing == ()
         with pytest.raises(branches.NotWaiting):
             await branches.drop(records, "a", None, ADA)
 
@@ -240,5 +241,5 @@ async def test_a_run_that_is_killed_while_it_waits_or_as_it_accepts_keeps_the_ac
             assert "The person (ada) accepted median. In the notebook:" in came.text
             assert codes(path) == [ROWS, "average = sorted(rows)[len(rows) // 2]"]
             assert (await notebook.values(["average"]))["average"].json == 2
-            assert [turn.key for turn in desk.memory.turns] == ["a/c0"]
+            assert [turn.key for turn in desk.timeline.revisions] == ["a/c0"]
             assert (await states(shop.journal.records))["median"] == ("accepted", "ada", True)

@@ -46,8 +46,9 @@ from cellwright.runs.plan.plan import RetryTask, edited
 from cellwright.runs.views.run_view import cell_event, files_event, read_view, wait_event
 from cellwright.sandbox import Limits
 from cellwright.settings import Settings
+from cellwright.tools.history.store import read_timeline, write_timeline
+from cellwright.tools.history.timeline import with_renamed_run
 from cellwright.tools.notebook.editor import NotebookEditor
-from cellwright.tools.notebook.revisions import read_editor_state, with_renamed_run, write_editor_state
 
 VERSION: Final = "runs-2"
 """Of the steps that runs take: another one, and the runs of the old are forked to it."""
@@ -322,8 +323,8 @@ def _copy_state(settings: Settings, run: str, forked: str) -> None:
     if (old / BRANCHES_FOLDER).exists():
         shutil.copytree(old / BRANCHES_FOLDER, new / BRANCHES_FOLDER, dirs_exist_ok=True)
     for kept in (old / EDITOR_FILE, *old.glob(f"{BRANCHES_FOLDER}/*/{EDITOR_FILE}")):
-        if (memory := read_editor_state(kept)) is not None:
-            write_editor_state(new / kept.relative_to(old), with_renamed_run(memory, run, forked))
+        if (timeline := read_timeline(kept)) is not None:
+            write_timeline(new / kept.relative_to(old), with_renamed_run(timeline, run, forked))
     if (old / HOST_PERMISSIONS_FILE).exists():
         write_atomically(new / HOST_PERMISSIONS_FILE, (old / HOST_PERMISSIONS_FILE).read_bytes())
     if (connection := stored_network_variables(old)) is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated, Any, Final, Literal
 
@@ -16,7 +15,6 @@ from cellwright.notebook import (
     DEFAULT_NAME,
     Cell,
     Document,
-    Edit,
     EditRefused,
     apply_edits,
     clip,
@@ -24,12 +22,11 @@ from cellwright.notebook import (
 )
 from cellwright.policy import Action, EditCells, RunCode
 from cellwright.tools.alternatives_tool import alternatives_tool
+from cellwright.tools.history.moves import BeforeCell, NotMoved, Redo, UndoLast
 from cellwright.tools.notebook.cell_changes import CellEdit, Seconds, changes_between, code_of, edits_of
 from cellwright.tools.notebook.editor import NotebookEditor
-from cellwright.tools.notebook.outcomes import NothingToRedo, NothingToUndo
+from cellwright.tools.notebook.outcomes import EditOutcome
 from cellwright.tools.notebook.reports import cell_text, edit_result, find_revision, with_news
-from cellwright.tools.notebook.restoration import UnreachableState
-from cellwright.tools.notebook.revisions import plan_undo
 from cellwright.tools.result_images import image_of
 from cellwright.tools.tool import CallContext, Done, Tool, ToolError, ToolFailure, ToolResult, tool
 
@@ -219,16 +216,15 @@ def _try_tool(desk: NotebookEditor) -> Tool:
 
 
 def _undo_tools(desk: NotebookEditor) -> list[Tool]:
-    path = str(desk.notebook.path)
+    path, history = str(desk.notebook.path), desk.history
 
     async def action(arguments: Any) -> tuple[Action, ...] | None:
         await desk.sync()
-        document = desk.notebook.document
-        edits = desk.edits_before(arguments.before_cell) if arguments.before_cell else _undoing(desk)
-        if edits is None:
+        before = arguments.before_cell
+        after = history.preview(BeforeCell(cell=before, key="") if before else UndoLast())
+        if after is None:
             return None
-        after = apply_edits(document, edits)
-        changes = () if isinstance(after, EditRefused) else changes_between(document, after)
+        changes = changes_between(desk.notebook.document, after)
         edit = EditCells(notebook=path, diff="\n".join(change.diff() for change in changes))
         return edit, RunCode(notebook=path, code=code_of(changes))
 
@@ -246,33 +242,27 @@ def _undo_tools(desk: NotebookEditor) -> list[Tool]:
         Call it again for the one before.
         """
         if before_cell:
-            gone = await desk.go_before(before_cell, key=calling.key)
-            if isinstance(gone, UnreachableState):
-                return ToolError(kind="not-found", message=gone.why)
-            return edit_result(desk, gone)
-        undone = await desk.undo(key=calling.key, seconds=seconds)
-        if isinstance(undone, NothingToUndo):
-            return ToolError(kind="not-found", message="There is nothing left to undo.")
-        return edit_result(desk, undone)
+            return _move_result(desk, await history.go_before(before_cell, key=calling.key))
+        return _move_result(desk, await history.undo(key=calling.key, seconds=seconds))
 
     async def redo_action(_: Any) -> Action | None:
-        code = desk.redo_code()
-        return None if code is None else RunCode(notebook=path, code=code)
+        after = history.preview(Redo())
+        if after is None:
+            return None
+        return RunCode(notebook=path, code=code_of(changes_between(desk.notebook.document, after)))
 
     @tool(action=redo_action, changes=True, find=find, seconds=None)
     async def redo(calling: CallContext) -> ToolResult:
         """Take back your last `undo`, if you have done nothing else since."""
-        redone = await desk.redo(key=calling.key)
-        if isinstance(redone, NothingToRedo):
-            return ToolError(kind="not-found", message="Nothing was undone, or something else was done since.")
-        return edit_result(desk, redone)
+        return _move_result(desk, await history.redo(key=calling.key))
 
     return [undo, redo]
 
 
-def _undoing(desk: NotebookEditor) -> Sequence[Edit] | None:
-    last = desk.last_turn()
-    return None if last is None else plan_undo(last, desk.notebook.document).edits
+def _move_result(desk: NotebookEditor, moved: EditOutcome | NotMoved) -> ToolResult:
+    return (
+        edit_result(desk, moved) if isinstance(moved, EditOutcome) else ToolError(kind="not-found", message=moved.why)
+    )
 
 
 # ── speaking ──

@@ -24,9 +24,7 @@ from cellwright.server.daemon.launch import daemon_at
 from cellwright.settings import Settings
 
 if TYPE_CHECKING:
-    from cellwright.runs.history.restore import RedoOutcome
-    from cellwright.runs.history.undo import UndoOutcome
-
+    from cellwright.tools.history.moves import HistoryOutcome
 
 REFUSED: Final = 3
 
@@ -45,142 +43,50 @@ def undo(
 ) -> None:
     """Take back what a run did to its notebook; what somebody changed since stays theirs, and is said."""
     if show_changes:
-        name, turns = anyio.run(_revisions, run)
+        name, changes = anyio.run(_changes, run)
         if as_json:
-            console.as_json({"run": name, "changes": turns})
+            console.as_json({"run": name, "changes": changes})
         else:
-            run_output.lines([_revision_line(turn) for turn in turns] or ["The run changed no cells."])
+            run_output.lines([_change_line(change) for change in changes] or ["The run changed no cells."])
         return
     if step is not None and before is not None:
         raise UserError("--step takes back a change, --before goes to before a cell.", hint="Give one of them.")
-    name, notebook, outcome = anyio.run(_undo, run, step, before)
-    _tell(name, notebook, outcome, as_json=as_json)
-
-
-def _revision_line(turn: dict[str, Any]) -> str:
-    undone = " (undone)" if turn["is_undone"] else ""
-    return f"{turn['number']}  {', '.join(turn['cells'])}, {turn['agent']}{undone}"
-
-
-def _tell(run: str, notebook: str, outcome: UndoOutcome, *, as_json: bool) -> None:
-    """Exit 3 if it was refused; nothing left to undo is no failure."""
-    from cellwright.runs.history.undo import NoRevisionToUndo, UndoneRevisions, UndoRefused
-    from cellwright.tools.notebook.restoration import RESTORE_TEXTS
-
-    said: dict[str, Any] = {"run": run, "notebook": notebook}
-    match outcome:
-        case UndoneRevisions():
-            said |= dataclasses.asdict(outcome)
-            lines = [*outcome.cells, *(f"kept {each}" for each in outcome.kept)]
-            note = f"Undone in {notebook}. {RESTORE_TEXTS[outcome.by]}"
-        case NoRevisionToUndo(why=why):
-            said |= {"turns": [], "cells": [], "kept": [], "why": why}
-            lines, note = [], why
-        case UndoRefused(why=why):
-            said |= {"refused": why}
-            hint = f"hint: `cellwright runs undo {run} --list` shows its changes."
-            lines, note = [], f"{why} Nothing was changed.\n{hint}"
-        case _:
-            assert_never(outcome)
-    if as_json:
-        console.as_json(said)
-    else:
-        run_output.lines(lines)
-        console.note(note)
-    raise typer.Exit(REFUSED if "refused" in said else 0)
-
-
-# What knows of cells is loaded when it is used: the other commands about runs must not wait for it.
-
-
-async def _undo(run: str, step: int | None, before: str | None) -> tuple[str, str, UndoOutcome]:
-    from cellwright.runs.history.restore import RUN_IS_OVER
-    from cellwright.runs.history.undo import undo_in_file
-
-    place = await undo_target(run)
-    if before is not None and not place.is_going:
-        return place.run, str(place.notebook), RUN_IS_OVER
-    if not place.is_going:
-        return place.run, str(place.notebook), await undo_in_file(place.notebook, place.memory, step=step)
-    async with daemon_of(place) as daemon:
-        said = await daemon.undo(place.run, person=person_here().name, step=step, before=before)
-    return place.run, str(place.notebook), _outcome(said)
-
-
-def _outcome(said: RevisionAnswer) -> UndoOutcome:
-    from cellwright.runs.history.undo import NoRevisionToUndo, UndoneRevisions, UndoRefused
-
-    if said.by is None:
-        return UndoRefused(why=said.why) if said.is_refused else NoRevisionToUndo(why=said.why)
-    return UndoneRevisions(turns=said.turns, cells=said.cells, kept=said.kept, by=said.by)
-
-
-async def _revisions(run: str) -> tuple[str, list[dict[str, Any]]]:
-    from cellwright.runs.history.undo import revisions_of
-
-    place = await undo_target(run)
-    turns = await anyio.to_thread.run_sync(revisions_of, place.memory)
-    return place.run, [dataclasses.asdict(turn) for turn in turns]
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class UndoTarget:
-    """Where what a run did to its notebook is taken back."""
-
-    run: str
-    notebook: Path
-    memory: Path
-    """What the desk of this run's notebook remembers."""
-    is_going: bool
-
-
-async def undo_target(run: str) -> UndoTarget:
-    """The run, its notebook, and whether it is at work on it."""
-    async with open_records(None, None) as records:
-        status = await records.status(await find_run(records, run))
-        check_is_run(status.run, status.name)
-        goal = (await read_view(records.log.read_all, status.run)).goal
-    if goal is None:
-        raise UserError(f"The run {status.run!r} has no notebook yet.", hint="There is nothing to undo.")
-    memory = Settings.read().home / "runs" / status.run / "desk.json"
-    return UndoTarget(run=status.run, notebook=Path(goal.notebook), memory=memory, is_going=status.is_going)
-
-
-@asynccontextmanager
-async def daemon_of(place: UndoTarget) -> AsyncGenerator[DaemonClient]:
-    """Whoever has the notebook of this run at work open. Raises `UserError` where that is no daemon."""
-    settings = Settings.read()
-    if await anyio.to_thread.run_sync(running_pid, daemon_at(settings.home)) is None:
-        raise UserError(
-            f"The run {place.run!r} is still at work on its notebook, in a process that cannot be reached.",
-            hint=f"Wait for its end, or `cellwright runs cancel {place.run}` first.",
-        )
-    async with connect(settings, on_note=console.note) as daemon:
-        yield daemon
+    place, outcome = anyio.run(_move, run, step, before, False)
+    _print(place, outcome, is_redo=False, as_json=as_json)
 
 
 def redo(run: RunArgument, as_json: JsonOption = False) -> None:
     """Take back the last undo: what it undid is in the notebook again. Not if somebody changed that since."""
-    name, notebook, outcome = anyio.run(_redo, run)
-    _tell_redo(name, notebook, outcome, as_json=as_json)
+    place, outcome = anyio.run(_move, run, None, None, True)
+    _print(place, outcome, is_redo=True, as_json=as_json)
 
 
-def _tell_redo(run: str, notebook: str, outcome: RedoOutcome, *, as_json: bool) -> None:
-    """Exit 3 if it was refused; nothing to redo is no failure."""
-    from cellwright.runs.history.restore import REDO_HINT, REDO_WORDS, NoRevisionToRedo, RedoneRevision, RedoRefused
+def _change_line(change: dict[str, Any]) -> str:
+    undone = " (undone)" if change["is_undone"] else ""
+    return f"{change['number']}  {', '.join(change['cells'])}, {change['agent']}{undone}"
 
-    said: dict[str, Any] = {"run": run, "notebook": notebook}
+
+def _print(place: UndoTarget, outcome: HistoryOutcome, *, is_redo: bool, as_json: bool) -> None:
+    """Exit 3 if it was refused; nothing left to undo or redo is no failure."""
+    from cellwright.runs.history.history import REDO_HINT
+    from cellwright.tools.history.moves import RESTORE_TEXTS, Moved, MoveRefused, NothingToMove
+
+    said: dict[str, Any] = {"run": place.run, "notebook": str(place.notebook)}
     lines: list[str] = []
+    list_hint = f"hint: `cellwright runs undo {place.run} --list` shows its changes."
     match outcome:
-        case RedoneRevision():
-            said |= dataclasses.asdict(outcome)
-            lines, notes = [*outcome.cells], [f"Redone in {notebook}. {REDO_WORDS[outcome.by]}"]
-        case NoRevisionToRedo(why=why):
-            said |= {"cells": [], "by": None, "why": why}
-            notes = [why, f"hint: `cellwright runs undo {run} --list` shows its changes."]
-        case RedoRefused(why=why):
+        case Moved(revisions=revisions, cells=cells, kept=kept, by=by):
+            said |= (
+                {"cells": cells, "by": by} if is_redo else {"turns": revisions, "cells": cells, "kept": kept, "by": by}
+            )
+            lines = [*cells, *(f"kept {each}" for each in kept)]
+            notes = [f"{'Redone' if is_redo else 'Undone'} in {place.notebook}. {RESTORE_TEXTS[by]}"]
+        case NothingToMove(why=why):
+            said |= {"cells": [], "why": why} | ({"by": None} if is_redo else {"turns": [], "kept": []})
+            notes = [why, *([list_hint] if is_redo else [])]
+        case MoveRefused(why=why):
             said |= {"refused": why}
-            notes = [f"{why} Nothing was changed.", f"hint: {REDO_HINT}"]
+            notes = [f"{why} Nothing was changed.", f"hint: {REDO_HINT}" if is_redo else list_hint]
         case _:
             assert_never(outcome)
     if as_json:
@@ -195,20 +101,81 @@ def _tell_redo(run: str, notebook: str, outcome: RedoOutcome, *, as_json: bool) 
 # What knows of cells is loaded when it is used: the other commands about runs must not wait for it.
 
 
-async def _redo(run: str) -> tuple[str, str, RedoOutcome]:
-    from cellwright.runs.history.restore import redo_in_file
+async def _move(run: str, step: int | None, before: str | None, is_redo: bool) -> tuple[UndoTarget, HistoryOutcome]:
+    from cellwright.runs.history.file import FileHistory
+    from cellwright.runs.history.history import before_cell, undo_target
+    from cellwright.tools.history.moves import Redo
 
-    place = await undo_target(run)
+    place, person = await _undo_target(run), person_here().name
     if not place.is_going:
-        return place.run, str(place.notebook), await redo_in_file(place.notebook, place.memory)
-    async with daemon_of(place) as daemon:
-        said = await daemon.redo(place.run, person=person_here().name)
-    return place.run, str(place.notebook), _redo_outcome(said)
+        target = before_cell(before, run=place.run, person=person) if before is not None else undo_target(step)
+        history = FileHistory(notebook=place.notebook, stored=place.timeline)
+        return place, await history.move(Redo() if is_redo else target)
+    async with _daemon_of(place) as daemon:
+        if is_redo:
+            said = await daemon.redo(place.run, person=person)
+        else:
+            said = await daemon.undo(place.run, person=person, step=step, before=before)
+    return place, _outcome(said)
 
 
-def _redo_outcome(said: RevisionAnswer) -> RedoOutcome:
-    from cellwright.runs.history.restore import NoRevisionToRedo, RedoneRevision, RedoRefused
+def _outcome(said: RevisionAnswer) -> HistoryOutcome:
+    from cellwright.tools.history.moves import Moved, MoveRefused, NothingToMove
 
     if said.by is None:
-        return RedoRefused(why=said.why) if said.is_refused else NoRevisionToRedo(why=said.why)
-    return RedoneRevision(cells=said.cells, by=said.by)
+        return MoveRefused(why=said.why) if said.is_refused else NothingToMove(why=said.why)
+    return Moved(revisions=said.turns, cells=said.cells, kept=said.kept, by=said.by)
+
+
+async def _changes(run: str) -> tuple[str, list[dict[str, Any]]]:
+    from cellwright.runs.history.changes import changes_of
+    from cellwright.tools.history.store import read_timeline
+
+    place = await _undo_target(run)
+    known = await anyio.to_thread.run_sync(read_timeline, place.timeline)
+    return place.run, [
+        {
+            "number": change.number,
+            "agent": change.agent,
+            "key": change.key,
+            "cells": change.texts,
+            "is_undone": change.is_undone,
+        }
+        for change in (changes_of(known) if known is not None else ())
+    ]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class UndoTarget:
+    """Where what a run did to its notebook is taken back."""
+
+    run: str
+    notebook: Path
+    timeline: Path
+    """The file of what is remembered of it."""
+    is_going: bool
+
+
+async def _undo_target(run: str) -> UndoTarget:
+    """The run, its notebook, and whether it is at work on it."""
+    async with open_records(None, None) as records:
+        status = await records.status(await find_run(records, run))
+        check_is_run(status.run, status.name)
+        goal = (await read_view(records.log.read_all, status.run)).goal
+    if goal is None:
+        raise UserError(f"The run {status.run!r} has no notebook yet.", hint="There is nothing to undo.")
+    timeline = Settings.read().home / "runs" / status.run / "desk.json"
+    return UndoTarget(run=status.run, notebook=Path(goal.notebook), timeline=timeline, is_going=status.is_going)
+
+
+@asynccontextmanager
+async def _daemon_of(place: UndoTarget) -> AsyncGenerator[DaemonClient]:
+    """Whoever has the notebook of this run at work open. Raises `UserError` where that is no daemon."""
+    settings = Settings.read()
+    if await anyio.to_thread.run_sync(running_pid, daemon_at(settings.home)) is None:
+        raise UserError(
+            f"The run {place.run!r} is still at work on its notebook, in a process that cannot be reached.",
+            hint=f"Wait for its end, or `cellwright runs cancel {place.run}` first.",
+        )
+    async with connect(settings, on_note=console.note) as daemon:
+        yield daemon

@@ -32,7 +32,7 @@ from cellwright.runs.execute.slots import RunSlots
 from cellwright.runs.execute.steering_commands import NewGoal, PlanChanged
 from cellwright.runs.execute.workspace import ContextRegistry, OpenWorkspace, Workspace, with_tool
 from cellwright.runs.goal.goal import Goal, Worker, found_worker, named_worker
-from cellwright.runs.history.restore import backtrack
+from cellwright.runs.history.history import backtrack
 from cellwright.runs.plan import brief
 from cellwright.runs.plan.plan import Plan, Task, TaskStatus, edited
 from cellwright.runs.views.branches import branches_of, compare_alternatives

@@ -1,6 +1,4 @@
-"""What a run did to its notebook, change by change and cell by cell, with the text before and after.
-
-What people said of it.
+"""What a run did to its notebook, change by change and cell by cell, and what people said of it.
 
 Reviews are events in the run's own stream, and read again from there.
 """
@@ -15,9 +13,9 @@ from typing import Any, Final, Literal
 from cellwright.ids import CellId
 from cellwright.journal import Fact, Recorded, StepFinished
 from cellwright.notebook import DEFAULT_NAME, Cell
-from cellwright.runs.history.undo import NumberedRevision, agent_of, numbered_revisions
-from cellwright.tools.notebook.cell_changes import CellDiff, still_in_order
-from cellwright.tools.notebook.revisions import EditorState, Revision
+from cellwright.tools.history.moves import change_text, moved_cells
+from cellwright.tools.history.timeline import RevisionTimeline
+from cellwright.tools.notebook.cell_changes import CellDiff
 
 CellChangeKind = Literal["created", "edited", "deleted", "moved"]
 
@@ -45,36 +43,30 @@ class NotebookChange:
     agent: str
     is_undone: bool
     cells: tuple[CellChange, ...]
+    texts: tuple[str, ...] = ()
+    """What became of which cells, in words: `changed monthly_revenue`."""
 
     def find(self, cell: str) -> CellChange | None:
         """What it made of this cell."""
         return next((each for each in self.cells if each.cell == cell), None)
 
 
-def history_of(memory: EditorState) -> tuple[NotebookChange, ...]:
+def changes_of(timeline: RevisionTimeline) -> tuple[NotebookChange, ...]:
     """Every change that is remembered, oldest first."""
-    names = {cell.id: _name(cell) for cell in memory.cells}
-    return tuple(_shown(turn, names) for turn in numbered_revisions(memory))
-
-
-def moved_cells(turn: Revision) -> tuple[CellId, ...]:
-    """The cells that a turn moved and did not otherwise change."""
-    changed = {change.id for change in turn.changes}
-    both = set(turn.order_before) & set(turn.order_after)
-    before = [cell for cell in turn.order_before if cell in both]
-    after = [cell for cell in turn.order_after if cell in both]
-    unmoved = still_in_order(before, after)
-    return tuple(cell for cell in after if cell not in unmoved and cell not in changed)
-
-
-def _shown(turn: NumberedRevision, names: dict[CellId, str]) -> NotebookChange:
-    moved = [CellChange(cell=cell, name=names.get(cell, ""), kind="moved") for cell in moved_cells(turn.turn)]
-    return NotebookChange(
-        number=turn.number,
-        key=turn.turn.key,
-        agent=agent_of(turn.turn.key),
-        is_undone=turn.is_undone,
-        cells=(*(_cell(change) for change in turn.turn.changes), *moved),
+    names, reverted = {cell.id: _name(cell) for cell in timeline.cells}, timeline.reverted
+    return tuple(
+        NotebookChange(
+            number=change.number,
+            key=change.key,
+            agent=change.agent,
+            is_undone=change.number in reverted,
+            cells=(
+                *(_cell(diff) for diff in change.changes),
+                *(CellChange(cell=cell, name=names.get(cell, ""), kind="moved") for cell in moved_cells(change)),
+            ),
+            texts=tuple(change_text(diff) for diff in change.changes),
+        )
+        for change in timeline.changes
     )
 
 

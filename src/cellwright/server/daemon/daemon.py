@@ -24,7 +24,7 @@ from cellwright.journal import Fact, RunId, stream_of
 from cellwright.journal.log import beside
 from cellwright.server.daemon.connections import DaemonConnections
 from cellwright.server.daemon.launch import DaemonStart, daemon_at
-from cellwright.server.daemon.live_undo import redo_live, undo_live
+from cellwright.server.daemon.live_undo import undo_live
 from cellwright.server.daemon.protocol import (
     CancelRequest,
     DaemonAnswer,
@@ -207,10 +207,8 @@ class Daemon:
             case ResumeRequest(run=run, person=person):
                 await carrier.resume(run, person=person)
                 return DoneAnswer(number=number)
-            case UndoRequest():
+            case UndoRequest() | RedoRequest():
                 return await undo_live(carrier, request)
-            case RedoRequest():
-                return await redo_live(carrier, request)
             case StatusRequest():
                 return await self._standing(number)
             case WebRequest(wish=wish):

@@ -1,6 +1,6 @@
 """What people do about a run's changes: one cell's change taken back, one change undone, or all of them, and redone.
 
-At the desk while the run is at work, in the file afterwards; a person who has the notebook open sees what became of it.
+In its editor while the run is at work, in the file afterwards; whoever has the notebook open sees what became of it.
 """
 
 from __future__ import annotations
@@ -15,26 +15,21 @@ import anyio.to_thread
 
 from cellwright.app.runs import run_folder
 from cellwright.app.workspaces import EDITOR_FILE
-from cellwright.ids import CellId
 from cellwright.journal import RunStatus
 from cellwright.kernel import OpenNotebook
 from cellwright.notebook import Document, SaveConflict
-from cellwright.runs.history.restore import (
-    CellRevertOutcome,
-    RedoOutcome,
-    redo_in_file,
-    redo_live,
-    revert_cell_in_file,
-    revert_cell_live,
-)
-from cellwright.runs.history.undo import UndoOutcome, undo_in_file, undo_live
+from cellwright.policy import Person
+from cellwright.runs.history.file import FileHistory
+from cellwright.runs.history.history import move_live
 from cellwright.runs.views.run_view import first_goal
 from cellwright.server.http.auth.dependencies import status_of
 from cellwright.server.http.problems import Conflict, ResourceNotFound
 from cellwright.server.http.resources import ApiResources
+from cellwright.tools.history.moves import HistoryOutcome, Target
+from cellwright.tools.history.store import read_timeline
+from cellwright.tools.history.timeline import RevisionTimeline
 from cellwright.tools.notebook.cell_changes import changes_between, merge, with_known_ids
 from cellwright.tools.notebook.editor import NotebookEditor
-from cellwright.tools.notebook.revisions import EditorState, read_editor_state
 
 _DETACH_SECONDS: Final = 0.5
 _MAX_MESSAGE: Final = 4_000
@@ -46,47 +41,30 @@ class RunRevisions:
 
     house: ApiResources
 
-    async def memory(self, run: str) -> EditorState:
+    async def timeline(self, run: str) -> RevisionTimeline:
         """What is remembered of a run's changes."""
-        desk = self.house.live.desks.get(run)
-        if desk is not None:
-            return desk.memory
-        return await anyio.to_thread.run_sync(read_editor_state, self._memory_file(run)) or EditorState()
+        editor = self.house.live.desks.get(run)
+        if editor is not None:
+            return editor.timeline
+        return await anyio.to_thread.run_sync(read_timeline, self._timeline_file(run)) or RevisionTimeline()
 
-    async def take_back(self, run: str, number: int, cell: CellId) -> CellRevertOutcome:
-        """One cell's change. Raises `Conflict`, `Unavailable`."""
-        desk = await self._desk(run)
-        if desk is not None:
-            return await revert_cell_live(desk, number, cell)
+    async def move(self, run: str, target: Target, person: Person) -> HistoryOutcome:
+        """Undo or redo. Raises `Conflict`, `Unavailable`."""
+        editor = await self._editor(run)
+        if editor is not None:
+            log = self.house.live.records.log
+            return await move_live(editor.history, target, run=run, log=log, person=person)
         path = await self._notebook(run)
         async with self._beside_editors(path):
-            return await revert_cell_in_file(path, self._memory_file(run), number, cell)
+            return await FileHistory(notebook=path, stored=self._timeline_file(run)).move(target)
 
-    async def undo(self, run: str, step: int | None) -> UndoOutcome:
-        """One change or all. Raises `Conflict`, `Unavailable`."""
-        desk = await self._desk(run)
-        if desk is not None:
-            return await undo_live(desk, step=step)
-        path = await self._notebook(run)
-        async with self._beside_editors(path):
-            return await undo_in_file(path, self._memory_file(run), step=step)
-
-    async def redo(self, run: str) -> RedoOutcome:
-        """The last undo, taken back. Raises `Conflict`, `Unavailable`."""
-        desk = await self._desk(run)
-        if desk is not None:
-            return await redo_live(desk)
-        path = await self._notebook(run)
-        async with self._beside_editors(path):
-            return await redo_in_file(path, self._memory_file(run))
-
-    async def _desk(self, run: str) -> NotebookEditor | None:
-        """The desk of a run at work; None: it has ended, its notebook is a file."""
+    async def _editor(self, run: str) -> NotebookEditor | None:
+        """The editor of a run at work; None: it has ended, its notebook is a file."""
         status: RunStatus = await status_of(self.house.live.records, run)
-        desk = self.house.live.desks.get(run)
-        if desk is None and status.is_going:
+        editor = self.house.live.desks.get(run)
+        if editor is None and status.is_going:
             raise Conflict("The run has not opened its notebook yet.", hint="Try again in a moment.")
-        return desk
+        return editor
 
     async def _notebook(self, run: str) -> Path:
         goal = await first_goal(self.house.live.records, run)
@@ -94,7 +72,7 @@ class RunRevisions:
             raise ResourceNotFound(f"The run {run!r} has no notebook.", hint="There is nothing to take back.")
         return Path(goal.notebook)
 
-    def _memory_file(self, run: str) -> Path:
+    def _timeline_file(self, run: str) -> Path:
         return run_folder(self.house.settings, run) / EDITOR_FILE
 
     # ── whoever has the file open ──

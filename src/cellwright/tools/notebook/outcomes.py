@@ -1,13 +1,13 @@
-"""What calls at the notebook desk give back."""
+"""What calls of the notebook editor give back."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from cellwright.kernel import Observation
+from cellwright.tools.history.moves import RestoreMethod
 from cellwright.tools.notebook.alternatives import RankedCandidate
 from cellwright.tools.notebook.cell_changes import CellDiff
-from cellwright.tools.notebook.restoration import RestoreMethod
 from cellwright.tools.notebook.trial_records import TrialRecord
 
 
@@ -42,13 +42,3 @@ class AlternativesOutcome:
     def tried(self) -> tuple[TrialRecord, ...]:
         """All of them, best first."""
         return tuple(each.told for each in self.ranked)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NothingToUndo:
-    """No turn is left that could be undone."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NothingToRedo:
-    """Nothing was undone, or something else was done since."""

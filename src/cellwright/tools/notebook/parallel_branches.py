@@ -33,9 +33,10 @@ from cellwright.notebook import (
 )
 from cellwright.notebook.marimo_file import new_cell_id
 from cellwright.notebook.syntax_trees import parse_cell, with_names
+from cellwright.tools.history.store import read_timeline, write_timeline
+from cellwright.tools.history.timeline import RevisionTimeline
 from cellwright.tools.notebook.cell_changes import changes_between, merge
 from cellwright.tools.notebook.editor import NotebookEditor
-from cellwright.tools.notebook.revisions import EditorState, read_editor_state, write_editor_state
 
 _Import = tuple[str, str, int]
 """Module, what of it, and from how far up."""
@@ -270,7 +271,7 @@ async def open_parallel_branch(desk: NotebookEditor, folder: Path) -> AsyncGener
     await desk.sync()
     notebook = desk.notebook
     base, file = await anyio.to_thread.run_sync(_begin, notebook, folder)
-    known = await anyio.to_thread.run_sync(read_editor_state, folder / _STATE_FILE)
+    known = await anyio.to_thread.run_sync(read_timeline, folder / _STATE_FILE)
     async with open_parallel_session(notebook, notebook.branches.forks, file) as lane:
         if known is not None:
             there = _unchanged(known, notebook.document)
@@ -279,10 +280,10 @@ async def open_parallel_branch(desk: NotebookEditor, folder: Path) -> AsyncGener
         yield ParallelBranch(desk=await NotebookEditor.open(lane, folder / _STATE_FILE), base=base.document)
 
 
-def _begin(notebook: OpenNotebook, folder: Path) -> tuple[EditorState, NotebookFile]:
+def _begin(notebook: OpenNotebook, folder: Path) -> tuple[RevisionTimeline, NotebookFile]:
     """What the lane began with, and its file. Blocking."""
     path = folder / notebook.path.name
-    if (base := read_editor_state(folder / _BASE_FILE)) is not None:
+    if (base := read_timeline(folder / _BASE_FILE)) is not None:
         return base, read(path)
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     # Left by a process that ended before anybody could work here.
@@ -290,12 +291,12 @@ def _begin(notebook: OpenNotebook, folder: Path) -> tuple[EditorState, NotebookF
     saved = save(new(path), notebook.document)
     if isinstance(saved, SaveConflict):
         raise Unavailable(f"The lane's file {str(path)!r} was written by somebody else.", hint="Try again.")
-    base = EditorState().of(notebook.document, ())
-    write_editor_state(folder / _BASE_FILE, base)
+    base = RevisionTimeline().of(notebook.document, ())
+    write_timeline(folder / _BASE_FILE, base)
     return base, saved
 
 
-def _unchanged(known: EditorState, parent: Document) -> set[CellId]:
+def _unchanged(known: RevisionTimeline, parent: Document) -> set[CellId]:
     """The cells whose results come with the parent's state: the lane has not touched them."""
     cells = {cell.id: cell for cell in known.cells}
     touched = {change.id for change in known.pending.changes} if known.pending is not None else set[CellId]()

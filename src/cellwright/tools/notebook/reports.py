@@ -9,9 +9,9 @@ from typing import Final
 from cellwright.journal import EffectFinding, EffectFound, EffectNotFound, Json
 from cellwright.kernel import CellOutcome, Observation, OpenNotebook
 from cellwright.notebook import EditRefused, clip
+from cellwright.tools.history.moves import RESTORE_TEXTS
 from cellwright.tools.notebook.editor import NotebookEditor
 from cellwright.tools.notebook.outcomes import EditOutcome
-from cellwright.tools.notebook.restoration import RESTORE_TEXTS
 from cellwright.tools.notebook.trial_records import BRANCHES, trial_json
 from cellwright.tools.result_images import image_of
 from cellwright.tools.tool import CallContext, Done, ToolError, ToolResult, result_json
@@ -116,11 +116,11 @@ def _block(title: str, text: str, tokens: int) -> str:
 
 
 def find_revision(desk: NotebookEditor, calling: CallContext) -> EffectFinding:
-    """Whether a call's turn is in the notebook; its cells were run again when the desk came back."""
-    turn = desk.done(calling.key)
-    if turn is None:
+    """Whether a call's revision is in the notebook; its cells were run again when the editor came back."""
+    revision = desk.done(calling.key)
+    if revision is None:
         return EffectNotFound()
-    wanted = [change.id for change in turn.changes if change.after is not None]
+    wanted = [change.id for change in revision.changes if change.after is not None]
     known = desk.notebook.outcomes
     observation = Observation(cells=tuple(known[cell] for cell in wanted if cell in known))
     return EffectFound(

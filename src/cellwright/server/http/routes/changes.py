@@ -18,11 +18,10 @@ from cellwright.runs.history.changes import (
     CellReviews,
     NotebookChange,
     add_review_event,
-    history_of,
+    changes_of,
     review_event,
 )
-from cellwright.runs.history.restore import REDO_HINT, CellNotReverted, NoRevisionToRedo, RedoneRevision, RedoRefused
-from cellwright.runs.history.undo import NoRevisionToUndo, UndoneRevisions, UndoRefused
+from cellwright.runs.history.history import REDO_HINT, undo_target
 from cellwright.runs.views import branches
 from cellwright.runs.views.branches import (
     BranchViews,
@@ -38,7 +37,7 @@ from cellwright.server.http.auth.tokens import ApiCaller
 from cellwright.server.http.problems import Conflict, ResourceNotFound
 from cellwright.server.http.resources import ApiResources
 from cellwright.server.http.run_projections import RunProjections
-from cellwright.server.http.run_revisions import RunRevisions, redo_message, undo_message
+from cellwright.server.http.run_revisions import RunRevisions
 from cellwright.server.http.schemas.changes import (
     BranchDecided,
     Branches,
@@ -51,6 +50,7 @@ from cellwright.server.http.schemas.changes import (
     UndoneShape,
     VerdictBody,
 )
+from cellwright.tools.history.moves import Moved, MoveRefused, NothingToMove, Redo, UndoCell
 
 BranchName = Annotated[str, Path(min_length=1, max_length=400, description="A branch, as `/branches` names it.")]
 _BRANCH_TAGS: Final = ["changes"]
@@ -123,9 +123,9 @@ def _add_list(
     @router.get("/runs/{run}/changes", operation_id="list_changes", summary="What a run changed, cell by cell")
     async def list_changes(_: Reader, run: RunName) -> Changes:
         await check_run(house.live.records, run)
-        memory, book = await reviewing.memory(run), await books.of(run)
-        changes = [_change(change, book) for change in history_of(memory)]
-        return Changes(changes=changes, can_redo=bool(memory.undone))
+        timeline, book = await reviewing.timeline(run), await books.of(run)
+        changes = [_change(change, book) for change in changes_of(timeline)]
+        return Changes(changes=changes, can_redo=timeline.redoable is not None)
 
 
 def _change(change: NotebookChange, book: CellReviews) -> ChangeShape:
@@ -165,11 +165,12 @@ def _add_verdict(
         caller: Steerer, run: RunName, number: Number, cell: CellName, said: VerdictBody
     ) -> CellChangeShape:
         await check_run(house.live.records, run)
-        change, changed = _found(history_of(await reviewing.memory(run)), number, cell)
+        change, changed = _found(changes_of(await reviewing.timeline(run)), number, cell)
         before = (await books.of(run)).find(change.key, cell)
         if said.verdict == "reject":
-            outcome = await reviewing.take_back(run, number, changed.cell)
-            if isinstance(outcome, CellNotReverted):
+            target = UndoCell(number=number, cell=changed.cell)
+            outcome = await reviewing.move(run, target, caller.as_person)
+            if not isinstance(outcome, Moved):
                 raise Conflict(outcome.why, hint="Look at the changes again; undo the later one first.")
         elif before is not None and before.verdict == "rejected":
             raise Conflict("This change was taken back.", hint="It cannot be accepted any more.")
@@ -211,18 +212,16 @@ def _add_undo(router: APIRouter, house: ApiResources, reviewing: RunRevisions) -
     async def undo(caller: Steerer, run: RunName, said: UndoBody | None = None) -> UndoneShape:
         await check_run(house.live.records, run)
         step = None if said is None else said.step
-        history = history_of(await reviewing.memory(run))
+        history = changes_of(await reviewing.timeline(run))
         if step is not None and all(change.number != step for change in history):
             raise ResourceNotFound(f"The run has no change {step}.", hint="See /changes for what it has.")
-        outcome = await reviewing.undo(run, step)
+        outcome = await reviewing.move(run, undo_target(step), caller.as_person)
         match outcome:
-            case UndoneRevisions(turns=turns, cells=cells, kept=kept, by=by):
-                if run in house.live.desks:
-                    await steering.say(house.live.records.log, run, undo_message(cells), caller.as_person)
-                return UndoneShape(run=run, turns=[*turns], cells=[*cells], kept=[*kept], by=by, why="")
-            case NoRevisionToUndo(why=why):
+            case Moved(revisions=revisions, cells=cells, kept=kept, by=by):
+                return UndoneShape(run=run, turns=[*revisions], cells=[*cells], kept=[*kept], by=by, why="")
+            case NothingToMove(why=why):
                 return UndoneShape(run=run, turns=[], cells=[], kept=[], by=None, why=why)
-            case UndoRefused(why=why):
+            case MoveRefused(why=why):
                 raise Conflict(why, hint="Nothing was changed.")
             case _:
                 assert_never(outcome)
@@ -232,15 +231,13 @@ def _add_redo(router: APIRouter, house: ApiResources, reviewing: RunRevisions) -
     @router.post("/runs/{run}/redo", operation_id="redo_run", summary="Take back the last undo")
     async def redo(caller: Steerer, run: RunName) -> RedoneShape:
         await check_run(house.live.records, run)
-        outcome = await reviewing.redo(run)
+        outcome = await reviewing.move(run, Redo(), caller.as_person)
         match outcome:
-            case RedoneRevision(cells=cells, by=by):
-                if run in house.live.desks:
-                    await steering.say(house.live.records.log, run, redo_message(cells), caller.as_person)
+            case Moved(cells=cells, by=by):
                 return RedoneShape(run=run, cells=[*cells], by=by, why="")
-            case NoRevisionToRedo(why=why):
+            case NothingToMove(why=why):
                 return RedoneShape(run=run, cells=[], by=None, why=why)
-            case RedoRefused(why=why):
+            case MoveRefused(why=why):
                 raise Conflict(why, hint=REDO_HINT)
             case _:
                 assert_never(outcome)

@@ -9,7 +9,7 @@ from pydantic import Field, StringConstraints
 from cellwright.runs.history.changes import CellChangeKind
 from cellwright.runs.views.branches import BranchViewState
 from cellwright.server.http.schemas.model import RequestModel, ResponseModel
-from cellwright.tools.notebook.restoration import RestoreMethod
+from cellwright.tools.history.moves import RestoreMethod
 from cellwright.tools.notebook.trial_records import TrialStatus
 
 

@@ -1,0 +1,188 @@
+"""What is remembered of a notebook across a crash: its cells, what had run, and every revision, with a cursor.
+
+An undo is a revision that reverts others. The cursor stands behind the last revision that counts; a redo moves it back
+over an undo. So behind the cursor there are only undos that were taken back, and the redos that did it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal
+
+from cellwright.ids import CellId
+from cellwright.notebook import Cell, Document
+from cellwright.tools.notebook.cell_changes import CellDiff, changes_between, with_known_ids
+
+_REVISIONS_KEPT: Final = 100
+_UNDONE: Final = "/undone-"
+
+RevisionKind = Literal["change", "undo", "redo"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Revision:
+    """One step of the notebook's history: what it made of the cells."""
+
+    key: str
+    """The call that made it."""
+    kind: RevisionKind = "change"
+    number: int = 0
+    """Changes are numbered 1, 2, 3 … for good; undos and redos are not."""
+    reverts: tuple[int, ...] = ()
+    """Of an undo: the changes it took back, newest first."""
+    changes: tuple[CellDiff, ...]
+    order_before: tuple[CellId, ...]
+    order_after: tuple[CellId, ...]
+    to_run: tuple[CellId, ...] = ()
+    """The cells it was to run, besides what depends on them."""
+    left: str = ""
+    """Which cells there were after it, see `fingerprint`; empty: unknown, and an undo cannot be redone."""
+    ran_before: tuple[CellId, ...] | None = None
+    """Cells whose results the kernel held when it began; None: unknown."""
+
+    @property
+    def agent(self) -> str:
+        """The workflow whose call this was."""
+        return self.key.rpartition("/")[0] or self.key
+
+    @property
+    def is_persons_undo(self) -> bool:
+        """A person, or the run itself, took back changes of agents."""
+        return self.kind == "undo" and _UNDONE in self.key
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RevisionTimeline:
+    """The notebook as its editor left it, and how it came to be that."""
+
+    cells: tuple[Cell, ...] = ()
+    """As last saved."""
+    retired: dict[CellId, int] = field(default_factory=dict[CellId, int])
+    ran: tuple[CellId, ...] = ()
+    """Cells whose results the kernel held."""
+    revisions: tuple[Revision, ...] = ()
+    """Oldest first."""
+    cursor: int = 0
+    """So many of them count."""
+    forgotten: int = 0
+    """Changes before those that are no longer remembered."""
+    pending: Revision | None = None
+    """Begun, and not known to be saved."""
+    is_unsaved: bool = False
+    """The pending revision was made and its call answered, but the file could not be written."""
+
+    @property
+    def document(self) -> Document:
+        """The cells as a document, to be found again in the file."""
+        return Document(cells=self.cells, retired=self.retired)
+
+    @property
+    def changes(self) -> tuple[Revision, ...]:
+        """Every numbered revision that is remembered, undone or not, oldest first."""
+        return tuple(revision for revision in self.revisions if revision.kind == "change")
+
+    @property
+    def reverted(self) -> set[int]:
+        """The numbers of the changes that are undone."""
+        return {number for revision in self.revisions[: self.cursor] for number in revision.reverts}
+
+    @property
+    def standing(self) -> tuple[Revision, ...]:
+        """The changes that are not undone, oldest first."""
+        reverted = self.reverted
+        return tuple(change for change in self.changes if change.number not in reverted)
+
+    @property
+    def redoable(self) -> Revision | None:
+        """The undo that can be taken back next; None: nothing was undone, or something else was done since."""
+        last = self.revisions[self.cursor - 1] if self.cursor else None
+        return last if last is not None and last.kind == "undo" and last.left else None
+
+    def find(self, key: str) -> Revision | None:
+        """The revision of this call, if it was made."""
+        return next((revision for revision in self.revisions if revision.key == key), None)
+
+    def of(self, document: Document, ran: tuple[CellId, ...]) -> RevisionTimeline:
+        """The same with the notebook as it is now."""
+        return replace(self, cells=document.cells, retired=dict(document.retired), ran=ran)
+
+    def append(self, revision: Revision) -> RevisionTimeline:
+        """The revision is made. A change or an undo cuts off what is behind the cursor."""
+        settled = self.without_pending()
+        if revision.kind == "redo":
+            return replace(settled, revisions=(*self.revisions, revision), cursor=self.cursor - 1)
+        if revision.kind == "change":
+            revision = replace(revision, number=self.forgotten + len(self.changes) + 1)
+        revisions = (*self.revisions[: self.cursor], revision)
+        forgotten = self.forgotten + sum(old.kind == "change" for old in revisions[:-_REVISIONS_KEPT])
+        kept = revisions[-_REVISIONS_KEPT:]
+        return replace(settled, revisions=kept, cursor=len(kept), forgotten=forgotten)
+
+    def without_pending(self) -> RevisionTimeline:
+        """What was begun did not happen."""
+        return replace(self, pending=None, is_unsaved=False)
+
+    def settled(self, file: Document) -> tuple[RevisionTimeline, Document]:
+        """After a crash: with the pending revision if the file holds it, and the file's cells under their known ids.
+
+        The timeline's own document is then what is known to be ours; what differs from it, somebody else wrote.
+        """
+        pending = self.pending
+        if pending is None or not was_saved(pending, file):
+            return self.without_pending(), with_known_ids(self.document, file)
+        done = self.append(pending).of(self._document_after(pending), self.ran + pending.to_run)
+        return done, with_known_ids(done.document, file)
+
+    def _document_after(self, revision: Revision) -> Document:
+        cells = {cell.id: cell for cell in self.cells}
+        cells |= {change.id: change.after for change in revision.changes if change.after is not None}
+        gone = {change.id: change.before.version for change in revision.changes if change.before and not change.after}
+        kept = tuple(cells[cell] for cell in revision.order_after if cell in cells)
+        return Document(cells=kept, retired={**self.retired, **gone})
+
+
+def revision_between(key: str, before: Document, after: Document, to_run: tuple[CellId, ...] = ()) -> Revision:
+    """The change that made the one of the other."""
+    return Revision(
+        key=key,
+        changes=changes_between(before, after),
+        order_before=tuple(cell.id for cell in before.cells),
+        order_after=tuple(cell.id for cell in after.cells),
+        to_run=to_run,
+        left=fingerprint(after),
+    )
+
+
+def undo_key(oldest: Revision) -> str:
+    """The key of an undo that no agent's call made."""
+    return f"{oldest.key}{_UNDONE}{oldest.number}"
+
+
+def fingerprint(document: Document) -> str:
+    """The same for the same cells in the same order, whatever their versions."""
+    cells = [(cell.id, cell.code, cell.name, repr(cell.config)) for cell in document.cells]
+    return hashlib.sha256(json.dumps(cells).encode()).hexdigest()
+
+
+def was_saved(revision: Revision, document: Document) -> bool:
+    """Whether the document, read from the file, holds what the revision made."""
+    contents = {(cell.code, cell.name) for cell in document.cells}
+    made = [(change.after.code, change.after.name) for change in revision.changes if change.after is not None]
+    if made:
+        return all(content in contents for content in made)
+    return not any((change.before.code, change.before.name) in contents for change in revision.changes if change.before)
+
+
+def with_renamed_run(timeline: RevisionTimeline, run: str, other: str) -> RevisionTimeline:
+    """The timeline as another run has it that goes on from this one's steps: its calls have other names."""
+
+    def of(revision: Revision) -> Revision:
+        key = revision.key
+        # What was undone in the one is not for the other to redo.
+        left = "" if revision.kind == "undo" else revision.left
+        return replace(revision, key=other + key.removeprefix(run) if key.startswith(f"{run}/") else key, left=left)
+
+    pending = None if timeline.pending is None else of(timeline.pending)
+    return replace(timeline, revisions=tuple(of(revision) for revision in timeline.revisions), pending=pending)
