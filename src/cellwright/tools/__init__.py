@@ -8,6 +8,7 @@ Never:  prompts and model calls, screens, settings; what is allowed is policy's 
 Below are the names every door needs. What agents call loads kernels and marimo: import it from its own module.
 """
 
+from cellwright.tools.approval.approval_questions import APPROVAL, ask_approval, read_grants
 from cellwright.tools.approval.audit_trail import AuditTrailLine, audit_trail
 from cellwright.tools.approval.budget_questions import (
     BUDGET,
@@ -20,8 +21,19 @@ from cellwright.tools.approval.budget_questions import (
     ask_for_more,
 )
 from cellwright.tools.approval.guard import ActionPermitted, ActionRefused, BudgetRaised, Guard
-from cellwright.tools.approval.inbox import APPROVAL, Inbox, InboxItem, RecordedAnswer, ask_approval, read_grants
+from cellwright.tools.approval.inbox import (
+    Inbox,
+    InboxItem,
+    InboxReply,
+    NoSuchQuestion,
+    PlainAnswered,
+    PlainKind,
+    PlainQuestion,
+    QuestionKind,
+    RecordedAnswer,
+)
 from cellwright.tools.approval.rule_files import RULE_FILE, rule_files, standing_rules
+from cellwright.tools.approval.typed_answers import TypedAnswer
 
 __all__ = [
     "APPROVAL",
@@ -37,10 +49,17 @@ __all__ = [
     "Guard",
     "Inbox",
     "InboxItem",
+    "InboxReply",
     "LeaveUncounted",
+    "NoSuchQuestion",
+    "PlainAnswered",
+    "PlainKind",
+    "PlainQuestion",
     "PutPrice",
+    "QuestionKind",
     "Raise",
     "RecordedAnswer",
+    "TypedAnswer",
     "ask_approval",
     "ask_for_more",
     "audit_trail",
