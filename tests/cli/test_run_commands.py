@@ -251,7 +251,7 @@ def test_a_question_that_nobody_can_be_asked_leaves_the_run_waiting_in_the_daemo
     assert "With or without the zero?" in waiting.stderr
     [question] = person.looks_json("runs", "show", "last")["questions"]
     assert question["answer_with"] in waiting.stderr
-    person.looks("questions", "answer", question["id"], "without")
+    person.looks("inbox", "answer", question["id"], "without")
     watched = person.cellwright("runs", "watch", "last")
     assert watched.stdout.startswith("The numbers sum to 6.")
     assert "✓ Do sum: done" in watched.stderr
@@ -282,7 +282,7 @@ def test_a_run_at_work_in_the_daemon_is_undone_and_redone_with_its_variables(per
     notebook.write_text(notebook.read_text().replace("items = [7]", "items = [1]"))
     person.looks("runs", "redo", "last")
     [question] = person.looks_json("runs", "show", "last")["questions"]
-    person.looks("questions", "answer", question["id"], "without")
+    person.looks("inbox", "answer", question["id"], "without")
     person.cellwright("runs", "watch", "last")
     asked = "\n".join(str(request.body["messages"]) for request in person.provider.requests)
     assert "I took back the last undo; this is in the notebook again: added more" in asked
@@ -300,7 +300,7 @@ def test_a_run_at_work_is_taken_back_to_before_one_of_its_cells(person: Person) 
     gone = person.looks_json("runs", "undo", "last", "--before", "more")
     assert (gone["cells"], gone["by"]) == ([], "checkpoint")
     [question] = person.looks_json("runs", "show", "last")["questions"]
-    person.looks("questions", "answer", question["id"], "without")
+    person.looks("inbox", "answer", question["id"], "without")
     person.cellwright("runs", "watch", "last")
     asked = "\n".join(str(request.body["messages"]) for request in person.provider.requests)
     assert "I took the notebook back to right before the cell 'more' ran" in asked
@@ -357,5 +357,5 @@ def test_without_a_daemon_a_run_works_here_rests_with_its_question_and_goes_on_w
     assert "The daemon could not be started" in waiting.stderr
     assert "There is no daemon: the run goes on at the next" in waiting.stderr
     [question] = person.looks_json("runs", "show", "last")["questions"]
-    person.looks("questions", "answer", question["id"], "with")
+    person.looks("inbox", "answer", question["id"], "with")
     assert person.cellwright("runs", "watch", "last").stdout.startswith("The numbers sum to 6.")

@@ -7,16 +7,12 @@ import signal
 import subprocess
 import sys
 from contextlib import AbstractContextManager
-from decimal import Decimal
 from pathlib import Path
 
 import anyio
 import pytest
 
 from cellwright.journal import Records
-from cellwright.policy import No, Yes
-from cellwright.runs.views.questions import match_choice, parse_typed_answer
-from cellwright.tools import LeaveUncounted, PutPrice, Raise
 from tests.cli.terminal import SECONDS, Terminal, on_terminal
 from tests.sampling import some
 
@@ -36,7 +32,7 @@ def test_a_question_is_asked_and_answered_right_there(tmp_path: Path) -> None:
         terminal.wait_for("Which quarter first?")
         terminal.wait_for("Your answer:")
         terminal.type("9\n")
-        terminal.wait_for("A number or one of the choices")
+        terminal.wait_for("One of: Q2, Q3.")
         terminal.type("2\n")
         assert terminal.end() == 0
     assert "It fell by 4 %. Q3 first." in terminal.shown
@@ -108,7 +104,7 @@ def test_the_end_of_input_leaves_the_question_open_and_says_how_to_answer_it(tmp
         terminal.wait_for("Your answer:")
         terminal.type("\x04")
         assert terminal.end() == 4
-    assert "cellwright questions answer r#" in terminal.shown
+    assert "cellwright inbox answer r#" in terminal.shown
     assert "the run goes on at the next `cellwright runs watch r`" in terminal.shown
 
 
@@ -145,25 +141,3 @@ def test_where_nobody_sits_an_interrupt_pauses_and_leaves(tmp_path: Path, number
         assert process.stdout.read() == ""
     assert "Paused; everything is kept" in rest
     assert "cellwright runs resume r" in rest
-
-
-def test_a_typed_answer_is_one_of_those_that_are_offered() -> None:
-    reaches, budget = ("once", "run", "always"), ("raise",)
-    assert parse_typed_answer("o", reaches) == Yes(reach="once")
-    assert parse_typed_answer("ALWAYS", reaches) == Yes(reach="always")
-    assert parse_typed_answer("n", reaches) == No()
-    assert parse_typed_answer("raise 2.50", budget) == Raise(more=Decimal("2.50"))
-    assert parse_typed_answer("price 0.10", ("price", "uncounted")) == PutPrice(amount=Decimal("0.10"))
-    assert parse_typed_answer("un", ("price", "uncounted")) == LeaveUncounted()
-    for nonsense in ("", "yes", "run it", "raise", "raise -1", "raise nan", "once more"):
-        assert parse_typed_answer(nonsense, (*reaches, *budget)) is None
-    assert parse_typed_answer("r", (*reaches, *budget)) is None
-    assert parse_typed_answer("always", ("run",)) is None
-
-
-def test_a_choice_is_picked_by_number_or_in_words() -> None:
-    assert match_choice("2", ("Q2", "Q3")) == "Q3"
-    assert match_choice("q2", ("Q2", "Q3")) == "Q2"
-    assert match_choice("3", ("Q2", "Q3")) is None
-    assert match_choice("anything", ()) == "anything"
-    assert match_choice("", ()) is None

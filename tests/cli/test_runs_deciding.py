@@ -1,4 +1,4 @@
-"""`cellwright runs accept` and `runs drop`: a person decides at a terminal about branches that wait."""
+"""A person decides at a terminal about branches that wait: in the inbox, and with `runs accept` and `runs drop`."""
 
 from __future__ import annotations
 
@@ -32,6 +32,14 @@ class Terminal:
 
         return await anyio.to_thread.run_sync(run)
 
+    async def answers(self, *words: str, code: int = 0) -> Any:
+        """In the inbox."""
+
+        def run() -> Said:
+            return run_here(self.home, "inbox", *words, "--json", code=code)
+
+        return json.loads((await anyio.to_thread.run_sync(run)).stdout)
+
     async def reads(self, *words: str, code: int = 0) -> Any:
         return json.loads((await self.types(*words, "--json", code=code)).stdout)
 
@@ -55,7 +63,7 @@ async def test_the_table_says_which_branches_wait_and_how_to_decide(terminal: Te
         "waits",
         "no",
     ]
-    assert "2 branches wait for you: `cellwright runs accept sales BRANCH`" in " ".join(shown.stderr.split())
+    assert "2 branches wait for you: `cellwright inbox --run sales`" in " ".join(shown.stderr.split())
     assert await terminal.states() == [("median", "waits", ""), ("mean", "waits", ""), ("broken", "not-kept", "")]
 
 
@@ -73,6 +81,32 @@ async def test_a_branch_is_accepted_by_its_name_or_by_what_it_is_for(terminal: T
     assert await decided(terminal.journal, "sales") == {"accepted": "sales/c0.2", "by": ME, "dropped": {}}
     assert await terminal.states() == [("median", "accepted", ME), ("mean", "dropped", ME), ("broken", "not-kept", "")]
     assert f"sales/c0.2: accepted by {ME}" in (await terminal.types("branches", "sales")).stdout
+
+
+async def test_branches_are_a_question_of_the_inbox_and_dropped_and_kept_there(terminal: Terminal) -> None:
+    [question] = (await terminal.answers("--run", "sales"))["questions"]
+    number = question["id"]
+    assert (question["topic"], question["offers"]) == ("branch-choice", ["median", "mean", "none of them"])
+    dropped = await terminal.answers("answer", number, "drop", "c0.1")
+    assert (dropped["says"], dropped["by"]) == ("drop mean", ME)
+    assert (await terminal.states())[:2] == [("median", "waits", ""), ("mean", "dropped", ME)]
+    again = await terminal.answers("answer", number, "drop", "mean", code=3)
+    assert again == {"refused": "already-answered", "message": f"mean was dropped by {ME} already."}
+    kept = await terminal.answers("answer", number, "Median")
+    assert kept["says"] == "median"
+    assert await decided(terminal.journal, "sales") == {
+        "accepted": "sales/c0.2",
+        "by": ME,
+        "dropped": {"sales/c0.1": ME},
+    }
+
+
+async def test_the_last_branch_that_is_dropped_answers_the_question(terminal: Terminal) -> None:
+    [question] = (await terminal.answers())["questions"]
+    for name in ("median", "mean"):
+        await terminal.answers("answer", question["id"], "drop", name)
+    assert (await decided(terminal.journal, "sales"))["accepted"] == ""
+    assert (await terminal.answers()) == {"questions": []}
 
 
 async def test_dropping_one_lets_the_others_wait_and_dropping_the_last_lets_the_run_go_on(terminal: Terminal) -> None:

@@ -114,7 +114,7 @@ async def test_a_run_is_shown_with_its_plan_its_questions_and_what_it_delivered(
         asking = await as_json(tmp_path, "runs", "show", "asking")
         [question] = asking["questions"]
         assert (question["id"], question["offers"]) == (number, ["Q2", "Q3"])
-        assert question["answer_with"] == f"cellwright questions answer {number} ANSWER"
+        assert question["answer_with"] == f"cellwright inbox answer {number} ANSWER"
         assert asking["delivery"] is None
         assert "Which quarter first?" in (await cellwright(tmp_path, "runs", "show", "asking")).stderr
 
@@ -187,11 +187,11 @@ async def test_a_watcher_whom_nobody_can_ask_leaves_with_the_command_that_answer
         await started(journal, "r", "ask me")
         number = await is_asking(journal, "r")
         said = await cellwright(tmp_path, "runs", "watch", "r", code=4)
-        assert f"cellwright questions answer {number} ANSWER" in said.stderr
+        assert f"cellwright inbox answer {number} ANSWER" in said.stderr
         assert said.stdout == ""
         last = json.loads((await cellwright(tmp_path, "runs", "watch", "r", "--json", code=4)).stdout.splitlines()[-1])
         assert (last["kind"], [each["id"] for each in last["questions"]]) == ("waiting", [number])
-        await cellwright(tmp_path, "questions", "answer", number, "Q3")
+        await cellwright(tmp_path, "inbox", "answer", number, "Q3")
         assert "Q3 first." in (await cellwright(tmp_path, "runs", "watch", "r")).stdout
 
 
@@ -202,8 +202,8 @@ async def test_a_refused_run_ends_with_three(tmp_path: Path) -> None:
         waiting = (await cellwright(tmp_path, "runs", "watch", "r", code=4)).stderr
         assert "Connect to api.example.com port 443" in waiting
         [question] = (await as_json(tmp_path, "runs", "show", "r"))["questions"]
-        assert question["answer_with"].startswith(f"cellwright approvals answer {number} --once --fingerprint ")
-        await cellwright(tmp_path, "approvals", "answer", number, "--no", "--fingerprint", question["fingerprint"])
+        assert question["answer_with"].startswith(f"cellwright inbox answer {number} once --fingerprint ")
+        await cellwright(tmp_path, "inbox", "answer", number, "no", "--fingerprint", question["fingerprint"])
         assert "ada said no." in (await cellwright(tmp_path, "runs", "watch", "r", code=3)).stdout
 
 

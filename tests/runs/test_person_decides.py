@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from cellwright.policy import Masker
 from cellwright.runs.plan.brief import work_text
 from cellwright.runs.plan.plan import Alternative, Task, parse_plan, plan_json
 from cellwright.runs.views import branches
 from cellwright.runs.views.branches import branch_view_json, read_branch_views
 from cellwright.runs.views.progress import ProgressView, progress_line
+from cellwright.runs.views.questions import run_inbox
 from cellwright.testing import CallTool
 from cellwright.tools.notebook.trial_records import BRANCH_CHOICE, TrialRecord, trial_event
 from tests.conftest import notebook_source
@@ -48,7 +50,7 @@ async def test_a_run_waits_for_the_person_and_builds_on_what_they_accept(
         assert view.plan is not None
         assert view.plan.tasks[0].person_decides
         assert 'keep="ask"' in factory.prompts()[1]
-        await branches.accept(factory.runs.records, run, "mean", ADA)
+        await branches.accept(run_inbox(factory.runs.records, Masker.of(salt=b"s" * 16)), run, "mean", ADA)
         delivery = await factory.delivery()
         assert (delivery.why, delivery.status) == ("", "done")
         assert "average = sum(numbers) / len(numbers)" in factory.notebook()

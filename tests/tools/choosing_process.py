@@ -56,7 +56,7 @@ async def main(path: Path, memory: Path, where: Path, at: str) -> None:
                 await shop.journal.log.growth.next().wait()
             if at == "asked":
                 die()
-            await branches.accept(records, "a", "median", Person(name="ada", door="web"))
+            await branches.accept(shop.desk, "a", "median", Person(name="ada", door="web"))
             await shop.results("a")
 
 

@@ -1,4 +1,4 @@
-"""Questions on the desk: asked by a run, answered by a person, once, about what was shown."""
+"""Questions in the inbox: asked by a run, answered by a person, once, about what was shown."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from cellwright.policy import (
     envelope_agreed,
     envelope_of,
 )
-from cellwright.tools import ask_approval
+from cellwright.tools import NoSuchQuestion, PlainAnswered, TypedAnswer, ask_approval
 from tests.tools.office import ADA, MASKER, PROJECT, RATES, SECRET, open_office
 
 SHELL = RunShell(command=("ls",), folder=PROJECT)
@@ -171,19 +171,48 @@ async def test_a_question_survives_the_end_of_the_process_that_asked(where: Path
         assert await office.outcomes("r") == ["done"]
 
 
-async def test_only_questions_for_people_about_actions_are_on_the_desk(where: Path) -> None:
+async def test_a_plain_question_stands_in_the_same_inbox_and_is_answered_the_same_way(where: Path) -> None:
+    async def other(flow: Flow, _: Any) -> Any:
+        return await flow.ask(Question(text="Which colour?", choices=("red", "green")))
+
+    async with open_office(where, workflows=[Workflow(name="other", body=other)]) as office:
+        await office.journal.run("other", run="o")
+        item = await office.asked()
+        number = item.question.id
+        assert (item.topic, item.question.describe(), item.offers) == ("question", "Which colour?", ("red", "green"))
+        assert await office.desk.pending("o") == [item]
+        assert await office.desk.pending("another") == []
+        with pytest.raises(UserError, match="'blue' is no answer here") as wrong:
+            await office.desk.answer(number, TypedAnswer(words="blue"), ADA)
+        assert wrong.value.hint == "One of: red, green."
+        not_offered = await office.desk.answer(number, Yes(reach="once"), ADA)
+        assert isinstance(not_offered, AnswerRefused)
+        assert not_offered.why == "not-offered"
+        said = await office.desk.answer(number, TypedAnswer(words="2"), ADA)
+        assert isinstance(said, PlainAnswered)
+        assert (said.reply, said.by) == ("green", "ada")
+        late = await office.desk.answer(number, TypedAnswer(words="red"), Person(name="bob", door="cli"))
+        assert late == AnswerRefused(why="already-answered", message="ada has already answered.")
+        kept = (await office.desk.show(number)).answer
+        assert isinstance(kept, PlainAnswered)
+        assert (kept.reply, kept.by) == ("green", "ada")
+        assert await office.outcomes("o") == "green"
+        with pytest.raises(NoSuchQuestion, match="No question 'nothing'"):
+            await office.desk.show("nothing")
+
+
+async def test_an_agent_or_a_kernel_answers_no_question_not_even_a_plain_one(where: Path) -> None:
     async def other(flow: Flow, _: Any) -> Any:
         return await flow.ask(Question(text="Which colour?"))
 
     async with open_office(where, workflows=[Workflow(name="other", body=other)]) as office:
         await office.journal.run("other", run="o")
-        with anyio.fail_after(120):
-            while not (open_ones := await office.journal.records.questions.pending()):
-                await office.journal.log.growth.next().wait()
-        assert await office.desk.pending() == []
-        for number in (open_ones[0].id, "nothing"):
-            with pytest.raises(UserError, match="No question"):
-                await office.desk.show(number)
+        number = (await office.asked()).question.id
+        model: Any = ModelOrigin(agent="builder")
+        refused = await office.desk.answer(number, TypedAnswer(words="red"), model)
+        assert isinstance(refused, AnswerRefused)
+        assert refused.why == "not-a-person"
+        assert (await office.desk.show(number)).state == "open"
 
 
 async def test_one_envelope_is_agreed_to_and_then_nothing_inside_it_asks(where: Path) -> None:
@@ -320,5 +349,5 @@ async def test_a_lasting_yes_that_would_keep_a_secret_is_not_offered(where: Path
 
 async def test_revoking_what_nobody_gave_says_where_to_look(where: Path) -> None:
     async with open_office(where) as office:
-        with pytest.raises(UserError, match="No lasting yes"):
+        with pytest.raises(UserError, match="No standing grant"):
             await office.desk.revoke("r#1", ADA)

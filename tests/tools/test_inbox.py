@@ -22,7 +22,7 @@ from cellwright.policy import (
     grant_of,
     scope_of,
 )
-from cellwright.tools.approval import inbox as book
+from cellwright.tools.approval import approval_questions as book
 from tests.policy.strategies import NOW, PROJECT, PROPERTY, actions
 from tests.tools.office import ADA, RATES
 

@@ -17,6 +17,7 @@ from cellwright.notebook import EditCell, read
 from cellwright.policy import Person
 from cellwright.runs.views import branches
 from cellwright.runs.views.branches import branch_view_json, open_choices, read_branch_views
+from cellwright.tools import TypedAnswer
 from cellwright.tools.alternatives_tool import decided_by_checks
 from cellwright.tools.notebook.editor import NotebookEditor
 from cellwright.tools.notebook.saved_notebook import EditorPoint
@@ -95,9 +96,9 @@ async def test_nothing_is_kept_while_a_person_thinks_and_only_what_runs_can_be_a
             "broken": ("not-kept", "", False),
         }
         with pytest.raises(branches.NotWaiting, match="broken does not wait"):
-            await branches.accept(shop.journal.records, "a", "broken", ADA)
+            await branches.accept(shop.desk, "a", "broken", ADA)
         with pytest.raises(branches.NoSuchBranch) as unknown:
-            await branches.accept(shop.journal.records, "a", "mode", ADA)
+            await branches.accept(shop.desk, "a", "mode", ADA)
         assert unknown.value.hint == "These wait: median, mean."
 
 
@@ -110,7 +111,7 @@ async def test_what_a_person_accepts_is_made_in_the_notebook_even_against_its_ch
         "mean": ("average = sum(rows) / len(rows)", 4),
     }[name]
     async with waiting(opened, memory, where) as (notebook, desk, shop):
-        said = await branches.accept(shop.journal.records, "a", name, ADA)
+        said = await branches.accept(shop.desk, "a", name, ADA)
         assert (said.decision, said.is_settled) == ("accepted", True)
         came = await result(shop)
         assert f"The person (ada) accepted {name}. In the notebook:" in came.text
@@ -129,7 +130,7 @@ async def test_what_a_person_accepts_is_made_in_the_notebook_even_against_its_ch
             "broken": ("not-kept", "", False),
         }
         with pytest.raises(branches.NotWaiting, match=f"{name} was accepted by ada already"):
-            await branches.drop(shop.journal.records, "a", name, GRACE)
+            await branches.drop(shop.desk, "a", name, GRACE)
 
 
 async def test_what_is_dropped_one_by_one_leaves_everything_as_it_was(
@@ -137,11 +138,11 @@ async def test_what_is_dropped_one_by_one_leaves_everything_as_it_was(
 ) -> None:
     async with waiting(opened, memory, where) as (notebook, desk, shop):
         records, before = shop.journal.records, notebook.path.read_bytes()
-        first = await branches.drop(records, "a", "mean", GRACE)
+        first = await branches.drop(shop.desk, "a", "mean", GRACE)
         assert (first.is_settled, first.says) == (False, "mean is dropped; median waits still.")
         assert (await states(records))["mean"] == ("dropped", "grace", False)
         assert (await states(records))["median"] == ("waits", "", False)
-        assert (await branches.drop(records, "a", "median", ADA)).is_settled
+        assert (await branches.drop(shop.desk, "a", "median", ADA)).is_settled
         came = await result(shop)
         assert "The person (ada) dropped all of them: nothing was kept" in came.text
         assert await states(records) == {
@@ -154,13 +155,13 @@ async def test_what_is_dropped_one_by_one_leaves_everything_as_it_was(
         assert "average" not in [each.name for each in await notebook.look()]
         assert desk.timeline.standing == ()
         with pytest.raises(branches.NotWaiting):
-            await branches.drop(records, "a", None, ADA)
+            await branches.drop(shop.desk, "a", None, ADA)
 
 
 async def test_a_plain_answer_to_the_question_decides_as_well(opened: Opener, memory: Path, where: Path) -> None:
     async with waiting(opened, memory, where) as (notebook, _, shop):
         question = await asked(shop)
-        await shop.journal.records.questions.answer(question.id, "median", by="grace")
+        await shop.desk.answer(question.id, TypedAnswer(words="Median"), GRACE)
         assert "The person (grace) accepted median." in (await result(shop)).text
         assert len(codes(notebook.path)) == 2
 
@@ -171,7 +172,7 @@ async def test_what_does_not_fit_any_more_when_it_is_accepted_changes_nothing_an
     async with waiting(opened, memory, where) as (notebook, desk, shop):
         [cell] = notebook.document.cells
         await desk.apply([EditCell(cell=cell.id, base_version=cell.version, code="lines = [1]")], key="other")
-        await branches.accept(shop.journal.records, "a", "median", ADA)
+        await branches.accept(shop.desk, "a", "median", ADA)
         came = await result(shop)
         assert "The person (ada) accepted median, but it does not fit the notebook as it is now" in came.text
         assert "NameError" in came.text
@@ -236,7 +237,7 @@ async def test_a_run_that_is_killed_while_it_waits_or_as_it_accepts_keeps_the_ac
         async with open_workshop(where, notebook_tools(desk), project=str(path.parent)) as shop:
             if point == "asked":
                 assert (await states(shop.journal.records))["median"] == ("waits", "", False)
-                await branches.accept(shop.journal.records, "a", "median", ADA)
+                await branches.accept(shop.desk, "a", "median", ADA)
             came: Any = await result(shop)
             assert "The person (ada) accepted median. In the notebook:" in came.text
             assert codes(path) == [ROWS, "average = sorted(rows)[len(rows) // 2]"]

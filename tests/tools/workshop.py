@@ -13,6 +13,7 @@ import anyio
 from cellwright.journal import Flow, Journal, StepFinished, Workflow
 from cellwright.journal.crash import AtCrashPoint, carry_on
 from cellwright.policy import BUILT_IN_RULES, RuleText, read_rules
+from cellwright.runs.views.questions import run_inbox
 from cellwright.tools import Guard, Inbox, InboxItem
 from cellwright.tools.callers import GuardedCaller, standard
 from cellwright.tools.text_store import TextStore
@@ -86,4 +87,4 @@ async def open_workshop(
         chain_key=KEY,
         at_crash_point=at_crash_point,
     ) as journal:
-        yield Workshop(journal=journal, desk=Inbox(journal.records, masker=MASKER))
+        yield Workshop(journal=journal, desk=run_inbox(journal.records, MASKER))

@@ -30,8 +30,7 @@ _COMMANDS = {
     "serve": "The daemon in which runs live: start it, look at it, end it.",
     "notebook": "Open a marimo notebook without a browser.",
     "data": "Look at data files before anybody works with them.",
-    "approvals": "What runs ask you, and what you have allowed them.",
-    "questions": "What runs want to know from you.",
+    "inbox": "What runs ask you, and what you have allowed them.",
     "rules": "What agents may do here.",
     "audit": "Show every action that was judged: who, what, when, under which rule, with which result.",
     "journal": "What Cellwright keeps of everything that happened.",
@@ -39,9 +38,11 @@ _COMMANDS = {
     "gateway": "The process that holds your API keys and speaks to models.",
     "doctor": "Check Python, marimo, the sandbox, the zygote, the disk and models.",
 }
+"""Each is a module beside this one with an `app`, loaded when it is called: a list of commands need not load them."""
 _PACKAGES = {"run", "runs"}
 """Commands of several modules, each a package with a module `command`."""
-"""Each is a module beside this one with an `app`, loaded when it is called: a list of commands need not load them."""
+_FORMER = {"approvals", "questions"}
+"""Spellings of the version before: not listed, each a part of `former_spellings`."""
 
 
 class _Commands(TyperGroup):
@@ -69,12 +70,13 @@ class _Commands(TyperGroup):
         return list(_COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if cmd_name not in _COMMANDS:
+        if cmd_name not in _COMMANDS and cmd_name not in _FORMER:
             return None
         if self._is_listing:
             return TyperCommand(name=cmd_name, help=_COMMANDS[cmd_name])
         module = f"{cmd_name}.command" if cmd_name in _PACKAGES else cmd_name
-        sub_app: typer.Typer = importlib.import_module(f"cellwright.cli.{module}").app
+        module, part = ("former_spellings", cmd_name) if cmd_name in _FORMER else (module, "app")
+        sub_app: typer.Typer = getattr(importlib.import_module(f"cellwright.cli.{module}"), part)
         command = typer.main.get_command(sub_app)
         command.name = cmd_name
         return command

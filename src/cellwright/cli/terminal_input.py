@@ -1,16 +1,27 @@
-"""Lines a person types while other things go on: waiting for one blocks nothing and can be given up."""
+"""Who sits at this terminal, and lines they type: waiting for one blocks nothing and can be given up."""
 
 from __future__ import annotations
 
 import os
+import pwd
 import sys
 from typing import Final
 
 import anyio
 
 from cellwright.cli.render import run_output
+from cellwright.policy import Person
 
 _MOST_BYTES: Final = 4096
+
+
+def person_here() -> Person:
+    """Who sits at this terminal, as the system knows them; what the environment claims does not count."""
+    try:
+        name = pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        name = f"user {os.getuid()}"
+    return Person(name=name, door="cli")
 
 
 def is_interactive() -> bool:

@@ -23,7 +23,7 @@ from cellwright.journal.values import Json, Mask, dump, load, masked_json
 
 logger = logging.getLogger(__name__)
 QuestionState = Literal["open", "answered", "withdrawn"]
-_COLUMNS: Final = "id, workflow, topic, text, choices, body, state, asked_ms, answer, answered_by"
+_COLUMNS: Final = "id, workflow, topic, text, choices, body, state, asked_ms, answer, answered_by, answered_ms"
 _POLL_INTERVAL_SECONDS: Final = 0.5
 _AT_ONCE: Final = 500
 
@@ -58,6 +58,7 @@ class OpenQuestion:
     asked_ms: int
     answer: Any = None
     answered_by: str = ""
+    answered_ms: int = 0
 
 
 class Withdrawn(Exception):
@@ -229,7 +230,7 @@ def _get(cursor: Cursor, question_id: str) -> OpenQuestion | None:
 
 
 def _question(row: Row) -> OpenQuestion:
-    question_id, workflow, topic, text, choices, body, state, asked_ms, answer, answered_by = row
+    question_id, workflow, topic, text, choices, body, state, asked_ms, answer, answered_by, answered_ms = row
     return OpenQuestion(
         id=QuestionId(question_id),
         run=run_of(workflow),
@@ -239,6 +240,7 @@ def _question(row: Row) -> OpenQuestion:
         asked_ms=asked_ms,
         answer=None if answer is None else load(answer),
         answered_by=answered_by,
+        answered_ms=answered_ms or 0,
     )
 
 

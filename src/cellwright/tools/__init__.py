@@ -10,6 +10,7 @@ notebook, `git/` and `actions/` work in cages of their own; `*_tools` are what a
 every interface needs; what agents call loads kernels and marimo.
 """
 
+from cellwright.tools.approval.approval_questions import APPROVAL, ask_approval, read_grants
 from cellwright.tools.approval.audit_trail import AuditTrailLine, audit_trail
 from cellwright.tools.approval.budget_questions import (
     BUDGET,
@@ -22,8 +23,19 @@ from cellwright.tools.approval.budget_questions import (
     ask_for_more,
 )
 from cellwright.tools.approval.guard import ActionPermitted, ActionRefused, BudgetRaised, Guard
-from cellwright.tools.approval.inbox import APPROVAL, Inbox, InboxItem, RecordedAnswer, ask_approval, read_grants
+from cellwright.tools.approval.inbox import (
+    Inbox,
+    InboxItem,
+    InboxReply,
+    NoSuchQuestion,
+    PlainAnswered,
+    PlainKind,
+    PlainQuestion,
+    QuestionKind,
+    RecordedAnswer,
+)
 from cellwright.tools.approval.rule_files import RULE_FILE, rule_files, standing_rules
+from cellwright.tools.approval.typed_answers import TypedAnswer
 
 __all__ = [
     "APPROVAL",
@@ -39,10 +51,17 @@ __all__ = [
     "Guard",
     "Inbox",
     "InboxItem",
+    "InboxReply",
     "LeaveUncounted",
+    "NoSuchQuestion",
+    "PlainAnswered",
+    "PlainKind",
+    "PlainQuestion",
     "PutPrice",
+    "QuestionKind",
     "Raise",
     "RecordedAnswer",
+    "TypedAnswer",
     "ask_approval",
     "ask_for_more",
     "audit_trail",

@@ -13,6 +13,7 @@ import anyio
 import pytest
 from dirty_equals import IsInt, IsStr
 
+from cellwright.agents.steering import pause_question
 from cellwright.journal import Flow, Journal, Question, Workflow
 from cellwright.policy import BudgetLedger, Limit, Masker, No, Reached, UseNetwork
 from cellwright.tools import ask_approval
@@ -36,6 +37,8 @@ async def body(flow: Flow, what: Any) -> str:
             return (await ask_for_more(flow, OVER, MASKER)).describe()
         case "choice":
             return str(await flow.ask(Question(text="Net or gross?", choices=("net", "gross"))))
+        case "pause":
+            return str(await flow.ask(pause_question("ada")))
         case _:
             return str(await flow.ask(Question(text="What colour?")))
 
@@ -106,7 +109,7 @@ async def test_a_question_is_shown_with_everything_a_person_must_see(asking: Ask
         "offers": ["once", "run", "always", "no"],
         "fingerprint": IsStr(min_length=16),
         "asked_ms": IsInt(gt=0),
-        "answer_with": IsStr(regex="cellwright approvals answer .*"),
+        "answer_with": IsStr(regex="cellwright inbox answer .* once --fingerprint .*"),
     }
     assert (await asking.served.get("/questions"))["questions"] == [question]
 
@@ -193,6 +196,15 @@ async def test_plain_questions_are_answered_with_a_choice_or_in_words(asking: As
     words = await asking.asks("words", run=f"{asking.run}-words")
     assert (await asking.answer(words, "  green "))["says"] == "green"
     assert await asking.result(f"{asking.run}-words") == "green"
+
+
+async def test_a_pause_is_a_question_too_and_is_answered_once(asking: Asking) -> None:
+    paused = await asking.asks("pause")
+    assert (paused["topic"], paused["offers"]) == ("paused", ["resume"])
+    await asking.answer(paused, "later", status=400)
+    assert (await asking.answer(paused, "resume"))["says"] == "resume"
+    assert await asking.result() == "resume"
+    await asking.answer(paused, "resume", status=409)
 
 
 async def test_what_nobody_asks_cannot_be_answered(asking: Asking) -> None:

@@ -9,8 +9,9 @@ from rich.console import Console
 from rich.text import Text
 
 from cellwright.cli.render.console import people
-from cellwright.policy import No, Reply, Yes
-from cellwright.tools import BudgetReply, LeaveUncounted, PutPrice, Raise
+from cellwright.policy import No, Yes
+from cellwright.policy.display_text import shown, shown_block
+from cellwright.tools import InboxReply, LeaveUncounted, PutPrice, Raise
 
 _data = Console(highlight=False)
 
@@ -21,7 +22,10 @@ def questions(found: Sequence[Mapping[str, Any]]) -> None:
         people.print("Nothing waits for an answer.", style="dim")
     for question in found:
         line = Text(question["id"], style="bold")
-        line.append(f"  {question['what'].splitlines()[0]}", style="not bold")
+        # A plain question is as its agent wrote it, with its choices behind it.
+        what = next(iter(question["what"].splitlines()), "")
+        choices = f" ({' / '.join(question['offers'])})" if question["offers"] and not question["fingerprint"] else ""
+        line.append(f"  {shown(what + choices)}", style="not bold")
         _data.print(line, soft_wrap=True)
 
 
@@ -30,14 +34,14 @@ def question(found: Mapping[str, Any]) -> None:
     _show(_data, found)
 
 
-def question_for_answer(found: Mapping[str, Any], reply: Reply | BudgetReply) -> None:
+def question_for_answer(found: Mapping[str, Any], reply: InboxReply) -> None:
     """The same, for the person about to answer it."""
     _show(people, found)
     people.print(Text(f"Your answer: {_words(reply)}", style="bold"), soft_wrap=True)
 
 
 def grants(found: Sequence[Mapping[str, Any]]) -> None:
-    """One line per lasting yes."""
+    """One line per standing grant."""
     if not found:
         people.print("Nothing is allowed beyond the rules.", style="dim")
     for grant in found:
@@ -76,15 +80,16 @@ def rules(found: Mapping[str, Any]) -> None:
 
 def _show(console: Console, found: Mapping[str, Any]) -> None:
     console.print(Text(f"Question {found['id']} of run {found['run']}, {found['state']}", style="bold"), soft_wrap=True)
-    console.print(Text(found["what"]), soft_wrap=True)
-    console.print(Text(f"Possible answers: {', '.join(found['offers'])}"), soft_wrap=True)
-    console.print(Text(f"Fingerprint: {found['fingerprint']}"), soft_wrap=True)
+    console.print(Text(shown_block(found["what"])), soft_wrap=True)
+    console.print(Text(f"Possible answers: {shown(', '.join(found['offers'])) or 'any words'}"), soft_wrap=True)
+    if found["fingerprint"]:
+        console.print(Text(f"Fingerprint: {found['fingerprint']}"), soft_wrap=True)
     if found["answer"] is not None:
         said = found["answer"]
-        console.print(Text(f"{said['by']} answered {said['says']} at {said['at']}"), soft_wrap=True)
+        console.print(Text(f"{said['by']} answered {shown(said['says'])} at {said['at']}"), soft_wrap=True)
 
 
-def _words(reply: Reply | BudgetReply) -> str:
+def _words(reply: InboxReply) -> str:
     match reply:
         case Yes(reach="always", lasts=lasts):
             return f"yes, always, for {lasts.days} days" if lasts.days else f"yes, always, for {lasts}"
@@ -100,3 +105,5 @@ def _words(reply: Reply | BudgetReply) -> str:
             return "yes, without counting it in this run"
         case No(feedback=feedback):
             return f"no. {feedback}".rstrip()
+        case str():
+            return shown(reply)

@@ -144,12 +144,3 @@ def refusal(refused: Mapping[str, Any]) -> None:
     for title in ("current", "wanted"):
         if refused.get(title):
             people.print(f"[dim]── {title} ──[/]\n{escape(_shortened(refused[title]))}")
-
-
-def plain_questions(found: Sequence[Mapping[str, Any]]) -> None:
-    """One line per question, its choices behind it; what an agent wrote is printed as it is."""
-    if not found:
-        note("Nothing waits for an answer.")
-    for question in found:
-        choices = f" ({' / '.join(question['choices'])})" if question["choices"] else ""
-        _data.print(f"[bold]{escape(question['id'])}[/]  {escape(question['text'] + choices)}", soft_wrap=True)

@@ -15,18 +15,17 @@ from typing import Any, Final
 import anyio
 import anyio.to_thread
 
-from cellwright.cli.approvals import person_here
 from cellwright.cli.render import run_output
 from cellwright.cli.render.run_output import Display
-from cellwright.cli.run.questions import QuestionPrompt
-from cellwright.cli.terminal_input import next_line
+from cellwright.cli.run.questions import ask_person
+from cellwright.cli.terminal_input import next_line, person_here
 from cellwright.errors import CellwrightError, UserError
 from cellwright.journal import OpenQuestion, Records, RunEnded, stream_of
 from cellwright.journal.run_control import known_run
 from cellwright.policy import Masker
 from cellwright.runs.deliver.delivery import Delivery
 from cellwright.runs.views.progress import ProgressView, delivery_of, update_progress
-from cellwright.runs.views.questions import PAUSED, describe_open_questions
+from cellwright.runs.views.questions import PAUSED, open_question_view, run_inbox
 
 _POLL_INTERVAL_SECONDS: Final = 2.0
 _RETRY_INTERVAL_SECONDS: Final = 0.02
@@ -112,8 +111,8 @@ class RunWatch:
         if problem is not None:
             raise problem
         if self._outcome is None:
-            told = await describe_open_questions(self.records, self.masker, self.run, self._open)
-            return WatchedQuestions(questions=tuple(told))
+            items = run_inbox(self.records, self.masker).read(self._open)
+            return WatchedQuestions(questions=tuple(map(open_question_view, items)))
         return self._outcome
 
     # ── what it tells ──
@@ -208,9 +207,11 @@ class RunWatch:
                 self._end()
                 return
             await self._go_on()
-        elif not await QuestionPrompt(records=self.records, masker=self.masker).ask(question):
-            self._end()
-            return
+        else:
+            inbox = run_inbox(self.records, self.masker)
+            if not await ask_person(inbox, await inbox.show(question.id)):
+                self._end()
+                return
         self._answered.add(question.id)
         self._open = tuple(each for each in self._open if each.id != question.id)
 

@@ -1,30 +1,21 @@
-"""`cellwright runs branches|accept|drop`: what a run tried before it changed its notebook, and a person's decision."""
+"""`cellwright runs branches`: what a run tried before it changed its notebook."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 import anyio
-import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from cellwright.cli.approvals import person_here
 from cellwright.cli.journal_options import DatabaseOption, JsonOption, KeyOption, open_records
 from cellwright.cli.render import console
-from cellwright.cli.runs.lookup import GoingArgument, RunArgument, find_run
+from cellwright.cli.runs.lookup import RunArgument, find_run
 from cellwright.policy.display_text import shown
-from cellwright.runs.views import branches as branch_views
-from cellwright.runs.views.branches import (
-    DecidedBranches,
-    NotWaiting,
-    branch_view_json,
-    open_choices,
-    read_branch_views,
-)
+from cellwright.runs.views.branches import branch_view_json, open_choices, read_branch_views
 from cellwright.runs.views.run_view import check_is_run
 
 _data = Console(highlight=False)
@@ -63,7 +54,7 @@ def _tell_waiting(run: str, lanes: Sequence[Mapping[str, Any]]) -> None:
     waiting = [lane for lane in lanes if lane["state"] == "waits"]
     if waiting:
         word = "branch waits" if len(waiting) == 1 else "branches wait"
-        console.note(f"{len(waiting)} {word} for you: `cellwright runs accept {run} BRANCH`, or `runs drop {run}`.")
+        console.note(f"{len(waiting)} {word} for you: `cellwright inbox --run {run}` shows how to answer.")
 
 
 def branches_table(lanes: Sequence[Mapping[str, Any]]) -> None:
@@ -135,54 +126,3 @@ def _failures(lane: Mapping[str, Any]) -> list[str]:
     ]
     failed = [check for check in lane["checks"] if not check["has_passed"]]
     return [*cells, *(": ".join(filter(None, ("check failed", each["check"], each["detail"]))) for each in failed)]
-
-
-_REFUSED: Final = 3
-_NAMES: Final = "As `runs branches` names it, or what it is for."
-
-
-def accept(
-    run: GoingArgument,
-    branch: Annotated[str, typer.Argument(metavar="BRANCH", help=_NAMES)],
-    as_json: JsonOption = False,
-    database: DatabaseOption = None,
-    key: KeyOption = None,
-) -> None:
-    """Keep a branch that waits for you: the run makes it in the notebook. Exit 3 if it does not wait any more."""
-    _decide(run, branch, is_kept=True, as_json=as_json, database=database, key=key)
-
-
-def drop(
-    run: GoingArgument,
-    branch: Annotated[str | None, typer.Argument(metavar="[BRANCH]", help=f"{_NAMES} Default: all that wait.")] = None,
-    as_json: JsonOption = False,
-    database: DatabaseOption = None,
-    key: KeyOption = None,
-) -> None:
-    """Drop a branch that waits for you, or all of them: the notebook stays as it is. Exit 3 if none waits any more."""
-    _decide(run, branch, is_kept=False, as_json=as_json, database=database, key=key)
-
-
-def _decide(
-    run: str, branch: str | None, *, is_kept: bool, as_json: bool, database: str | None, key: Path | None
-) -> None:
-    try:
-        decided = anyio.run(_say, run, branch, is_kept, database, key)
-    except NotWaiting as refused:
-        message = f"{refused.message} {refused.hint}".rstrip()
-        said = {"id": branch or run, "refused": "not-waiting", "message": shown(message)}
-        console.as_json(said) if as_json else console.refusal(said)
-        raise typer.Exit(_REFUSED) from refused
-    if as_json:
-        console.as_json(decided.json())
-    else:
-        console.note(shown(decided.says))
-
-
-async def _say(run: str, branch: str | None, is_kept: bool, database: str | None, key: Path | None) -> DecidedBranches:
-    async with open_records(database, key) as records:
-        status = await records.status(await find_run(records, run))
-        check_is_run(status.run, status.name)
-        if is_kept and branch is not None:
-            return await branch_views.accept(records, status.run, branch, person_here())
-        return await branch_views.drop(records, status.run, branch, person_here())

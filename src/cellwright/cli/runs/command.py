@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import typer
 
+from cellwright.cli.former_spellings import accept, approve, drop
 from cellwright.cli.runs import show, steering
-from cellwright.cli.runs.approve import approve
-from cellwright.cli.runs.branches import accept, branches, drop
+from cellwright.cli.runs.branches import branches
 from cellwright.cli.runs.show import context
 from cellwright.cli.runs.steering import plan
 from cellwright.cli.runs.undo import redo, undo
@@ -23,12 +23,11 @@ app.command()(plan)
 app.command()(steering.goal)
 app.command()(steering.say)
 app.command()(steering.stop)
-app.command()(approve)
 app.command()(steering.retry)
 app.command()(steering.fork)
 app.command()(branches)
-app.command()(accept)
-app.command()(drop)
 app.command()(undo)
 app.command()(redo)
 app.command()(context)
+for former in (approve, accept, drop):
+    app.command(hidden=True)(former)

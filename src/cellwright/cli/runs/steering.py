@@ -9,7 +9,6 @@ from typing import Annotated, Any
 import anyio
 import typer
 
-from cellwright.cli.approvals import person_here
 from cellwright.cli.journal_options import DatabaseOption, JsonOption, KeyOption, open_records
 from cellwright.cli.render import console, run_output
 from cellwright.cli.run.client import open_run_client
@@ -22,6 +21,7 @@ from cellwright.cli.runs.lookup import (
     find_run,
     find_workflow,
 )
+from cellwright.cli.terminal_input import person_here
 from cellwright.errors import UserError
 from cellwright.journal import RunId, RunStatus
 from cellwright.runs.plan.plan import ChangeTask, DropTask, Plan, PlanEdit, edited, parse_edit, plan_json

@@ -13,10 +13,10 @@ import anyio.to_thread
 import typer
 
 from cellwright.background import running_pid
-from cellwright.cli.approvals import person_here
 from cellwright.cli.journal_options import JsonOption, open_records
 from cellwright.cli.render import console, run_output
 from cellwright.cli.runs.lookup import RunArgument, find_run
+from cellwright.cli.terminal_input import person_here
 from cellwright.errors import UserError
 from cellwright.runs.views.run_view import check_is_run, read_view
 from cellwright.server import DaemonClient, RevisionAnswer, connect

@@ -31,7 +31,7 @@ from cellwright.policy import (
 from cellwright.runs.goal.goal import Goal
 from cellwright.runs.plan.plan import Plan
 from cellwright.tools import ask_approval
-from cellwright.tools.approval.inbox import read_grants
+from cellwright.tools.approval.approval_questions import read_grants
 
 _HTTPS: Final = 443
 

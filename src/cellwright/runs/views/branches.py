@@ -9,14 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
 from cellwright.errors import UserError
 from cellwright.journal import Fact, QuestionAnswered, QuestionAsked, Recorded, Records, stream_of
-from cellwright.policy import Person
+from cellwright.policy import AnswerRefused, Person
 from cellwright.runs.deliver.delivery import ComparedWay, Comparison
 from cellwright.runs.plan.plan import Task
 from cellwright.runs.views.run_view import ReadStream
+from cellwright.tools import (
+    Inbox,
+    InboxItem,
+    InboxReply,
+    PlainAnswered,
+    PlainKind,
+    PlainQuestion,
+    RecordedAnswer,
+    TypedAnswer,
+)
 from cellwright.tools.notebook.trial_records import (
     BRANCH_CHOICE,
     BRANCH_DROPPED,
@@ -149,6 +160,7 @@ async def open_choices(records: Records, run: str) -> tuple[str, ...]:
 _VARIABLES: Final = 3
 _LONGEST: Final = 60
 NOT_TRIED: Final = "not tried"
+_DROP: Final = "drop"
 
 
 async def branches_of(read: ReadStream, run: str, agent: str = "") -> tuple[TrialRecord, ...]:
@@ -214,58 +226,99 @@ class DecidedBranches:
         }
 
 
-async def accept(records: Records, run: str, branch: str, person: Person) -> DecidedBranches:
+class BranchKind(PlainKind):
+    """Which branch is kept: one of them, none, or `drop NAME` for a branch that is out of the question."""
+
+    def __init__(self) -> None:
+        super().__init__(BRANCH_CHOICE)
+
+    def parse(self, item: InboxItem, typed: TypedAnswer) -> InboxReply:
+        """A branch by what it is for, its number or its name."""
+        word, _, rest = typed.words.strip().partition(" ")
+        if word.lower() == _DROP and typed.words.strip() not in item.offers:
+            return f"{_DROP} {self._choice(item, rest)}"
+        return self._choice(item, typed.words)
+
+    def _choice(self, item: InboxItem, words: str) -> InboxReply:
+        text, choices = words.strip(), {branch: choice for choice, branch in _choices(item).items()}
+        ends = [branch for branch in choices if branch.endswith(f"/{text}")] if text else []
+        branch = text if text in choices else ends[0] if len(ends) == 1 else None
+        return super().parse(item, TypedAnswer(words=text)) if branch is None else choices[branch]
+
+    async def apply(
+        self, records: Records, item: InboxItem, reply: InboxReply, person: Person, shown_fingerprint: str
+    ) -> RecordedAnswer | AnswerRefused:
+        """The choice answers the question; dropping one branch does so only with the last."""
+        branch = _choices(item).get(str(reply).removeprefix(f"{_DROP} "))
+        if reply in item.offers or branch is None:
+            return await super().apply(records, item, reply, person, shown_fingerprint)
+        assert isinstance(item.question, PlainQuestion)
+        number, run = item.question.id, item.question.run
+        lane = (await read_branch_views(records, run)).by_branch.get(branch)
+        if lane is not None and lane.decision:
+            message = f"{_name(lane)} was {lane.decision} by {lane.decided_by} already."
+            return AnswerRefused(why="already-answered", message=message)
+        await records.log.append(stream_of(run), dropped_event(branch, person.name))
+        # Read again: somebody else may have dropped the others at the same moment.
+        if all(each.decision for each in (await read_branch_views(records, run)).asked(number)):
+            try:
+                await records.questions.answer(number, NONE, by=person.name)
+            except UserError:
+                # Whoever dropped the other last one at the same moment has said it already.
+                if (await read_branch_views(records, run)).by_branch[branch].decision != "dropped":
+                    raise
+        return PlainAnswered(question=item.question, reply=str(reply), by=person.name, at=datetime.now(UTC))
+
+
+def _choices(item: InboxItem) -> dict[str, str]:
+    """The answers that accept a branch, each with that branch, see `trial_records.choice_question`."""
+    body = item.question.body if isinstance(item.question, PlainQuestion) else None
+    branches = body.get("branches") if isinstance(body, dict) else None
+    return dict(zip(item.offers, map(str, branches), strict=False)) if isinstance(branches, list) else {}
+
+
+async def accept(inbox: Inbox, run: str, branch: str, person: Person) -> DecidedBranches:
     """Let this branch be kept. Raises `NoSuchBranch`, `NotWaiting`."""
-    lanes, choices = await read_branch_views(records, run), await open_choices(records, run)
+    lanes, choices = await read_branch_views(inbox.records, run), await open_choices(inbox.records, run)
     lane = _waiting(lanes, choices, branch, run)
-    answers = choices_of([each.tried for each in lanes.asked(lane.question)])
-    answer = next(answer for answer, known in answers.items() if known == lane.tried.branch)
-    await _answer(records, lane.question, answer, person)
+    await _answer(inbox, lane.question, TypedAnswer(words=lane.tried.branch), person)
     says = f"{_name(lane)} is accepted; the run makes it in the notebook."
     return _decided(run, "accepted", [lane], person, says)
 
 
-async def drop(records: Records, run: str, branch: str | None, person: Person) -> DecidedBranches:
+async def drop(inbox: Inbox, run: str, branch: str | None, person: Person) -> DecidedBranches:
     """Drop one branch, or everything that waits; with the last one the run goes on. Raises as `accept` does."""
-    lanes, choices = await read_branch_views(records, run), await open_choices(records, run)
+    lanes, choices = await read_branch_views(inbox.records, run), await open_choices(inbox.records, run)
     if branch is None:
-        return await _drop_all(records, run, lanes, choices, person)
+        return await _drop_all(inbox, run, lanes, choices, person)
     lane = _waiting(lanes, choices, branch, run)
-    await records.log.append(stream_of(run), dropped_event(lane.tried.branch, person.name))
-    # Read again: somebody else may have dropped the others at the same moment.
-    left = [each for each in (await read_branch_views(records, run)).asked(lane.question) if not each.decision]
-    if left:
+    await _answer(inbox, lane.question, TypedAnswer(words=f"{_DROP} {lane.tried.branch}"), person)
+    asked = (await read_branch_views(inbox.records, run)).asked(lane.question)
+    if left := [each for each in asked if not each.decision]:
         names = ", ".join(_name(each) for each in left)
         says = f"{_name(lane)} is dropped; {names} {'waits' if len(left) == 1 else 'wait'} still."
         return _decided(run, "dropped", [lane], person, says, is_settled=False)
-    try:
-        await _answer(records, lane.question, NONE, person)
-    except NotWaiting:
-        # Whoever dropped the other last one at the same moment has said it already.
-        if (await read_branch_views(records, run)).by_branch[lane.tried.branch].decision != "dropped":
-            raise
     return _decided(run, "dropped", [lane], person, f"{_name(lane)} is dropped; nothing is kept, and the run goes on.")
 
 
 async def _drop_all(
-    records: Records, run: str, lanes: BranchViews, choices: Sequence[str], person: Person
+    inbox: Inbox, run: str, lanes: BranchViews, choices: Sequence[str], person: Person
 ) -> DecidedBranches:
     if not choices:
         raise NotWaiting(f"No branch of {run!r} waits.", hint="Nothing to do.")
     dropped = [lane for question in choices for lane in lanes.asked(question) if not lane.decision]
     for question in choices:
-        await _answer(records, question, NONE, person)
+        await _answer(inbox, question, NONE, person)
     names = ", ".join(_name(lane) for lane in dropped)
     says = f"Dropped: {names or 'all'}. Nothing is kept, and the run goes on."
     return _decided(run, "dropped", dropped, person, says)
 
 
-async def _answer(records: Records, question: str, answer: str, person: Person) -> None:
-    try:
-        await records.questions.answer(question, answer, by=person.name)
-    except UserError as problem:
+async def _answer(inbox: Inbox, question: str, said: TypedAnswer | str, person: Person) -> None:
+    outcome = await inbox.answer(question, said, person)
+    if isinstance(outcome, AnswerRefused):
         # Somebody was faster, or the run has ended.
-        raise NotWaiting(problem.message, hint=problem.hint) from problem
+        raise NotWaiting(outcome.message, hint="Nothing to do.")
 
 
 def _waiting(lanes: BranchViews, choices: Sequence[str], text: str, run: str) -> BranchView:

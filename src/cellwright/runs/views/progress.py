@@ -36,7 +36,7 @@ from cellwright.journal import (
 from cellwright.policy import Masker
 from cellwright.policy.display_text import shown
 from cellwright.runs.deliver.delivery import Delivery, DeliveryStatus, delivery_json
-from cellwright.runs.views.questions import PAUSED, describe_open_questions
+from cellwright.runs.views.questions import PAUSED, open_question_view, run_inbox
 from cellwright.runs.views.run_view import (
     CELL,
     FILES,
@@ -310,16 +310,16 @@ async def run_json(records: Records, masker: Masker, run: str) -> dict[str, Any]
     """Everything about one run. Raises `UserError`."""
     status = await records.status(run)
     check_is_run(run, status.name)
-    return await run_json_of(records, masker, status, await read_progress(records, run))
+    return run_json_of(records, masker, status, await read_progress(records, run))
 
 
-async def run_json_of(records: Records, masker: Masker, status: RunStatus, picture: ProgressView) -> dict[str, Any]:
+def run_json_of(records: Records, masker: Masker, status: RunStatus, picture: ProgressView) -> dict[str, Any]:
     """The same, for whoever has a picture of it."""
     delivery = delivery_of(status.standing, picture)
     return {
         **run_summary_json(status, picture),
         **view_json(picture.view),
-        "questions": await describe_open_questions(records, masker, status.run, status.questions),
+        "questions": [open_question_view(item) for item in run_inbox(records, masker).read(status.questions)],
         "steps": len(status.steps),
         "agents": [each.workflow for each in status.children],
         "cost": picture.cost,

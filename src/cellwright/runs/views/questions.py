@@ -1,128 +1,90 @@
-"""Questions of runs, answers and standing grants as plain JSON values, and what a person typed as an answer."""
+"""The inbox of runs with the kinds of questions only they ask; questions, answers and grants as plain JSON values."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from decimal import Decimal, InvalidOperation
+from datetime import UTC, datetime
 from typing import Any, Final
 
-from cellwright.journal import OpenQuestion, Records
-from cellwright.policy import Grant, Masker, No, Reply, Yes
+from cellwright.journal import Records
+from cellwright.policy import AnswerRefused, Grant, Masker, No, Person, Yes
+from cellwright.runs.views.branches import BranchKind
 from cellwright.tools import (
-    APPROVAL,
-    BUDGET,
-    BudgetReply,
     Inbox,
     InboxItem,
+    InboxReply,
     LeaveUncounted,
+    PlainAnswered,
+    PlainKind,
+    PlainQuestion,
     PutPrice,
     Raise,
     RecordedAnswer,
 )
 
-
-def parse_typed_answer(typed: str, offers: Sequence[str]) -> Reply | BudgetReply | None:
-    """The answer of what was typed: a word that is offered, or the beginning of one; None for anything else."""
-    word, _, rest = typed.strip().lower().partition(" ")
-    offered = [each for each in (*offers, "no") if word and each.startswith(word)]
-    match offered, _amount(rest):
-        case (["once" | "run" | "always" as reach], _) if not rest:
-            return Yes(reach=reach)
-        case (["no"], _) if not rest:
-            return No()
-        case (["uncounted"], _) if not rest:
-            return LeaveUncounted()
-        case (["raise"], Decimal() as amount):
-            return Raise(more=amount)
-        case (["price"], Decimal() as amount):
-            return PutPrice(amount=amount)
-        case _:
-            return None
-
-
-def match_choice(typed: str, choices: Sequence[str]) -> str | None:
-    """The choice that was meant, by its number or in words; any words where there is no choice."""
-    if not choices:
-        return typed or None
-    if typed.isdecimal() and 1 <= int(typed) <= len(choices):
-        return choices[int(typed) - 1]
-    return next((choice for choice in choices if choice.casefold() == typed.casefold()), None)
-
-
-def _amount(text: str) -> Decimal | None:
-    try:
-        amount = Decimal(text)
-    except InvalidOperation:
-        return None
-    return amount if amount.is_finite() and amount > 0 else None
-
-
 PAUSED: Final = "paused"
 """The topic of the question a paused run waits at, see `cellwright.agents.steering`, which takes long to load."""
-INBOX_TOPICS: Final = frozenset({APPROVAL, BUDGET})
-"""The topics of questions that are answered at the desk, about exactly what was shown."""
 
 
-async def describe_open_questions(
-    records: Records, masker: Masker, run: str, found: Sequence[OpenQuestion]
-) -> list[dict[str, Any]]:
-    """Each open question with the command that answers it, as plain JSON values."""
-    desk = Inbox(records, masker=masker)
-    return [await _describe(desk, run, each) for each in found]
+class PausedKind(PlainKind):
+    """A run that waits until somebody lets it go on."""
+
+    def __init__(self) -> None:
+        super().__init__(PAUSED)
+
+    async def apply(
+        self, records: Records, item: InboxItem, reply: InboxReply, person: Person, shown_fingerprint: str
+    ) -> RecordedAnswer | AnswerRefused:
+        """Let it go on, with all that is paused in it."""
+        from cellwright.runs.execute import steering_commands
+
+        assert isinstance(item.question, PlainQuestion)
+        await steering_commands.resume(records, item.question.run, person)
+        return PlainAnswered(question=item.question, reply=str(reply), by=person.name, at=datetime.now(UTC))
 
 
-async def _describe(desk: Inbox, run: str, found: OpenQuestion) -> dict[str, Any]:
-    topic = found.question.topic
-    if topic == PAUSED:
-        answer = f"cellwright runs resume {run}"
-        return {
-            "id": found.id,
-            "topic": topic,
-            "what": found.question.text,
-            "offers": ["resume"],
-            "answer_with": answer,
-        }
-    if topic in INBOX_TOPICS:
-        view = question_view(await desk.show(found.id))
-        words = f"--{view['offers'][0]}" + (" AMOUNT" if view["offers"][0] in {"raise", "price"} else "")
-        answer = f"cellwright approvals answer {found.id} {words} --fingerprint {view['fingerprint']}"
-        return {
-            "id": found.id,
-            "topic": topic,
-            "what": view["what"],
-            "offers": view["offers"],
-            "fingerprint": view["fingerprint"],
-            "answer_with": answer,
-        }
-    choices = list(found.question.choices)
-    answer = f"cellwright questions answer {found.id} ANSWER"
+def run_inbox(records: Records, masker: Masker) -> Inbox:
+    """The inbox with every kind of question there is."""
+    return Inbox(records, masker=masker, kinds=(BranchKind(), PausedKind()))
+
+
+def open_question_view(item: InboxItem) -> dict[str, Any]:
+    """A question that waits, with the command that answers it, as plain JSON values."""
     return {
-        "id": found.id,
-        "topic": topic,
-        "what": found.question.text,
-        "offers": choices,
-        "answer_with": answer,
+        "id": item.question.id,
+        "topic": item.topic,
+        "what": item.question.describe(),
+        "offers": list(item.offers),
+        "fingerprint": item.question.fingerprint,
+        "answer_with": _command(item),
     }
 
 
-def question_view(found: InboxItem) -> dict[str, Any]:
-    """A question as plain JSON values."""
-    question, said = found.question, found.answer
+def _command(item: InboxItem) -> str:
+    if item.topic == PAUSED:
+        return f"cellwright runs resume {item.question.run}"
+    if not item.question.fingerprint:
+        return f"cellwright inbox answer {item.question.id} ANSWER"
+    words = item.offers[0] + (" AMOUNT" if item.offers[0] in {"raise", "price"} else "")
+    return f"cellwright inbox answer {item.question.id} {words} --fingerprint {item.question.fingerprint}"
+
+
+def question_view(item: InboxItem) -> dict[str, Any]:
+    """A question, whatever became of it, as plain JSON values."""
     return {
-        "id": question.id,
-        "run": question.run,
-        "asked_at": question.asked_at.isoformat(),
-        "state": found.state,
-        "what": question.describe(),
-        "fingerprint": question.fingerprint,
-        "offers": [*question.offers, "no"],
-        "answer": None if said is None else answer_view(said),
+        **open_question_view(item),
+        "run": item.question.run,
+        "asked_at": item.question.asked_at.isoformat(),
+        "state": item.state,
+        "answer": None if item.answer is None else answer_view(item.answer),
     }
 
 
 def answer_view(said: RecordedAnswer) -> dict[str, Any]:
     """An answer as plain JSON values."""
-    view: dict[str, Any] = {"id": said.question.id, "by": said.by.name, "door": said.by.door, "at": said.at.isoformat()}
+    view: dict[str, Any] = {"id": said.question.id, "at": said.at.isoformat()}
+    if isinstance(said, PlainAnswered):
+        return {**view, "by": said.by, "says": said.reply}
+    view |= {"by": said.by.name, "door": said.by.door}
     match said.reply:
         case Yes(reach="always" as reach, lasts=lasts):
             return {**view, "says": "yes", "reach": reach, "until": (said.at + lasts).isoformat()}
@@ -139,7 +101,7 @@ def answer_view(said: RecordedAnswer) -> dict[str, Any]:
 
 
 def grant_view(grant: Grant) -> dict[str, Any]:
-    """A lasting yes as plain JSON values."""
+    """A standing grant as plain JSON values."""
     return {
         "id": grant.id,
         "covers": grant.scope.describe(),

@@ -247,7 +247,7 @@ def answer_body(answered: BudgetAnswered) -> Json:
 
 
 def read_answer(question: BudgetQuestion, kept: Any) -> BudgetAnswered | None:
-    """The answer of what was kept; None for what no desk has written, or about something else."""
+    """The answer of what was kept; None for what no inbox has written, or about something else."""
     match kept:
         case {"question": str(number), "fingerprint": str(fingerprint), "reply": reply, "by": by, "at": at}:
             numbered = replace(question, id=QuestionId(number))

@@ -40,9 +40,9 @@ from cellwright.policy import (
 )
 from cellwright.policy.actions import fingerprint_of
 from cellwright.policy.display_text import shown_block
+from cellwright.tools.approval.approval_questions import ask_approval, can_be_shown, read_grants
 from cellwright.tools.approval.audit_trail import audit_event
 from cellwright.tools.approval.budget_questions import BudgetAnswered, ask_for_more
-from cellwright.tools.approval.inbox import RecordedAnswer, ask_approval, can_be_shown, read_grants
 
 LONGEST_RECORDED: Final = 4_000
 """Characters of an action's text in the audit trail; its fingerprint names all of it."""
@@ -210,7 +210,7 @@ def _budget_entry(answered: BudgetAnswered, who: Actor) -> AuditEntry:
     )
 
 
-def _who_said(answered: RecordedAnswer) -> str:
+def _who_said(answered: Answered | BudgetAnswered) -> str:
     return f"{answered.by.name} {'said no' if isinstance(answered.reply, No) else 'allowed it'}."
 
 

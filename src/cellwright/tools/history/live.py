@@ -249,7 +249,7 @@ class LiveHistory:
         ):
             self._notebook.document = wanted
             return RestoredState(by="checkpoint", observation=Observation(), steps=steps)
-        return await self._replay(wanted, ran) if self._notebook.kernel is not None and ran else None
+        return await self._replay(wanted, ran) if self._notebook.live.kernel is not None and ran else None
 
     async def _go_forward(self, wanted: Document) -> RestoredState | None:
         undo = self._saved.timeline.redoable

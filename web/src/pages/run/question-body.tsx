@@ -19,7 +19,7 @@ export function QuestionBody({ question }: { question: Question }) {
       {body.length > MOST_LINES && (
         <Banner tone="bad">
           {body.length - MOST_LINES} more lines are not shown here. See all:{" "}
-          <code>cellwright approvals show {question.id}</code>
+          <code>cellwright inbox show {question.id}</code>
         </Banner>
       )}
       {why.map((line) => (

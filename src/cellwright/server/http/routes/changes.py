@@ -32,6 +32,7 @@ from cellwright.runs.views.branches import (
     branch_view_json,
     open_choices,
 )
+from cellwright.runs.views.questions import run_inbox
 from cellwright.server.http.auth.dependencies import Approver, Reader, RunName, Steerer, check_run
 from cellwright.server.http.auth.tokens import ApiCaller
 from cellwright.server.http.problems import Conflict, ResourceNotFound
@@ -74,21 +75,21 @@ def branches_routes(house: ApiResources) -> APIRouter:
 
 
 def _add_decisions(router: APIRouter, house: ApiResources) -> None:
-    records = house.live.records
+    records, inbox = house.live.records, run_inbox(house.live.records, house.masker)
 
     @router.post(
         "/runs/{run}/branches/{branch:path}/accept", operation_id="accept_branch", summary="Keep a branch that waits"
     )
     async def accept_branch(caller: Approver, run: RunName, branch: BranchName) -> BranchDecided:
         await check_run(records, run)
-        return await _branch_decided(branches.accept(records, run, branch, caller.as_person))
+        return await _branch_decided(branches.accept(inbox, run, branch, caller.as_person))
 
     @router.post(
         "/runs/{run}/branches/{branch:path}/drop", operation_id="drop_branch", summary="Drop a branch that waits"
     )
     async def drop_branch(caller: Approver, run: RunName, branch: BranchName) -> BranchDecided:
         await check_run(records, run)
-        return await _branch_decided(branches.drop(records, run, branch, caller.as_person))
+        return await _branch_decided(branches.drop(inbox, run, branch, caller.as_person))
 
 
 async def _branch_decided(deciding: Awaitable[DecidedBranches]) -> BranchDecided:

@@ -159,12 +159,12 @@ def _add_show(
         records = house.live.records
         status, picture = await status_of(records, run), await pictures.of(run)
         delivery = delivery_of(status.standing, picture)
-        view = await run_json_of(records, house.masker, status, picture)
+        view = run_json_of(records, house.masker, status, picture)
         proof = None
         if delivery is not None:
             proof = await anyio.to_thread.run_sync(proofs.of, delivery.proof, delivery.notebook)
         known = {
-            "questions": await asked_now(house, status.questions),
+            "questions": asked_now(house, status.questions),
             "proof": proof,
             "notebook_is_live": run in house.live.notebooks,
         }

@@ -1,4 +1,4 @@
-"""Questions, answers and lasting yeses as they go over HTTP."""
+"""Questions, answers and standing grants as they go over HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Approvals, audit and rules through their real door: one process asks, others list, show and answer."""
+"""The inbox, audit and rules through their real door: one process asks, others list, show and answer."""
 
 from __future__ import annotations
 
@@ -9,25 +9,27 @@ import select
 import shutil
 import subprocess
 import sys
-from collections.abc import Generator
-from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
+from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.to_thread
 import pytest
 from dirty_equals import IsStr
 from inline_snapshot import snapshot
 from typer.testing import CliRunner
 
-from cellwright.cli.approvals import person_here, read_reply
+from cellwright.agents.steering import pause_question
 from cellwright.cli.main import app, exit_code
+from cellwright.cli.terminal_input import person_here
 from cellwright.errors import UserError
-from cellwright.journal import Flow, Workflow
-from cellwright.policy import BudgetLedger, Limit, No, UnknownPrice, Unpriced, Use, UseId, Yes, reserve
-from cellwright.tools import Guard, LeaveUncounted, PutPrice, Raise
+from cellwright.journal import Flow, Journal, Question, Workflow
+from cellwright.policy import BudgetLedger, Limit, UnknownPrice, Unpriced, Use, UseId, reserve
+from cellwright.tools import Guard
 from tests.cli.in_process import Said, run_here
 from tests.sampling import some
 from tests.tools.office import RATES, WHO, open_office
@@ -101,7 +103,7 @@ def waiting(home: Home, waiting_once: Path) -> Home:
 def test_a_question_outlives_its_process_and_is_answered_once_from_another(home: Home) -> None:
     with home.worker(crash="question-opened") as worker:
         assert worker.wait(SECONDS) == -9
-    [listed] = home.json("approvals", "list")["questions"]
+    [listed] = home.json("inbox")["questions"]
     assert listed == snapshot(
         {
             "id": "rates#5",
@@ -115,14 +117,16 @@ A yes for this run or always would cover: connect to api.example.com port 443\
 """,
             "fingerprint": IsStr(regex="[0-9a-f]{64}"),
             "offers": ["once", "run", "always", "no"],
+            "topic": "approval",
+            "answer_with": IsStr(regex="cellwright inbox answer rates#5 once --fingerprint [0-9a-f]{64}"),
             "answer": None,
         }
     )
     number, fingerprint = listed["id"], listed["fingerprint"]
     with home.worker(crash="question-closed") as worker:
-        stale = home.json("approvals", "answer", number, "--once", "--fingerprint", "0" * 64, code=3)
+        stale = home.json("inbox", "answer", number, "once", "--fingerprint", "0" * 64, code=3)
         assert stale["refused"] == "not-what-was-shown"
-        said = home.json("approvals", "answer", number, "--always", "--for", "30d", "--fingerprint", fingerprint)
+        said = home.json("inbox", "answer", number, "always", "--for", "30d", "--fingerprint", fingerprint)
         assert (said["says"], said["reach"], said["by"], said["door"]) == ("yes", "always", ME, "cli")
         assert worker.wait(SECONDS) == -9
     with home.worker() as worker:
@@ -136,33 +140,31 @@ A yes for this run or always would cover: connect to api.example.com port 443\
     assert (entry["verdict"], entry["basis"], entry["result"]) == ("allow", f"answer to question {number}", "done")
     told = [line["event"] for line in home.json("journal", "export", "rates") if line["kind"] == "audit-recorded"]
     assert [event["result"] for event in told] == ["waiting", "unknown", "done"]
-    [grant] = home.json("approvals", "grants")["grants"]
+    [grant] = home.json("inbox", "grants")["grants"]
     assert (grant["id"], grant["covers"]) == (number, "connect to api.example.com port 443")
-    assert home.json("approvals", "revoke", number)["revoked_at"]
+    assert home.json("inbox", "revoke", number)["revoked_at"]
 
 
 def test_people_see_what_will_happen_and_scripts_must_say_what_they_were_shown(waiting: Home) -> None:
-    assert waiting.run("approvals", "list").stdout == (
-        "rates#5  Connect to api.example.com port 443 for exchange rates\n"
-    )
-    shown = waiting.run("approvals", "show", "rates#5").stdout
+    assert waiting.run("inbox").stdout == ("rates#5  Connect to api.example.com port 443 for exchange rates\n")
+    shown = waiting.run("inbox", "show", "rates#5").stdout
     assert shown.splitlines()[:2] == [
         "Question rates#5 of run rates, open",
         "Connect to api.example.com port 443 for exchange rates",
     ]
-    blind = waiting.run("approvals", "answer", "rates#5", "--once", code=2)
-    assert "hint: Look with `cellwright approvals show ID`" in " ".join(blind.stderr.split())
-    unknown = waiting.run("approvals", "show", "rates#6", code=2)
+    blind = waiting.run("inbox", "answer", "rates#5", "once", code=2)
+    assert "hint: Look with `cellwright inbox show rates#5`" in " ".join(blind.stderr.split())
+    unknown = waiting.run("inbox", "show", "rates#6", code=2)
     assert "No question 'rates#6'" in unknown.stderr
 
 
 def test_at_a_terminal_a_person_confirms_what_they_see(waiting: Home) -> None:
-    said = at_terminal(waiting, "n\n", "approvals", "answer", "rates#5", "--once", code=1)
+    said = at_terminal(waiting, "n\n", "inbox", "answer", "rates#5", "once", code=1)
     assert "Connect to api.example.com port 443" in said
     assert "Your answer: yes, once" in said
-    said = at_terminal(waiting, "y\n", "approvals", "answer", "rates#5", "--no", "--feedback", "Not today.", code=0)
+    said = at_terminal(waiting, "y\n", "inbox", "answer", "rates#5", "no", "--feedback", "Not today.", code=0)
     assert "Your answer: no. Not today." in said
-    assert waiting.json("approvals", "show", "rates#5")["answer"] == {
+    assert waiting.json("inbox", "show", "rates#5")["answer"] == {
         "id": "rates#5",
         "by": ME,
         "door": "cli",
@@ -196,13 +198,12 @@ def at_terminal(home: Home, typed: str, *words: str, code: int) -> str:
 @pytest.mark.parametrize(
     "words",
     [
-        ["approvals", "list"],
-        ["approvals", "show", "rates#5"],
-        ["approvals", "answer", "rates#5", "--no"],
-        ["approvals", "grants"],
-        ["approvals", "revoke", "rates#5"],
-        ["questions", "list"],
-        ["questions", "answer", "rates#5", "yes"],
+        ["inbox"],
+        ["inbox", "--run", "rates"],
+        ["inbox", "show", "rates#5"],
+        ["inbox", "answer", "rates#5", "no"],
+        ["inbox", "grants"],
+        ["inbox", "revoke", "rates#5"],
         ["audit"],
     ],
     ids=" ".join,
@@ -216,17 +217,22 @@ def test_without_a_journal_every_door_says_so(home: Home, words: list[str]) -> N
 @pytest.mark.parametrize(
     "words",
     [
-        ["approvals", "show", "rates#6"],
-        ["approvals", "answer", "rates#5"],
-        ["approvals", "answer", "rates#5", "--raise", "much"],
-        ["approvals", "answer", "rates#5", "--price", "cheap"],
-        ["approvals", "answer", "rates#5", "--always", "--for", "ever"],
-        ["approvals", "revoke", "rates#6"],
-        ["questions", "answer", "rates#6", "yes"],
+        ["inbox", "show", "rates#6"],
+        ["inbox", "answer", "rates#5"],
+        ["inbox", "answer", "rates#5", "raise", "much"],
+        ["inbox", "answer", "rates#5", "price", "cheap"],
+        ["inbox", "answer", "rates#5", "always", "--for", "ever"],
+        ["inbox", "answer", "rates#5", "once", "--for", "3d"],
+        ["inbox", "answer", "rates#5", "run", "--feedback", "because"],
+        ["inbox", "answer", "rates#5", "perhaps"],
+        ["inbox", "answer", "rates#6", "no"],
+        ["inbox", "--run", "other"],
+        ["inbox", "--json", "answer", "rates#5", "no"],
+        ["inbox", "revoke", "rates#6"],
         ["audit", "--since", "whenever"],
         ["audit", "--kind", "flying"],
-        ["approvals", "list", "--database", "mysql://host/x"],
-        ["approvals", "list", "--key", "no-such.key"],
+        ["inbox", "--database", "mysql://host/x"],
+        ["inbox", "--key", "no-such.key"],
     ],
     ids=" ".join,
 )
@@ -269,28 +275,26 @@ def unpriced(home: Home, unpriced_once: Path) -> Home:
     ("words", "said"),
     some(
         [
-            (["--price", "0.25"], {"says": "price", "amount": "0.25"}),
-            (["--uncounted"], {"says": "uncounted"}),
-            (["--no", "--feedback", "Too dear."], {"says": "no", "feedback": "Too dear."}),
+            (["price", "0.25"], {"says": "price", "amount": "0.25"}),
+            (["uncounted"], {"says": "uncounted"}),
+            (["no", "--feedback", "Too dear."], {"says": "no", "feedback": "Too dear."}),
         ],
         1,
     ),
     ids=["price", "uncounted", "no"],
 )
 def test_an_unknown_price_is_listed_shown_and_answered(unpriced: Home, words: list[str], said: dict[str, str]) -> None:
-    [listed] = unpriced.json("approvals", "list")["questions"]
+    [listed] = unpriced.json("inbox")["questions"]
     number, fingerprint = listed["id"], listed["fingerprint"]
     assert listed["offers"] == ["price", "uncounted", "no"]
-    shown = unpriced.run("approvals", "show", number).stdout
+    shown = unpriced.run("inbox", "show", number).stdout
     assert "although use call-1 has an unknown price (a local model)" in shown
-    assert unpriced.json("questions", "list") == {"questions": []}
-    elsewhere = unpriced.run("questions", "answer", number, "yes", code=2)
-    assert f"cellwright approvals show {number}" in " ".join(elsewhere.stderr.split())
-    wrong = unpriced.json("approvals", "answer", number, "--raise", "1", "--fingerprint", fingerprint, code=3)
+    assert f"cellwright inbox answer {number} price AMOUNT --fingerprint {fingerprint}" == listed["answer_with"]
+    wrong = unpriced.json("inbox", "answer", number, "raise", "1", "--fingerprint", fingerprint, code=3)
     assert wrong["refused"] == "not-offered"
-    answered = unpriced.json("approvals", "answer", number, *words, "--fingerprint", fingerprint)
+    answered = unpriced.json("inbox", "answer", number, *words, "--fingerprint", fingerprint)
     assert answered == {"id": number, "by": ME, "door": "cli", "at": IsStr(), **said}
-    assert unpriced.json("approvals", "show", number)["answer"] == answered
+    assert unpriced.json("inbox", "show", number)["answer"] == answered
 
 
 def test_rule_files_are_checked_with_line_and_column(home: Home) -> None:
@@ -341,50 +345,82 @@ def test_a_team_file_is_taken_from_the_settings_and_must_be_readable(home: Home)
     assert home.json("rules", "show", "--team", other)["limits"] == []
 
 
-NOTHING: dict[str, Any] = {
-    "once": False,
-    "run": False,
-    "always": False,
-    "lasts": None,
-    "more": None,
-    "price": None,
-    "uncounted": False,
-    "no": False,
-    "feedback": None,
-}
+async def body(flow: Flow, _argument: Any) -> str:
+    return f"took the {await flow.ask(Question(text='Which road?', choices=('left', 'right')))} one"
 
 
-@pytest.mark.parametrize(
-    ("typed", "reply"),
-    [
-        ({"once": True}, Yes(reach="once")),
-        ({"run": True}, Yes(reach="run")),
-        ({"always": True}, Yes(reach="always")),
-        ({"always": True, "lasts": "12h"}, Yes(reach="always", lasts=timedelta(hours=12))),
-        ({"more": "2.50"}, Raise(more=Decimal("2.50"))),
-        ({"price": "0"}, PutPrice(amount=Decimal(0))),
-        ({"uncounted": True}, LeaveUncounted()),
-        ({"no": True}, No()),
-        ({"no": True, "feedback": "why \udcff"}, No(feedback="why ?")),
-    ],
-)
-def test_an_answer_is_read_from_what_was_typed(typed: dict[str, Any], reply: Any) -> None:
-    assert read_reply(**NOTHING | typed) == reply
+@asynccontextmanager
+async def walking(home: Home, run: str = "walk") -> AsyncGenerator[tuple[Journal, str]]:
+    """A run at work that asks which road to take, and the question's name."""
+    workflows = [Workflow(name="walk", body=body)]
+    async with Journal.open(home.folder / "journal.db", version="1", workflows=workflows) as journal:
+        await journal.run("walk", run=run)
+        with anyio.fail_after(120):
+            while not (pending := await journal.records.questions.pending(run)):
+                await journal.log.growth.next().wait()
+        yield journal, pending[0].id
 
 
-@pytest.mark.parametrize(
-    "typed",
-    [
-        {},
-        {"once": True, "no": True},
-        {"once": True, "lasts": "3d"},
-        {"always": True, "lasts": "soon"},
-        {"run": True, "feedback": "because"},
-        {"more": "much"},
-        {"price": "cheap"},
-        {"price": "1", "uncounted": True},
-    ],
-)
-def test_an_answer_that_is_none_or_several_is_not_understood(typed: dict[str, Any]) -> None:
-    with pytest.raises(UserError):
-        read_reply(**NOTHING | typed)
+async def test_a_plain_question_is_listed_shown_answered_and_the_run_goes_on(home: Home) -> None:
+    async with walking(home) as (journal, number):
+        [listed] = (await anyio.to_thread.run_sync(home.json, "inbox", "--run", "walk"))["questions"]
+        assert listed == {
+            "id": number,
+            "run": "walk",
+            "topic": "question",
+            "what": "Which road?",
+            "offers": ["left", "right"],
+            "fingerprint": "",
+            "answer_with": f"cellwright inbox answer {number} ANSWER",
+            "asked_at": IsStr(),
+            "state": "open",
+            "answer": None,
+        }
+        shown = await anyio.to_thread.run_sync(home.run, "inbox")
+        assert shown.stdout == f"{number}  Which road? (left / right)\n"
+        wrong = await anyio.to_thread.run_sync(lambda: home.run("inbox", "answer", number, "straight", "on", code=2))
+        assert "'straight on' is no answer here." in wrong.stderr
+        assert "One of: left, right." in wrong.stderr
+        nothing = await anyio.to_thread.run_sync(lambda: home.run("inbox", "answer", number, code=2))
+        assert "Give an answer." in nothing.stderr
+        said = await anyio.to_thread.run_sync(home.json, "inbox", "answer", number, "left")
+        assert said == {"id": number, "at": IsStr(), "by": ME, "says": "left"}
+        with anyio.fail_after(120):
+            assert await journal.result("walk") == "took the left one"
+        late = await anyio.to_thread.run_sync(lambda: home.json("inbox", "answer", number, "right", code=3))
+        assert late == {"refused": "already-answered", "message": f"{ME} has already answered."}
+        shown = await anyio.to_thread.run_sync(home.run, "inbox", "show", number)
+        assert f"{ME} answered left at " in shown.stdout
+        assert (await anyio.to_thread.run_sync(home.json, "inbox")) == {"questions": []}
+
+
+async def test_what_an_agent_asks_cannot_steer_the_terminal(home: Home) -> None:
+    async def steer(flow: Flow, _: Any) -> Any:
+        return await flow.ask(Question(text="\x1b[2J\x1b]0;owned\x07Go on?", choices=("yes\x1b[1m", "no")))
+
+    workflows = [Workflow(name="steer", body=steer)]
+    async with Journal.open(home.folder / "journal.db", version="1", workflows=workflows) as journal:
+        await journal.run("steer", run="s")
+        with anyio.fail_after(120):
+            while not (pending := await journal.records.questions.pending("s")):
+                await journal.log.growth.next().wait()
+        for words in (["inbox"], ["inbox", "show", pending[0].id]):
+            shown = (await anyio.to_thread.run_sync(home.run, *words)).stdout
+            assert "\\u001b[2J" in shown
+            assert not {"\x1b", "\x07"} & set(shown)
+
+
+async def test_a_paused_run_goes_on_when_its_question_is_answered(home: Home) -> None:
+    async def pause(flow: Flow, _: Any) -> Any:
+        return await flow.ask(pause_question("ada"))
+
+    workflows = [Workflow(name="pause", body=pause)]
+    async with Journal.open(home.folder / "journal.db", version="1", workflows=workflows) as journal:
+        await journal.run("pause", run="p")
+        with anyio.fail_after(120):
+            while not (pending := await journal.records.questions.pending("p")):
+                await journal.log.growth.next().wait()
+        said = await anyio.to_thread.run_sync(home.json, "inbox", "answer", pending[0].id, "resume")
+        assert (said["says"], said["by"]) == ("resume", ME)
+        with anyio.fail_after(120):
+            assert await journal.result("p") == "resume"

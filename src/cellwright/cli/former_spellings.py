@@ -1,0 +1,290 @@
+"""Spellings of the version before: each does the same through `cellwright inbox`, and names the new one on stderr.
+
+Kept for one version. `approvals` and `questions` are commands of their own; the others belong to `cellwright runs`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import anyio
+import typer
+
+from cellwright.cli import inbox as new
+from cellwright.cli.inbox import NumberArgument
+from cellwright.cli.journal_options import DatabaseOption, JsonOption, KeyOption
+from cellwright.cli.render import console
+from cellwright.cli.run.questions import ask_person, show_open_questions
+from cellwright.cli.runs.lookup import GoingArgument, find_run
+from cellwright.cli.terminal_input import is_interactive, person_here
+from cellwright.errors import UserError
+from cellwright.policy import AnswerRefused
+from cellwright.policy.approvals import Reach
+from cellwright.policy.display_text import shown
+from cellwright.runs.views import branches
+from cellwright.runs.views.branches import DecidedBranches, NotWaiting
+from cellwright.runs.views.questions import answer_view, open_question_view
+from cellwright.runs.views.run_view import check_is_run
+from cellwright.tools import APPROVAL, Inbox, InboxItem, PlainAnswered, TypedAnswer
+
+approvals = typer.Typer(help="Now `cellwright inbox`.", no_args_is_help=True)
+questions = typer.Typer(help="Now `cellwright inbox`.", no_args_is_help=True)
+
+
+def _renamed(former: str, now: str) -> None:
+    console.note(f"`cellwright {former}` is now `cellwright {now}`; the old spelling goes with the next version.")
+
+
+# ── cellwright approvals ──
+
+
+@approvals.command("list")
+def list_approvals(as_json: JsonOption = False, database: DatabaseOption = None, key: KeyOption = None) -> None:
+    """Now `cellwright inbox`."""
+    _renamed("approvals list", "inbox")
+    items = anyio.run(new.pending, None, database, key)
+    new.show_list([item for item in items if item.question.fingerprint], as_json=as_json)
+
+
+@approvals.command("show")
+def show_approval(
+    number: NumberArgument, as_json: JsonOption = False, database: DatabaseOption = None, key: KeyOption = None
+) -> None:
+    """Now `cellwright inbox show`."""
+    _renamed("approvals show ID", "inbox show ID")
+    new.show(number, as_json, database, key)
+
+
+@approvals.command("answer")
+def answer_approval(
+    number: NumberArgument,
+    once: Annotated[bool, typer.Option("--once")] = False,
+    run: Annotated[bool, typer.Option("--run")] = False,
+    always: Annotated[bool, typer.Option("--always")] = False,
+    lasts: Annotated[str | None, typer.Option("--for", metavar="30d")] = None,
+    more: Annotated[str | None, typer.Option("--raise", metavar="AMOUNT")] = None,
+    price: Annotated[str | None, typer.Option("--price", metavar="AMOUNT")] = None,
+    uncounted: Annotated[bool, typer.Option("--uncounted")] = False,
+    no: Annotated[bool, typer.Option("--no")] = False,
+    feedback: Annotated[str | None, typer.Option("--feedback", metavar="TEXT")] = None,
+    fingerprint: Annotated[str | None, typer.Option("--fingerprint", metavar="F")] = None,
+    as_json: JsonOption = False,
+    database: DatabaseOption = None,
+    key: KeyOption = None,
+) -> None:
+    """Now `cellwright inbox answer`."""
+    flags = {"once": once, "run": run, "always": always, "uncounted": uncounted, "no": no}
+    amounts = {"raise": more, "price": price}
+    given = [word for word, is_given in flags.items() if is_given]
+    given += [f"{word} {amount}" for word, amount in amounts.items() if amount is not None]
+    if len(given) != 1:
+        raise UserError("Give one answer.", hint="One of: once, run, always, no; for a budget raise, price, uncounted.")
+    _renamed(f"approvals answer ID --{given[0]}", f"inbox answer ID {given[0]}")
+    new.answer(number, given, lasts, feedback, fingerprint, as_json, database, key)
+
+
+@approvals.command("grants")
+def list_grants(as_json: JsonOption = False, database: DatabaseOption = None, key: KeyOption = None) -> None:
+    """Now `cellwright inbox grants`."""
+    _renamed("approvals grants", "inbox grants")
+    new.grants(as_json, database, key)
+
+
+@approvals.command("revoke")
+def revoke_grant(
+    number: NumberArgument, as_json: JsonOption = False, database: DatabaseOption = None, key: KeyOption = None
+) -> None:
+    """Now `cellwright inbox revoke`."""
+    _renamed("approvals revoke ID", "inbox revoke ID")
+    new.revoke(number, as_json, database, key)
+
+
+# ── cellwright questions ──
+
+
+@questions.command("list")
+def list_questions(as_json: JsonOption = False, database: DatabaseOption = None, key: KeyOption = None) -> None:
+    """Now `cellwright inbox`."""
+    _renamed("questions list", "inbox")
+    items = [item for item in anyio.run(new.pending, None, database, key) if not item.question.fingerprint]
+    if as_json:
+        console.as_json({"questions": [_plain_view(item) for item in items]})
+    else:
+        new.show_list(items, as_json=False)
+
+
+def _plain_view(item: InboxItem) -> dict[str, Any]:
+    """The keys that `cellwright questions` has had."""
+    return {
+        "id": item.question.id,
+        "run": item.question.run,
+        "topic": item.topic,
+        "text": item.question.describe(),
+        "choices": list(item.offers),
+        "state": item.state,
+        "answer": item.answer.reply if isinstance(item.answer, PlainAnswered) else None,
+        "by": item.answer.by if isinstance(item.answer, PlainAnswered) else "",
+    }
+
+
+@questions.command("answer")
+def answer_question(
+    number: NumberArgument,
+    answer: Annotated[str, typer.Argument(metavar="ANSWER")],
+    as_json: JsonOption = False,
+    database: DatabaseOption = None,
+    key: KeyOption = None,
+) -> None:
+    """Now `cellwright inbox answer`."""
+    _renamed("questions answer ID ANSWER", "inbox answer ID ANSWER")
+    outcome = anyio.run(new.answer_typed, number, TypedAnswer(words=answer), None, database, key)
+    if as_json and isinstance(outcome, PlainAnswered):
+        console.as_json(_plain_view(anyio.run(new.read_question, number, database, key)))
+    else:
+        new.tell_outcome(outcome, as_json=as_json)
+
+
+# ── cellwright runs approve ──
+
+
+def approve(
+    run: GoingArgument,
+    question: Annotated[str | None, typer.Argument(metavar="[QUESTION]")] = None,
+    yes: Annotated[bool, typer.Option("--yes")] = False,
+    no: Annotated[bool, typer.Option("--no")] = False,
+    reach: Annotated[str | None, typer.Option("--reach", metavar="once|run|always")] = None,
+    fingerprint: Annotated[str | None, typer.Option("--fingerprint", metavar="F")] = None,
+    as_json: JsonOption = False,
+    database: DatabaseOption = None,
+    key: KeyOption = None,
+) -> None:
+    """Now `cellwright inbox --run RUN`, and `cellwright inbox answer ID`."""
+    if not yes and not no:
+        if reach is not None or fingerprint is not None:
+            raise UserError("--reach and --fingerprint go with an answer.", hint="Add --yes or --no.")
+        _renamed("runs approve RUN", "inbox --run RUN")
+        waiting = anyio.run(_ask, run, question, is_interactive() and not as_json, database, key)
+        console.as_json({"questions": waiting}) if as_json else show_open_questions(waiting)
+        raise typer.Exit(new.WAITING if waiting else 0)
+    _renamed("runs approve RUN", "inbox answer ID ANSWER")
+    said = anyio.run(_approve, run, question, _typed(yes=yes, no=no, reach=reach), fingerprint, database, key)
+    if as_json:
+        console.as_json({"answers": said})
+    for each in said if not as_json else ():
+        console.refusal(each) if "refused" in each else console.note(f"Answered {each['id']}: {each['says']}.")
+    raise typer.Exit(new.REFUSED if any("refused" in each for each in said) else 0)
+
+
+def _typed(*, yes: bool, no: bool, reach: str | None) -> TypedAnswer:
+    if yes and no:
+        raise UserError("Yes or no?", hint="One of --yes and --no.")
+    reaches: dict[str | None, Reach | None] = {None: None, "once": "once", "run": "run", "always": "always"}
+    if reach not in reaches or (reach is not None and no):
+        raise UserError(f"No answer reaches {reach!r}.", hint="--yes --reach once, run or always.")
+    return TypedAnswer(words="yes" if yes else "no", reach=reaches[reach])
+
+
+async def _asked(inbox: Inbox, run: str, question: str | None) -> tuple[str, list[InboxItem]]:
+    """The run's name, and what it asks of what was wanted."""
+    name = await find_run(inbox.records, run)
+    found = await inbox.pending(name)
+    some = [item for item in found if question in {None, item.question.id}]
+    if question is not None and not some:
+        known = f"It asks {', '.join(item.question.id for item in found)}." if found else "It asks nothing now."
+        raise UserError(f"The run {name!r} does not ask {question!r}.", hint=known)
+    return name, some
+
+
+async def _ask(
+    run: str, question: str | None, is_somebody_here: bool, database: str | None, key: Path | None
+) -> list[dict[str, Any]]:
+    """Ask whoever is there; gives what still waits."""
+    async with new.open_inbox(database, key) as inbox:
+        name, items = await _asked(inbox, run, question)
+        if not items:
+            console.note(f"{name} asks nothing now.")
+        for item in items if is_somebody_here else ():
+            if not await ask_person(inbox, item):
+                break
+            console.note(f"Answered {item.question.id}.")
+        asked = {item.question.id for item in items}
+        return [open_question_view(item) for item in await inbox.pending(name) if item.question.id in asked]
+
+
+async def _approve(
+    run: str, question: str | None, typed: TypedAnswer, fingerprint: str | None, database: str | None, key: Path | None
+) -> list[dict[str, Any]]:
+    """Each approval that is open, after it was shown."""
+    async with new.open_inbox(database, key) as inbox:
+        name, items = await _asked(inbox, run, question)
+        found = [item for item in items if item.topic == APPROVAL]
+        if not found:
+            raise UserError(f"{name!r} asks for no approval now.", hint=f"`cellwright inbox --run {name}` shows what.")
+        if fingerprint is not None:
+            found = [item for item in found if item.question.fingerprint == fingerprint] or found[:1]
+        answers: list[dict[str, Any]] = []
+        for item in found:
+            number, outcome = item.question.id, await new.give_answer(inbox, item, typed, fingerprint)
+            if outcome is None:
+                answers.append({"id": number, "refused": "not-confirmed", "message": f"{number} was not answered."})
+            elif isinstance(outcome, AnswerRefused):
+                answers.append({"id": number, "refused": outcome.why, "message": outcome.message})
+            else:
+                answers.append(answer_view(outcome))
+        return answers
+
+
+# ── cellwright runs accept, runs drop ──
+
+
+def accept(
+    run: GoingArgument,
+    branch: Annotated[str, typer.Argument(metavar="BRANCH")],
+    as_json: JsonOption = False,
+    database: DatabaseOption = None,
+    key: KeyOption = None,
+) -> None:
+    """Now `cellwright inbox answer ID BRANCH`."""
+    _renamed("runs accept RUN BRANCH", "inbox answer ID BRANCH")
+    _decide(run, branch, is_kept=True, as_json=as_json, database=database, key=key)
+
+
+def drop(
+    run: GoingArgument,
+    branch: Annotated[str | None, typer.Argument(metavar="[BRANCH]")] = None,
+    as_json: JsonOption = False,
+    database: DatabaseOption = None,
+    key: KeyOption = None,
+) -> None:
+    """Now `cellwright inbox answer ID drop BRANCH`, or `none of them`."""
+    _renamed(
+        "runs drop RUN" if branch is None else "runs drop RUN BRANCH",
+        "inbox answer ID none of them" if branch is None else "inbox answer ID drop BRANCH",
+    )
+    _decide(run, branch, is_kept=False, as_json=as_json, database=database, key=key)
+
+
+def _decide(
+    run: str, branch: str | None, *, is_kept: bool, as_json: bool, database: str | None, key: Path | None
+) -> None:
+    try:
+        decided = anyio.run(_say, run, branch, is_kept, database, key)
+    except NotWaiting as refused:
+        message = f"{refused.message} {refused.hint}".rstrip()
+        said = {"id": branch or run, "refused": "not-waiting", "message": shown(message)}
+        console.as_json(said) if as_json else console.refusal(said)
+        raise typer.Exit(new.REFUSED) from refused
+    if as_json:
+        console.as_json(decided.json())
+    else:
+        console.note(shown(decided.says))
+
+
+async def _say(run: str, branch: str | None, is_kept: bool, database: str | None, key: Path | None) -> DecidedBranches:
+    async with new.open_inbox(database, key) as inbox:
+        status = await inbox.records.status(await find_run(inbox.records, run))
+        check_is_run(status.run, status.name)
+        if is_kept and branch is not None:
+            return await branches.accept(inbox, status.run, branch, person_here())
+        return await branches.drop(inbox, status.run, branch, person_here())
