@@ -226,7 +226,7 @@ class Driver:
             self._reporter.structural(kernel, before, {request.cell_id for request in requests})
             to_run = (to_run | (newly_enabled if apply.reactive else set())) - waiting
             if to_run:
-                self._run(kernel._run_cells(with_stale_ancestors(kernel.graph, to_run) if apply.reactive else to_run))
+                self._run(kernel._run_cells(with_stale_ancestors(kernel, to_run) if apply.reactive else to_run))
         finally:
             kernel.reactive_execution_mode = "autorun"
             self._pauses.end()

@@ -10,7 +10,7 @@ from marimo._config.config import DEFAULT_CONFIG, merge_config
 from marimo._messaging.types import KernelStreams
 from marimo._runtime.commands import AppMetadata
 from marimo._runtime.context.kernel_context import KernelRuntimeContext
-from marimo._runtime.dataflow import DirectedGraph, transitive_closure
+from marimo._runtime.dataflow import transitive_closure
 from marimo._runtime.kernel_lifecycle import KernelArgs, create_kernel
 from marimo._runtime.runtime import Kernel
 from marimo._session.model import SessionMode
@@ -40,8 +40,9 @@ def new_kernel(streams: KernelStreams, own_commands: OwnCommands) -> tuple[Kerne
     )
 
 
-def with_stale_ancestors(graph: DirectedGraph, cells: set[CellId_t]) -> set[CellId_t]:
+def with_stale_ancestors(kernel: Kernel, cells: set[CellId_t]) -> set[CellId_t]:
     """marimo pulls in what the asked cells need; here also what their dependents need and nobody ran yet."""
+    graph = kernel.graph
     if not any(cell.stale for cell in graph.cells.values()):
         return cells
     while True:
