@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import pwd
 import sys
 
+from cellwright.background import current_person
 from cellwright.cli.render import console
 from cellwright.models.client.gateway_process import GatewayLaunch, hand_over_keys
 from cellwright.models.config.keys import key_variables
 from cellwright.settings import Settings, forget_variables
-
-
-def person_name() -> str:
-    """Who sits at this terminal, as the system knows them; what the environment claims does not count."""
-    try:
-        return pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:
-        return f"user {os.getuid()}"
 
 
 def launch_here(settings: Settings, *, idle_seconds: float = 300) -> GatewayLaunch:
@@ -27,7 +18,7 @@ def launch_here(settings: Settings, *, idle_seconds: float = 300) -> GatewayLaun
         environment=settings.program_environment,
         connection=settings.connection.variables,
         idle_seconds=idle_seconds,
-        person=person_name(),
+        person=current_person(),
         team_rules=settings.team_rules,
     )
 

@@ -14,7 +14,7 @@ import anyio
 import anyio.to_thread
 import typer
 
-from cellwright.cli.gateway_launch import person_name
+from cellwright.background import current_person
 from cellwright.cli.journal_options import JsonOption, journal_location, open_records, terminal_masker
 from cellwright.cli.notebook_options import PythonOption, python_choice
 from cellwright.cli.render import console, run_output
@@ -161,4 +161,4 @@ async def _read(typed: GoalRequest) -> Goal:
     if typed.notebook is None and is_journal(journal_location(None)):
         async with open_records(None, None) as records:
             taken = await active_notebooks(records)
-    return await anyio.to_thread.run_sync(lambda: goal_here(typed, person=person_name(), taken=taken))
+    return await anyio.to_thread.run_sync(lambda: goal_here(typed, person=current_person(), taken=taken))

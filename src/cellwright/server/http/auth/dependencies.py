@@ -58,6 +58,7 @@ RunName = Annotated[str, Path(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$", desc
 Reader = Annotated[ApiCaller, Depends(needs("read"))]
 Steerer = Annotated[ApiCaller, Depends(needs("steer"))]
 Approver = Annotated[ApiCaller, Depends(needs("approve"))]
+Admin = Annotated[ApiCaller, Depends(needs("admin"))]
 
 
 async def check_run(records: Records, run: str) -> None:

@@ -13,14 +13,13 @@ from typing import Annotated, Any, Final
 
 import anyio
 from anyio.abc import ObjectReceiveStream
-from fastapi import APIRouter, Depends, Header, Path, Query
+from fastapi import APIRouter, Header, Path, Query
 from starlette.responses import StreamingResponse
 
 from cellwright.journal import stream_of
 from cellwright.kernel import Event, OpenNotebook
 from cellwright.server.http import notebook_views as views
-from cellwright.server.http.auth.dependencies import Reader, RunName, check_run, needs
-from cellwright.server.http.auth.tokens import ApiCaller
+from cellwright.server.http.auth.dependencies import Reader, RunName, check_run
 from cellwright.server.http.notebook_index import NotebookIndex
 from cellwright.server.http.resources import ApiResources
 from cellwright.server.http.schemas.runs import RecordedEvent, Timeline
@@ -42,20 +41,14 @@ def notebook_event_routes(house: ApiResources, places: NotebookIndex) -> APIRout
         response_class=StreamingResponse,
         responses={200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}},
     )
-    async def follow_notebook(
-        _: Annotated[ApiCaller, Depends(needs("read"))], id: Annotated[str, Path(min_length=1, max_length=200)]
-    ) -> StreamingResponse:
+    async def follow_notebook(_: Reader, id: Annotated[str, Path(min_length=1, max_length=200)]) -> StreamingResponse:
         notebook = await places.get(id)
-        return StreamingResponse(
-            _follow(house, places, id, notebook),
-            media_type="text/event-stream",
-            headers={"cache-control": "no-store", "x-accel-buffering": "no"},
-        )
+        return event_stream(_follow(house, places, id, notebook))
 
     return router
 
 
-async def _follow(house: ApiResources, places: NotebookIndex, id: str, notebook: OpenNotebook) -> AsyncGenerator[str]:
+async def _follow(house: ApiResources, places: NotebookIndex, id: str, notebook: OpenNotebook) -> AsyncGenerator[bytes]:
     """Until whoever reads has gone, or falls far behind, or the notebook is closed."""
     with places.watching(id):
         async with notebook.observe() as events:
@@ -68,7 +61,7 @@ async def _follow(house: ApiResources, places: NotebookIndex, id: str, notebook:
                     if not found:
                         return
                     if looks % _POLLS_PER_KEEPALIVE == 0:
-                        yield ": still here\n\n"
+                        yield b": still here\n\n"
                 else:
                     yield _event(*views.event_shape(found, house.masker))
             yield _event("closed", {"id": id})
@@ -93,8 +86,8 @@ def _state(notebook: OpenNotebook) -> dict[str, Any]:
     return {"version": views.version_of(notebook.document), "cells": cells}
 
 
-def _event(name: str, told: dict[str, Any]) -> str:
-    return f"event: {name}\ndata: {json.dumps(told, ensure_ascii=True)}\n\n"
+def _event(name: str, told: dict[str, Any]) -> bytes:
+    return f"event: {name}\ndata: {json.dumps(told)}\n\n".encode()
 
 
 _TAGS: Final = ["events"]

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Annotated, Final
 
 import anyio.to_thread
-from fastapi import APIRouter, Depends, Path, Query, Request
+from fastapi import APIRouter, Path, Query, Request
 from starlette.requests import ClientDisconnect
 
 from cellwright.errors import UserError
-from cellwright.server.http.auth.dependencies import needs
-from cellwright.server.http.auth.tokens import ApiCaller
+from cellwright.server.http.auth.dependencies import Reader, Steerer
 from cellwright.server.http.resources import ApiResources
 from cellwright.server.http.schemas.model import ResponseModel
 from cellwright.server.http.served_folder import Upload, list_folder
@@ -56,9 +55,7 @@ def files_routes(house: ApiResources) -> APIRouter:
     router = APIRouter(tags=["files"])
 
     @router.get("/files", operation_id="list_files", summary="What lies in the folder that is served")
-    async def list_files(
-        _: Annotated[ApiCaller, Depends(needs("read"))], path: Annotated[str, Query(max_length=4_000)] = ""
-    ) -> Listing:
+    async def list_files(_: Reader, path: Annotated[str, Query(max_length=4_000)] = "") -> Listing:
         found = await anyio.to_thread.run_sync(list_folder, house.folder, path)
         entries = [
             FileEntry(
@@ -79,7 +76,7 @@ def files_routes(house: ApiResources) -> APIRouter:
         openapi_extra=_BODY,
     )
     async def upload_file(
-        _: Annotated[ApiCaller, Depends(needs("steer"))],
+        _: Steerer,
         name: Annotated[str, Path(min_length=1, max_length=255)],
         request: Request,
     ) -> KeptFile:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from importlib.metadata import version
-from typing import Annotated, Final, Literal
+from typing import Final, Literal
 
 import anyio
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict
 
 from cellwright.app.doctor import DoctorReport, examine_machine
-from cellwright.server.http.auth.dependencies import needs
+from cellwright.server.http.auth.dependencies import Reader
 from cellwright.server.http.auth.middleware import API_VERSION
-from cellwright.server.http.auth.tokens import ApiCaller
 from cellwright.server.http.page_build import is_built
 from cellwright.server.http.resources import ApiResources
 from cellwright.server.http.schemas.model import ResponseModel
@@ -95,7 +94,7 @@ def doctor_routes(house: ApiResources) -> APIRouter:
     doctor = _Doctor(house)
 
     @router.get("/doctor", operation_id="examine_machine", summary="What this machine can do, and what it lacks")
-    async def examine_machine(_: Annotated[ApiCaller, Depends(needs("read"))]) -> Findings:
+    async def examine_machine(_: Reader) -> Findings:
         return await doctor.look()
 
     return router

@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Annotated, Final, Literal
 
 import anyio.to_thread
-from fastapi import APIRouter, Depends, Path
+from fastapi import APIRouter, Path
 from pydantic import SecretStr
 
 from cellwright.app.doctor import configuration_at
@@ -15,15 +15,13 @@ from cellwright.models.client.gateway_client import Models
 from cellwright.models.config.keys import Store, remove_key, set_key
 from cellwright.models.config.names import TIERS
 from cellwright.models.reports import ListedModel, ProviderState
-from cellwright.server.http.auth.dependencies import needs
-from cellwright.server.http.auth.tokens import ApiCaller
+from cellwright.server.http.auth.dependencies import Admin, Reader
 from cellwright.server.http.problems import ResourceNotFound
 from cellwright.server.http.resources import ApiResources, open_models
 from cellwright.server.http.schemas.model import RequestModel, ResponseModel
 
 Health = Literal["closed", "open", "half-open"]
 ProviderName = Annotated[str, Path(min_length=1, max_length=100)]
-Admin = Annotated[ApiCaller, Depends(needs("admin"))]
 _LONGEST_KEY: Final = 10_000
 
 
@@ -92,7 +90,7 @@ def models_routes(house: ApiResources) -> APIRouter:
     router = APIRouter(tags=["models"])
 
     @router.get("/models", operation_id="list_models", summary="Models, their prices, and which are ready")
-    async def list_models(_: Annotated[ApiCaller, Depends(needs("read"))]) -> ModelsList:
+    async def list_models(_: Reader) -> ModelsList:
         configuration = await anyio.to_thread.run_sync(configuration_at, house.settings.home)
         async with open_models(house) as models:
             listed, providers = await models.listed(), await models.providers()

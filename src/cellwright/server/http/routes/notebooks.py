@@ -10,15 +10,14 @@ from weakref import WeakKeyDictionary
 
 import anyio
 import anyio.to_thread
-from fastapi import APIRouter, Depends, Path
+from fastapi import APIRouter, Path
 
 from cellwright.errors import Unavailable
 from cellwright.ids import CellId
 from cellwright.kernel import CellSelection, OpenNotebook
 from cellwright.notebook import read
 from cellwright.server.http import notebook_views as views
-from cellwright.server.http.auth.dependencies import needs
-from cellwright.server.http.auth.tokens import ApiCaller
+from cellwright.server.http.auth.dependencies import Reader, Steerer
 from cellwright.server.http.kernel_usage import KernelState, measure_kernels
 from cellwright.server.http.notebook_index import NotebookIndex, find_notebooks
 from cellwright.server.http.notebook_index import NotebookIndex as Places
@@ -75,7 +74,7 @@ def kernels_routes(house: ApiResources) -> APIRouter:
     places = NotebookIndex(house)
 
     @router.get("/kernels", operation_id="list_kernels", summary="Kernels, the queue, and open questions")
-    async def list_kernels(_: Annotated[ApiCaller, Depends(needs("read"))]) -> Kernels:
+    async def list_kernels(_: Reader) -> Kernels:
         live = places.live()
         used = await measure_kernels(live)
         going = [status for status in await house.live.records.runs() if status.is_going]
@@ -102,8 +101,6 @@ def kernels_routes(house: ApiResources) -> APIRouter:
 
 
 NotebookId = Annotated[str, Path(min_length=1, max_length=200)]
-Reader = Annotated[ApiCaller, Depends(needs("read"))]
-Steerer = Annotated[ApiCaller, Depends(needs("steer"))]
 _LOOK_SECONDS: Final = 5
 _TAGS: Final = ["notebooks"]
 

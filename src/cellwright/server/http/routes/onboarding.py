@@ -5,23 +5,20 @@ from __future__ import annotations
 from typing import Annotated
 
 import anyio.to_thread
-from fastapi import APIRouter, Depends, Path
+from fastapi import APIRouter, Path
 
 from cellwright.app.bundled import DATASETS, TUTORIAL_TITLE, Dataset, copy_dataset, dataset_named, write_tutorial
 from cellwright.errors import UserError
 from cellwright.runs.goal.goal import ANALYST, Goal
 from cellwright.runs.goal.request import GoalRequest, read_goal
 from cellwright.runs.views.run_view import RUN_WORKFLOW, active_notebooks
-from cellwright.server.http.auth.dependencies import needs
-from cellwright.server.http.auth.tokens import ApiCaller
+from cellwright.server.http.auth.dependencies import Reader, Steerer
 from cellwright.server.http.notebook_index import NotebookIndex
 from cellwright.server.http.notebook_views import shown_path
 from cellwright.server.http.problems import ResourceNotFound
 from cellwright.server.http.resources import ApiResources
 from cellwright.server.http.schemas.model import ResponseModel
 from cellwright.server.http.schemas.notebooks import NotebookName
-
-Steerer = Annotated[ApiCaller, Depends(needs("steer"))]
 
 
 class DatasetShape(ResponseModel):
@@ -56,7 +53,7 @@ def onboarding_routes(house: ApiResources) -> APIRouter:
     places = NotebookIndex(house)
 
     @router.get("/onboarding", operation_id="read_onboarding", summary="What a newcomer is offered")
-    async def read_onboarding(_: Annotated[ApiCaller, Depends(needs("read"))]) -> Onboarding:
+    async def read_onboarding(_: Reader) -> Onboarding:
         return Onboarding(
             is_first=not any(status.name == RUN_WORKFLOW for status in await house.live.records.runs()),
             datasets=[

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path
+from fastapi import APIRouter, Path
 from pydantic import BaseModel, ConfigDict, Field
 
 from cellwright.background import current_person
-from cellwright.server.http.auth.dependencies import needs
+from cellwright.server.http.auth.dependencies import Admin, Reader
 from cellwright.server.http.auth.tokens import ApiCaller, Scope, Token, TokenStore
 from cellwright.server.http.problems import NotAdmitted
 
 _DAY_SECONDS = 86_400
 Text = Annotated[str, Field(min_length=1, max_length=200)]
 TokenId = Annotated[str, Path(min_length=1, max_length=64, pattern=r"^[0-9a-f]+$")]
-Reader = Annotated[ApiCaller, Depends(needs("read"))]
-Admin = Annotated[ApiCaller, Depends(needs("admin"))]
 
 
 class _SessionModel(BaseModel):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from importlib.metadata import version
-from typing import Annotated, Literal
+from typing import Literal
 
 import anyio.to_thread
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter
 from pydantic import ConfigDict
 
 from cellwright.agents import read_roles
@@ -19,14 +19,11 @@ from cellwright.policy.actions import Kind
 from cellwright.policy.audit import saying
 from cellwright.policy.rules import Layer, RuleEffect
 from cellwright.sandbox import probe
-from cellwright.server.http.auth.dependencies import needs
-from cellwright.server.http.auth.tokens import ApiCaller
+from cellwright.server.http.auth.dependencies import Reader
 from cellwright.server.http.resources import ApiResources
 from cellwright.server.http.schemas.model import RequestModel, ResponseModel
 from cellwright.tools import read_grants, standing_rules
 from cellwright.tools.approval.rule_files import rule_files
-
-Reader = Annotated[ApiCaller, Depends(needs("read"))]
 
 
 class SettingsShape(ResponseModel):

@@ -9,17 +9,15 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Annotated, Final
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from cellwright.models.reports import LatencyRow, UsageBy, UsageRow
 from cellwright.runs.views.run_view import first_goal
-from cellwright.server.http.auth.dependencies import needs
-from cellwright.server.http.auth.tokens import ApiCaller
+from cellwright.server.http.auth.dependencies import Reader
 from cellwright.server.http.resources import ApiResources, open_models
 from cellwright.server.http.schemas.model import ResponseModel
 
-Reader = Annotated[ApiCaller, Depends(needs("read"))]
 Days = Annotated[int, Query(ge=1, le=366, description="How many days, today (UTC) included")]
 _MICRO: Final = 1_000_000
 _MOST_RUNS: Final = 200
