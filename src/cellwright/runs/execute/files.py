@@ -93,9 +93,9 @@ async def deliver(
     delivery = replace(delivery, caveats=(*not_kept(desk.notebook), *delivery.caveats))
     seen = await read_view(read, run)
     delivery = replace(delivery, seconds=await _seconds(run, read), is_price_known=seen.is_price_known)
-    if delivery.status == "partial" and desk.last_turn() is None and not delivery.answer:
+    if delivery.status == "partial" and not desk.timeline.standing and not delivery.answer:
         delivery = replace(delivery, status="failed", proof="")
-    if delivery.status in {"refused", "failed", "stopped"} and desk.last_turn() is None:
+    if delivery.status in {"refused", "failed", "stopped"} and not desk.timeline.standing:
         is_gone = is_new and await anyio.to_thread.run_sync(_take_away, goal)
         return replace(delivery, notebook="" if is_gone else goal.notebook)
     copies = await anyio.to_thread.run_sync(copy_data, _data(goal), Path(goal.notebook))

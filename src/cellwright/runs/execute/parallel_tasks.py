@@ -220,7 +220,7 @@ async def _make(desk: NotebookEditor, lane: ParallelBranch, key: str, suffix: st
     failed = [cell.name for cell in applied.observation.cells if cell.id in fine and cell.status not in _SOUND]
     if not failed:
         return ""
-    await desk.undo(key=f"{key}/undone-1")
+    await desk.history.undo(key=f"{key}/undone-1")
     return f"in the notebook, together with the others, these cells do not run: {', '.join(failed[:_SHOWN])}"
 
 
