@@ -19,7 +19,7 @@ from cellwright.cli.render import console, run_output
 from cellwright.cli.runs.lookup import RunArgument, find_run
 from cellwright.errors import UserError
 from cellwright.runs.views.run_view import check_is_run, read_view
-from cellwright.server import DaemonClient, RevisionAnswer, connect
+from cellwright.server import DaemonClient, connect
 from cellwright.server.daemon.launch import daemon_at
 from cellwright.settings import Settings
 
@@ -103,16 +103,8 @@ async def _undo(run: str, step: int | None, before: str | None) -> tuple[str, st
     if not place.is_going:
         return place.run, str(place.notebook), await undo_in_file(place.notebook, place.memory, step=step)
     async with daemon_of(place) as daemon:
-        said = await daemon.undo(place.run, person=person_here().name, step=step, before=before)
-    return place.run, str(place.notebook), _outcome(said)
-
-
-def _outcome(said: RevisionAnswer) -> UndoOutcome:
-    from cellwright.runs.history.undo import NoRevisionToUndo, UndoneRevisions, UndoRefused
-
-    if said.by is None:
-        return UndoRefused(why=said.why) if said.is_refused else NoRevisionToUndo(why=said.why)
-    return UndoneRevisions(turns=said.turns, cells=said.cells, kept=said.kept, by=said.by)
+        outcome = await daemon.undo(place.run, person=person_here().name, step=step, before=before)
+    return place.run, str(place.notebook), outcome
 
 
 async def _revisions(run: str) -> tuple[str, list[dict[str, Any]]]:
@@ -202,13 +194,5 @@ async def _redo(run: str) -> tuple[str, str, RedoOutcome]:
     if not place.is_going:
         return place.run, str(place.notebook), await redo_in_file(place.notebook, place.memory)
     async with daemon_of(place) as daemon:
-        said = await daemon.redo(place.run, person=person_here().name)
-    return place.run, str(place.notebook), _redo_outcome(said)
-
-
-def _redo_outcome(said: RevisionAnswer) -> RedoOutcome:
-    from cellwright.runs.history.restore import NoRevisionToRedo, RedoneRevision, RedoRefused
-
-    if said.by is None:
-        return RedoRefused(why=said.why) if said.is_refused else NoRevisionToRedo(why=said.why)
-    return RedoneRevision(cells=said.cells, by=said.by)
+        outcome = await daemon.redo(place.run, person=person_here().name)
+    return place.run, str(place.notebook), outcome

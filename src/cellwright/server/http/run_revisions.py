@@ -20,8 +20,10 @@ from cellwright.journal import RunStatus
 from cellwright.kernel import OpenNotebook
 from cellwright.notebook import Document, SaveConflict
 from cellwright.runs.history.restore import (
+    RUN_IS_OVER,
     CellRevertOutcome,
     RedoOutcome,
+    go_before_cell_live,
     redo_in_file,
     redo_live,
     revert_cell_in_file,
@@ -70,6 +72,11 @@ class RunRevisions:
         path = await self._notebook(run)
         async with self._beside_editors(path):
             return await undo_in_file(path, self._memory_file(run), step=step)
+
+    async def go_before(self, run: str, cell: str, person: str) -> UndoOutcome:
+        """All as it was right before a cell last ran, while the run is at work. Raises `Conflict`, `Unavailable`."""
+        desk = await self._desk(run)
+        return RUN_IS_OVER if desk is None else await go_before_cell_live(desk, cell, run=run, person=person)
 
     async def redo(self, run: str) -> RedoOutcome:
         """The last undo, taken back. Raises `Conflict`, `Unavailable`."""

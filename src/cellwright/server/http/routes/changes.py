@@ -11,6 +11,7 @@ from typing import Annotated, Final, assert_never
 from fastapi import APIRouter, Path
 
 from cellwright.agents import steering
+from cellwright.errors import UserError
 from cellwright.journal import stream_of
 from cellwright.runs.history.changes import (
     CellChange,
@@ -22,7 +23,7 @@ from cellwright.runs.history.changes import (
     review_event,
 )
 from cellwright.runs.history.restore import REDO_HINT, CellNotReverted, NoRevisionToRedo, RedoneRevision, RedoRefused
-from cellwright.runs.history.undo import NoRevisionToUndo, UndoneRevisions, UndoRefused
+from cellwright.runs.history.undo import NoRevisionToUndo, UndoneRevisions, UndoOutcome, UndoRefused
 from cellwright.runs.views import branches
 from cellwright.runs.views.branches import (
     BranchViews,
@@ -38,7 +39,7 @@ from cellwright.server.http.auth.tokens import ApiCaller
 from cellwright.server.http.problems import Conflict, ResourceNotFound
 from cellwright.server.http.resources import ApiResources
 from cellwright.server.http.run_projections import RunProjections
-from cellwright.server.http.run_revisions import RunRevisions, redo_message, undo_message
+from cellwright.server.http.run_revisions import RunRevisions, redo_message, rewind_message, undo_message
 from cellwright.server.http.schemas.changes import (
     BranchDecided,
     Branches,
@@ -210,15 +211,11 @@ def _add_undo(router: APIRouter, house: ApiResources, reviewing: RunRevisions) -
     @router.post("/runs/{run}/undo", operation_id="undo_run", summary="Take back one change, or all of them")
     async def undo(caller: Steerer, run: RunName, said: UndoBody | None = None) -> UndoneShape:
         await check_run(house.live.records, run)
-        step = None if said is None else said.step
-        history = history_of(await reviewing.memory(run))
-        if step is not None and all(change.number != step for change in history):
-            raise ResourceNotFound(f"The run has no change {step}.", hint="See /changes for what it has.")
-        outcome = await reviewing.undo(run, step)
+        outcome, message = await _undo(reviewing, run, said or UndoBody(), caller)
         match outcome:
             case UndoneRevisions(turns=turns, cells=cells, kept=kept, by=by):
                 if run in house.live.desks:
-                    await steering.say(house.live.records.log, run, undo_message(cells), caller.as_person)
+                    await steering.say(house.live.records.log, run, message or undo_message(cells), caller.as_person)
                 return UndoneShape(run=run, turns=[*turns], cells=[*cells], kept=[*kept], by=by, why="")
             case NoRevisionToUndo(why=why):
                 return UndoneShape(run=run, turns=[], cells=[], kept=[], by=None, why=why)
@@ -226,6 +223,18 @@ def _add_undo(router: APIRouter, house: ApiResources, reviewing: RunRevisions) -
                 raise Conflict(why, hint="Nothing was changed.")
             case _:
                 assert_never(outcome)
+
+
+async def _undo(reviewing: RunRevisions, run: str, said: UndoBody, caller: ApiCaller) -> tuple[UndoOutcome, str]:
+    """What came of it, and what agents at work read of it; empty: which changes."""
+    if said.before is not None:
+        if said.step is not None:
+            raise UserError("`step` takes back a change, `before` goes to before a cell.", hint="Give one of them.")
+        return await reviewing.go_before(run, said.before, caller.person), rewind_message(said.before)
+    history = history_of(await reviewing.memory(run))
+    if said.step is not None and all(change.number != said.step for change in history):
+        raise ResourceNotFound(f"The run has no change {said.step}.", hint="See /changes for what it has.")
+    return await reviewing.undo(run, said.step), ""
 
 
 def _add_redo(router: APIRouter, house: ApiResources, reviewing: RunRevisions) -> None:
