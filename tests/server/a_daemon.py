@@ -63,6 +63,8 @@ def tiny_run(folder: Path, settings: Settings, pool: KernelPool) -> Workflow:
 class TinyRuns:
     """Carries out tiny runs, as `cellwright.app.runs.Runs` does real ones, without loading agents and models."""
 
+    is_daemon = False
+
     def __init__(self, journal: Journal, folder: Path) -> None:
         self._journal = journal
         self._folder = folder

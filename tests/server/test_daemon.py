@@ -18,11 +18,11 @@ import pytest
 from dirty_equals import IsPositiveInt, IsStr
 from inline_snapshot import snapshot
 
-from cellwright.background import READY, find, listen
+from cellwright.background import READY, listen
 from cellwright.errors import RefusedByPolicy, Unavailable, UserError
 from cellwright.journal import Recorded, RunEnded, RunStarted, stream_of
 from cellwright.server import DaemonClient, DaemonLaunch, connect, runs_here_or_there
-from cellwright.server.daemon.handshake import Handshake
+from cellwright.server.daemon.connection import DaemonConnection
 from cellwright.server.daemon.launch import DaemonStart, daemon_at, start_message
 from tests.sampling import some
 from tests.server.a_daemon import ASK, KERNEL, STEPS, tiny_opener
@@ -71,7 +71,6 @@ async def test_the_daemon_says_how_it_is_doing(house: House) -> None:
     async with connect(house.settings, launch=house.launch(idle_seconds=77)) as daemon:
         assert asdict(await daemon.status()) == snapshot(
             {
-                "number": 1,
                 "pid": IsPositiveInt(),
                 "version": "1.0",
                 "since": IsStr(regex=r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00"),
@@ -79,7 +78,6 @@ async def test_the_daemon_says_how_it_is_doing(house: House) -> None:
                 "connections": 1,
                 "idle_seconds": 77.0,
                 "web": "",
-                "kind": "standing",
             }
         )
 
@@ -136,9 +134,10 @@ async def test_an_error_comes_back_as_it_was_raised(house: House) -> None:
     async with connect(house.settings, launch=house.launch()) as daemon:
         with pytest.raises(UserError) as unknown:
             await daemon.cancel("nobody")
-        assert (unknown.value.message, unknown.value.hint) == ("No run 'nobody'.", "See `cellwright journal runs`.")
+        assert (unknown.value.message, unknown.value.hint) == ("No run 'nobody'.", "GET /runs lists them.")
         with pytest.raises(UserError, match="no name for a run"):
             await daemon.start(a_goal(), run="../etc")
+        await daemon.start(a_goal(), run="mine")
         with pytest.raises(UserError) as no_task:
             await daemon.retry("mine", "load", person="ada")
         assert (no_task.value.message, no_task.value.hint) == ("No task 'load'.", "Ask ada.")
@@ -359,30 +358,16 @@ async def test_garbage_ends_its_own_connection_only(house: House) -> None:
                 stranger.connect(str(house.home / "daemon.sock"))
                 stranger.sendall(said)
                 stranger.shutdown(socket.SHUT_WR)
-                assert b"welcome" not in await anyio.to_thread.run_sync(all_said, stranger)
+                assert b"HTTP/1.1 200" not in await anyio.to_thread.run_sync(all_said, stranger)
             standing = await daemon.status()
             assert (standing.pid, standing.runs_at_work) == (pid, 0)
-
-
-async def test_nonsense_after_a_greeting_ends_its_own_connection_only(house: House) -> None:
-    async with connect(house.settings, launch=house.launch()) as daemon:
-        for said in (
-            b'{"kind":"start","number":1,"run":"x","goal":{}}',
-            b'{"kind":"hello","protocol":1,"version":"1"}',
-        ):
-            stranger = find(house.resident, Handshake(house.resident, "1.0"))
-            assert stranger is not None
-            with stranger:
-                stranger.sendall(len(said).to_bytes(4, "big") + said)
-                assert b'"error":"user"' in await anyio.to_thread.run_sync(all_said, stranger)
-        assert (await daemon.status()).runs_at_work == 0
 
 
 def test_a_socket_of_another_user_is_not_spoken_to(house: House) -> None:
     with listen(house.resident) as listener, socket.socket(socket.AF_UNIX) as door:
         door.connect(str(house.home / "daemon.sock"))
         with pytest.raises(RefusedByPolicy, match="another user"):
-            Handshake(house.resident, "1.0", uid=os.getuid() + 1)(door)
+            DaemonConnection(uid=os.getuid() + 1).greet(door)
         listener.setblocking(True)
         at_the_other_end, _ = listener.accept()
         with at_the_other_end:

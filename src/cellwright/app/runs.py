@@ -77,6 +77,9 @@ class RunOptions:
 class Runs:
     """A process that carries out runs. Made by `open_runs`."""
 
+    is_daemon: Final = False
+    """Runs rest when this process ends."""
+
     def __init__(
         self,
         journal: Journal,

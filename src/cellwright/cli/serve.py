@@ -222,8 +222,7 @@ async def _status(settings: Settings) -> dict[str, Any]:
 
 
 def _view(standing: DaemonStatus) -> dict[str, Any]:
-    told_of = asdict(standing)
-    return {"running": True, **{name: told_of[name] for name in told_of if name not in {"kind", "number"}}}
+    return {"running": True, **asdict(standing)}
 
 
 async def _stop(settings: Settings, when_idle: bool, kill: bool) -> dict[str, Any]:

@@ -12,7 +12,7 @@ the daemon.
 
 from cellwright.server.daemon.client import DaemonClient, connect, runs_here_or_there
 from cellwright.server.daemon.launch import DaemonLaunch
-from cellwright.server.daemon.protocol import DaemonStatus, RevisionAnswer, WebAddress
+from cellwright.server.daemon.messages import DaemonStatus, WebAddress
 from cellwright.server.executor import RunClient
 from cellwright.server.http.addresses import WebOptions
 
@@ -20,7 +20,6 @@ __all__ = [
     "DaemonClient",
     "DaemonLaunch",
     "DaemonStatus",
-    "RevisionAnswer",
     "RunClient",
     "WebAddress",
     "WebOptions",

@@ -20,7 +20,7 @@ from cellwright.background import BackgroundProcess, find, open_log, say_ready, 
 from cellwright.errors import CellwrightError, UserError
 from cellwright.server.daemon.daemon import run_daemon
 from cellwright.server.daemon.launch import FOREGROUND, DaemonStart, daemon_at, package_version, read_start
-from cellwright.server.daemon.protocol import WebAddress
+from cellwright.server.daemon.messages import WebAddress
 from cellwright.server.executor import ExecutorOpener, open_executor
 from cellwright.settings import Settings
 from cellwright.telemetry import masked_logs

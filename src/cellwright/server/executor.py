@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -76,7 +75,7 @@ class LiveRuns(RunCommands, Protocol):
         ...
 
 
-class RunExecutor(LiveRuns, Protocol):
+class RunExecutor(LiveRuns, RunClient, Protocol):
     """A process that carries out runs, as the daemon needs it."""
 
     async def at_work(self) -> int:
@@ -97,35 +96,3 @@ def open_executor(settings: Settings) -> AbstractAsyncContextManager[RunExecutor
     from cellwright.app.runs import open_runs
 
     return open_runs(settings)
-
-
-@dataclass(frozen=True, slots=True)
-class InProcessRuns:
-    """Runs that are carried out in this process, and rest when it ends."""
-
-    carrier: RunExecutor
-
-    @property
-    def is_daemon(self) -> bool:
-        """Runs do not go on when this process ends."""
-        return False
-
-    async def start(self, goal: Goal, *, run: str | None = None, connection: Mapping[str, str] | None = None) -> RunId:
-        """Begin a run."""
-        return await self.carrier.start(goal, run=run, connection=connection)
-
-    async def cancel(self, run: str, *, reason: str = "cancelled") -> None:
-        """Stop a run for good."""
-        await self.carrier.cancel(run, reason=reason)
-
-    async def retry(self, run: str, task: str, *, person: str) -> RunId:
-        """Do a task again."""
-        return await self.carrier.retry(run, task, person=person)
-
-    async def fork(self, run: str, *, from_step: int | None = None) -> RunId:
-        """A new run with the old one's steps."""
-        return await self.carrier.fork(run, from_step=from_step)
-
-    async def resume(self, run: str, *, person: str) -> None:
-        """Let a cancelled or dead run go on."""
-        await self.carrier.resume(run, person=person)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
@@ -10,7 +9,6 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from cellwright.policy import Masker
 from cellwright.server.http.page_build import is_built
 from cellwright.server.http.problems import add_error_handlers
 from cellwright.server.http.routes.page import page_routes
@@ -32,7 +30,7 @@ def static(tmp_path: Path) -> Path:
 async def client(static: Path) -> AsyncGenerator[httpx.AsyncClient]:
     app = FastAPI(redirect_slashes=False)
     app.include_router(page_routes(static))
-    add_error_handlers(app, Masker.of(salt=secrets.token_bytes(16)))
+    add_error_handlers(app, str)
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://page") as opened:
         yield opened
 

@@ -14,8 +14,15 @@ from cellwright.server.http.page_hints import IN_A_TERMINAL, page_hint
 
 ROOT = Path(cellwright.__file__).parent
 TERMINAL = (
-    *("cli/", "server/daemon/client.py", "server/daemon/handshake.py", "server/daemon/launch.py"),
-    *("server/http/addresses.py", "server/daemon/web_server.py", "server/http/addresses.py"),
+    *(
+        "cli/",
+        "server/daemon/client.py",
+        "server/daemon/connection.py",
+        "server/daemon/messages.py",
+        "server/daemon/predecessor.py",
+        "server/daemon/launch.py",
+    ),
+    *("server/http/addresses.py", "server/daemon/web_server.py", "server/http/uvicorn_server.py"),
     *("journal/maintenance.py", "journal/chain.py"),
 )
 """What speaks only to whoever typed a command."""

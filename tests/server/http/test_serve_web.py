@@ -105,7 +105,7 @@ async def test_a_daemon_is_needed_while_a_page_is_connected_and_ends_afterwards(
         async with stream:
             head = f"PUT /api/v1/files/x.csv HTTP/1.1\r\nHost: {place.netloc}\r\nContent-Length: 9\r\n"
             await stream.send(f"{head}Authorization: {bearing}\r\n\r\nx".encode())
-            await daemon.leave()
+            daemon.close()
             looked = len(lines(house.folder / "looks.txt"))
             await anyio.to_thread.run_sync(
                 lambda: eventually(lambda: len(lines(house.folder / "looks.txt")) > looked + 20)

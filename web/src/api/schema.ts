@@ -2806,6 +2806,8 @@ export interface components {
          * @description What is taken back: one change, or all of them.
          */
         UndoBody: {
+            /** Before */
+            before?: string | null;
             /** Step */
             step?: number | null;
         };

@@ -19,7 +19,7 @@ from cellwright.cli.runs.lookup import RunArgument, find_run
 from cellwright.cli.terminal_input import person_here
 from cellwright.errors import UserError
 from cellwright.runs.views.run_view import check_is_run, read_view
-from cellwright.server import DaemonClient, RevisionAnswer, connect
+from cellwright.server import DaemonClient, connect
 from cellwright.server.daemon.launch import daemon_at
 from cellwright.settings import Settings
 
@@ -113,18 +113,8 @@ async def _move(run: str, step: int | None, before: str | None, is_redo: bool) -
         return place, await history.move(Redo() if is_redo else target)
     async with _daemon_of(place) as daemon:
         if is_redo:
-            said = await daemon.redo(place.run, person=person)
-        else:
-            said = await daemon.undo(place.run, person=person, step=step, before=before)
-    return place, _outcome(said)
-
-
-def _outcome(said: RevisionAnswer) -> HistoryOutcome:
-    from cellwright.tools.history.moves import Moved, MoveRefused, NothingToMove
-
-    if said.by is None:
-        return MoveRefused(why=said.why) if said.is_refused else NothingToMove(why=said.why)
-    return Moved(revisions=said.turns, cells=said.cells, kept=said.kept, by=said.by)
+            return place, await daemon.redo(place.run, person=person)
+        return place, await daemon.undo(place.run, person=person, step=step, before=before)
 
 
 async def _changes(run: str) -> tuple[str, list[dict[str, Any]]]:

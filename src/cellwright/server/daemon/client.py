@@ -1,61 +1,54 @@
-"""The daemon, as doors see it: one connection, one request at a time; a daemon that dies is started again."""
+"""The daemon, as interfaces see it: one method per verb of its API; a daemon that dies is started again."""
 
 from __future__ import annotations
 
-import socket
-from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
-from typing import Final
+from http.client import HTTPException
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
 
 import anyio
 import anyio.from_thread
 import anyio.to_thread
-from anyio.abc import SocketStream
 
 from cellwright.background import running_pid
-from cellwright.errors import Defect, Unavailable
-from cellwright.framing import BadFrame, FrameUnpacker
+from cellwright.errors import (
+    CellwrightError,
+    Unavailable,
+)
 from cellwright.journal import RunId
 from cellwright.journal.names import new_run_id, run_id
-from cellwright.models.client.socket_stream import open_stream
 from cellwright.runs import Goal
-from cellwright.server.daemon.handshake import OnNote, find_daemon, find_or_start_daemon
-from cellwright.server.daemon.launch import DaemonLaunch, daemon_at
-from cellwright.server.daemon.protocol import (
-    MAX_ANSWER,
-    CancelRequest,
-    DaemonAnswer,
-    DaemonRequest,
-    DaemonStatus,
-    DaemonWelcome,
-    DoneAnswer,
-    ErrorAnswer,
-    ForkRequest,
-    RedoRequest,
-    ResumeRequest,
-    RetryRequest,
-    RevisionAnswer,
-    StartRequest,
-    StatusRequest,
-    StopRequest,
-    UndoRequest,
-    WebAddress,
-    WebRequest,
-    When,
-    pack_request,
-    read_answer,
+from cellwright.server.daemon.connection import (
+    DaemonConnection,
+    OnNote,
+    as_json,
+    find_daemon,
+    find_or_start_daemon,
 )
-from cellwright.server.executor import ExecutorOpener, InProcessRuns, RunClient, open_executor
+from cellwright.server.daemon.launch import DaemonLaunch, daemon_at
+from cellwright.server.daemon.messages import (
+    DaemonStatus,
+    OpenWebBody,
+    StartRunBody,
+    StopDaemonBody,
+    WebAddress,
+    When,
+    read_status,
+)
+from cellwright.server.executor import ExecutorOpener, RunClient, open_executor
 from cellwright.server.http.addresses import WebOptions
+from cellwright.server.http.errors import Conflict
+from cellwright.server.http.schemas.model import RequestModel
 from cellwright.settings import Settings
 
-_ANSWER_TIMEOUT_SECONDS: Final = 180
-"""A daemon with fifty runs at work may take its time."""
+if TYPE_CHECKING:
+    from cellwright.server.daemon.predecessor import PredecessorConnection
+    from cellwright.tools.history.moves import HistoryOutcome
+
 _MAX_ATTEMPTS: Final = 3
-MakeRequest = Callable[[int], DaemonRequest]
-"""A request, given its number."""
-_CONNECTION_LOST: Final = (anyio.BrokenResourceError, anyio.ClosedResourceError, anyio.EndOfStream)
 
 
 @asynccontextmanager
@@ -69,11 +62,10 @@ async def connect(
     """
     daemon = DaemonClient(settings, launch or DaemonLaunch(), on_note, is_starting=start)
     try:
-        await daemon.link()
+        await daemon.connect()
         yield daemon
     finally:
-        with anyio.CancelScope(shield=True):
-            await daemon.leave()
+        daemon.close()
 
 
 @asynccontextmanager
@@ -95,7 +87,7 @@ async def _open_client(
         if await anyio.to_thread.run_sync(running_pid, daemon_at(settings.home)) is not None:
             raise
         on_note(f"{problem.message} {problem.hint} Runs work in this process instead, and rest when it ends.")
-    return InProcessRuns(await stack.enter_async_context(opener(settings)))
+    return await stack.enter_async_context(opener(settings))
 
 
 class DaemonClient:
@@ -106,9 +98,9 @@ class DaemonClient:
         self._launch = launch
         self._on_note = on_note
         self._is_starting = is_starting
-        self._stream: SocketStream | None = None
+        self._connection: DaemonConnection | PredecessorConnection | None = None
+        self._is_closed = False
         self._asking = anyio.Lock()
-        self._numbers = 0
 
     @property
     def is_daemon(self) -> bool:
@@ -122,151 +114,132 @@ class DaemonClient:
         """
         chosen = run_id(run) if run is not None else new_run_id()
         own = self._settings.connection.variables
-        asked = partial(StartRequest, goal=goal, run=chosen, connection=own if connection is None else dict(connection))
-        return await self._run_of(lambda number: asked(number=number), is_repeatable=True)
+        # Checked at the other end; here it would be another error.
+        body = StartRunBody.model_construct(goal=goal, connection=dict(own if connection is None else connection))
+        return await self._run_of("PUT", f"/runs/{chosen}", body, is_repeatable=True)
 
     async def cancel(self, run: str, *, reason: str = "cancelled") -> None:
-        """Stop a run for good."""
-        await self._done(lambda number: CancelRequest(number=number, run=run, reason=reason), is_repeatable=True)
+        """Stop a run for good; one that has ended stays as it is."""
+        with suppress(Conflict):
+            await self._call("POST", f"/runs/{_quoted(run)}/cancel", {"reason": reason[:1_000]}, is_repeatable=True)
 
     async def retry(self, run: str, task: str, *, person: str) -> RunId:
         """Do a task again: in the same run while it is at work, in a new one that continues it afterwards."""
-        asked = partial(RetryRequest, run=run, task=task, person=person)
-        return await self._run_of(lambda number: asked(number=number), is_repeatable=False)
+        return await self._run_of("POST", f"/runs/{_quoted(run)}/retry", {"task": task}, person=person)
 
     async def fork(self, run: str, *, from_step: int | None = None) -> RunId:
         """A new run with the old one's steps below `from_step`."""
-        return await self._run_of(
-            lambda number: ForkRequest(number=number, run=run, from_step=from_step), is_repeatable=False
-        )
+        return await self._run_of("POST", f"/runs/{_quoted(run)}/fork", {"from_step": from_step})
 
     async def resume(self, run: str, *, person: str) -> None:
         """Let a cancelled or dead run go on."""
-        await self._done(lambda number: ResumeRequest(number=number, run=run, person=person), is_repeatable=True)
+        await self._call("POST", f"/runs/{_quoted(run)}/resume", {}, person=person, is_repeatable=True)
 
     async def undo(
         self, run: str, *, person: str, step: int | None = None, before: str | None = None
-    ) -> RevisionAnswer:
+    ) -> HistoryOutcome:
         """Take back what a run at work did to its notebook, or one change of it, or go to before one of its cells."""
-        return await self._taken_back(
-            lambda number: UndoRequest(number=number, run=run, person=person, step=step, before=before)
-        )
+        return await self._move(f"/runs/{_quoted(run)}/undo", {"step": step, "before": before}, person)
 
-    async def redo(self, run: str, *, person: str) -> RevisionAnswer:
+    async def redo(self, run: str, *, person: str) -> HistoryOutcome:
         """Take back the last undo of a run at work."""
-        return await self._taken_back(lambda number: RedoRequest(number=number, run=run, person=person))
+        return await self._move(f"/runs/{_quoted(run)}/redo", None, person)
+
+    async def _move(self, path: str, body: dict[str, Any] | None, person: str) -> HistoryOutcome:
+        from cellwright.tools.history.moves import Moved, MoveRefused, NothingToMove
+
+        try:
+            said = await self._call("POST", path, body, person=person)
+        except Conflict as refused:
+            return MoveRefused(why=refused.message)
+        if said["by"] is None:
+            return NothingToMove(why=said["why"])
+        return Moved(
+            revisions=tuple(said.get("turns", ())),
+            cells=tuple(said["cells"]),
+            kept=tuple(said.get("kept", ())),
+            by=said["by"],
+        )
 
     async def status(self) -> DaemonStatus:
         """How the daemon is doing."""
-        match await self._exchange(lambda number: StatusRequest(number=number), is_repeatable=True):
-            case DaemonStatus() as standing:
-                return standing
-            case other:
-                raise _unexpected(other)
+        return read_status(await self._call("GET", "/daemon", is_repeatable=True))
 
     async def web(self, wish: WebOptions | None = None) -> WebAddress:
-        """A fresh address of its web door, which is opened if it is not open and there is a `wish`.
+        """A fresh address of its web server, which is opened if it is not open and there is a `wish`.
 
         Raises `UserError` if it is not open, or cannot be.
         """
-        match await self._exchange(lambda number: WebRequest(number=number, wish=wish), is_repeatable=True):
-            case WebAddress() as opened:
-                return opened
-            case other:
-                raise _unexpected(other)
+        return WebAddress(**await self._call("POST", "/daemon/web", OpenWebBody(options=wish), is_repeatable=True))
 
     async def stop(self, when: When = "now", *, why: str = "") -> None:
         """Let it end: now, what is in flight goes on at the next start; or as soon as no run is at work."""
-        await self._done(lambda number: StopRequest(number=number, when=when, why=why), is_repeatable=False)
+        await self._call("POST", "/daemon/stop", StopDaemonBody(when=when, why=why))
 
-    async def link(self) -> SocketStream:
+    async def connect(self) -> DaemonConnection | PredecessorConnection:
         """The connection; a new one, to a new daemon if need be, if there is none."""
-        if self._stream is None:
-            self._stream = await open_stream(self._find)
-        return self._stream
+        return self._connection or await anyio.to_thread.run_sync(self._open)
 
-    async def leave(self) -> None:
-        """Close the connection; the next request opens another."""
-        stream, self._stream = self._stream, None
-        if stream is not None:
-            await anyio.aclose_forcefully(stream)
+    def close(self) -> None:
+        """Leave for good."""
+        self._is_closed = True
+        self._drop()
 
     # ── inside ──
 
-    def _find(self) -> socket.socket:
+    def _drop(self) -> None:
+        """Close the connection; the next request opens another."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    def _open(self) -> DaemonConnection | PredecessorConnection:
         if self._is_starting:
             note = partial(anyio.from_thread.run_sync, self._on_note)
-            return find_or_start_daemon(self._settings, self._launch, note)
-        found = find_daemon(self._settings, self._launch)
+            found = find_or_start_daemon(self._settings, self._launch, note)
+        else:
+            found = find_daemon(self._settings, self._launch)
         if found is None:
             raise Unavailable("No daemon runs.", hint="`cellwright serve --detach` starts one.")
+        self._connection = found
+        # A task that was cancelled natively leaves this thread behind.
+        if self._is_closed:
+            self._drop()
         return found
 
-    async def _done(self, ask: MakeRequest, *, is_repeatable: bool) -> None:
-        match await self._exchange(ask, is_repeatable=is_repeatable):
-            case DoneAnswer():
-                return
-            case other:
-                raise _unexpected(other)
+    async def _run_of(self, method: str, path: str, body: RequestModel | dict[str, Any], **how: Any) -> RunId:
+        return run_id((await self._call(method, path, body, **how))["run"])
 
-    async def _taken_back(self, ask: MakeRequest) -> RevisionAnswer:
-        match await self._exchange(ask, is_repeatable=False):
-            case RevisionAnswer() as said:
-                return said
-            case other:
-                raise _unexpected(other)
-
-    async def _run_of(self, ask: MakeRequest, *, is_repeatable: bool) -> RunId:
-        match await self._exchange(ask, is_repeatable=is_repeatable):
-            case DoneAnswer(run=run):
-                return run_id(run)
-            case other:
-                raise _unexpected(other)
-
-    async def _exchange(self, ask: MakeRequest, *, is_repeatable: bool) -> DaemonAnswer:
+    async def _call(
+        self,
+        method: str,
+        path: str,
+        body: RequestModel | dict[str, Any] | None = None,
+        *,
+        person: str = "",
+        is_repeatable: bool = False,
+    ) -> Any:
         """One request, one answer; asked again of the next daemon if this one ends meanwhile and it does no harm."""
+        data = as_json(body)
         async with self._asking:
             for _ in range(_MAX_ATTEMPTS if is_repeatable else 1):
-                self._numbers += 1
+                connection = await self.connect()
+                ask = partial(connection.ask, method, path, data, person=person)
                 try:
-                    answer = await self._ask_once(ask(self._numbers))
-                except _CONNECTION_LOST:
-                    continue
-                if isinstance(answer, ErrorAnswer):
-                    if not answer.number:
-                        await self.leave()
-                    raise answer.error
-                return answer
+                    return await anyio.to_thread.run_sync(ask, abandon_on_cancel=True)
+                except TimeoutError as problem:
+                    self._drop()
+                    raise daemon_at(self._settings.home).silent() from problem
+                except (ConnectionError, EOFError, HTTPException):
+                    self._drop()
+                except CellwrightError:
+                    raise
+                except BaseException:
+                    # An answer is still to come on this connection: it is of no further use.
+                    self._drop()
+                    raise
         raise Unavailable("The daemon ended before it answered.", hint="See `cellwright runs list`, then try again.")
 
-    async def _ask_once(self, request: DaemonRequest) -> DaemonAnswer:
-        """A connection on which an answer is still to come is of no further use."""
-        stream, frame = await self.link(), pack_request(request)
-        try:
-            with anyio.fail_after(_ANSWER_TIMEOUT_SECONDS):
-                await stream.send(frame)
-                return await _answer(stream, request.number)
-        except (TimeoutError, BadFrame) as problem:
-            await self.leave()
-            raise daemon_at(self._settings.home).silent() from problem
-        except BaseException:
-            with anyio.CancelScope(shield=True):
-                await self.leave()
-            raise
 
-
-async def _answer(stream: SocketStream, number: int) -> DaemonAnswer:
-    unpacker = FrameUnpacker(MAX_ANSWER)
-    while True:
-        for payload in unpacker.feed(await stream.receive()):
-            match read_answer(payload):
-                case DaemonWelcome():
-                    raise BadFrame("a second welcome")
-                case answer if answer.number in {number, 0}:
-                    return answer
-                case _:
-                    raise BadFrame("an answer to what was not asked")
-
-
-def _unexpected(answer: DaemonAnswer) -> Defect:
-    return Defect(f"The daemon answered with {type(answer).__name__}.")
+def _quoted(run: str) -> str:
+    return quote(run, safe="")

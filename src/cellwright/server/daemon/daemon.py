@@ -16,35 +16,20 @@ from functools import partial
 from typing import Final, NoReturn, assert_never
 
 import anyio
-from anyio.abc import SocketListener, TaskGroup
+import uvicorn
 
 from cellwright.background import BackgroundProcess, listen
 from cellwright.errors import CellwrightError
 from cellwright.journal import Fact, RunId, stream_of
 from cellwright.journal.log import beside
-from cellwright.server.daemon.connections import DaemonConnections
+from cellwright.server.daemon.application import daemon_application
 from cellwright.server.daemon.launch import DaemonStart, daemon_at
-from cellwright.server.daemon.live_undo import undo_live
-from cellwright.server.daemon.protocol import (
-    CancelRequest,
-    DaemonAnswer,
-    DaemonRequest,
-    DaemonStatus,
-    DoneAnswer,
-    ForkRequest,
-    RedoRequest,
-    ResumeRequest,
-    RetryRequest,
-    StatusRequest,
-    StopRequest,
-    UndoRequest,
-    WebAddress,
-    WebRequest,
-    When,
-)
-from cellwright.server.daemon.protocol import StartRequest as StartRun
+from cellwright.server.daemon.messages import DaemonStatus, DaemonVersion, WebAddress, When
+from cellwright.server.daemon.predecessor import PredecessorProtocol
 from cellwright.server.daemon.web_control import WebControl
 from cellwright.server.executor import ExecutorOpener, RunExecutor
+from cellwright.server.http.addresses import WebOptions
+from cellwright.server.http.uvicorn_server import EmbeddedServer, run_server
 
 logger = logging.getLogger(__name__)
 
@@ -72,6 +57,7 @@ async def _fork_stranded_run(carrier: RunExecutor, run: RunId) -> None:
 
 _ANSWER_TIMEOUT_SECONDS: Final = 20
 """How long what was asked may take to be answered once the daemon ends."""
+_KEEP_ALIVE_SECONDS: Final = 30 * 24 * 3600
 _CLOSE_TIMEOUT_SECONDS: Final = 90
 """How long everything may take to close; the journal's own limits are far below."""
 _POLL_INTERVAL_SECONDS: Final = (0.05, 2.0)
@@ -127,27 +113,24 @@ class Shutdown:
 
 
 class Daemon:
-    """What doors reach over the socket."""
+    """What interfaces reach over the socket."""
 
     def __init__(self, carrier: RunExecutor, ending: Shutdown, start: DaemonStart, *, version: str) -> None:
+        self.version = DaemonVersion(pid=os.getpid(), version=version)
         self._carrier = carrier
         self._ending = ending
         self._start = start
         self._idle_seconds = start.idle_seconds
-        self._version = version
         self._since = datetime.now(UTC)
-        self._doors = DaemonConnections(self._answer, uid=os.getuid(), version=version)
         self._web = WebControl(carrier, start.settings)
+        self._server = EmbeddedServer(self._server_config())
         self._tasks = anyio.create_task_group()
 
     async def serve(self, resident: BackgroundProcess, on_ready: OnReady) -> None:
-        """Until it is time to end; then no door finds it, and what was asked is answered."""
-        accepting, problem = anyio.CancelScope(), None
-        async with (
-            await SocketListener.from_socket(listen(resident)) as listener,
-            self._tasks as tasks,
-        ):
-            tasks.start_soon(self._accept, accepting, listener, tasks)
+        """Until it is time to end; then nobody finds it, and what was asked is answered."""
+        problem = None
+        async with self._tasks as tasks:
+            tasks.start_soon(run_server, self._server, listen(resident))
             try:
                 on_ready(await self._web_as_told())
                 await self._until_over()
@@ -155,21 +138,55 @@ class Daemon:
                 problem = error
             # Nothing is awaited from the decision on: nobody is let in and then left standing.
             resident.file("sock").unlink(missing_ok=True)
-            accepting.cancel()
-            self._doors.hear_no_more()
+            self._server.refuse_requests()
             self._web.close()
             tasks.cancel_scope.deadline = anyio.current_time() + _ANSWER_TIMEOUT_SECONDS
 
         if problem is not None:
             raise problem
 
-    async def _web_as_told(self) -> WebAddress | None:
-        wish = self._start.web
-        return await self._web.address(0, wish, self._tasks) if wish is not None else None
+    async def status(self) -> DaemonStatus:
+        """How it is doing."""
+        return DaemonStatus(
+            pid=self.version.pid,
+            version=self.version.version,
+            since=self._since.isoformat(timespec="seconds"),
+            runs_at_work=await self._carrier.at_work(),
+            connections=self._connections,
+            idle_seconds=None if math.isinf(self._idle_seconds) else self._idle_seconds,
+            web=self._web.origin,
+        )
 
-    async def _accept(self, accepting: anyio.CancelScope, listener: SocketListener, tasks: TaskGroup) -> None:
-        with accepting:
-            await listener.serve(self._doors.hold, tasks)
+    def stop(self, when: When, why: str) -> None:
+        """End now, or as soon as no run is at work."""
+        self._ending.ask(when, why or "a command said so")
+
+    async def open_web(self, options: WebOptions | None) -> WebAddress:
+        """A fresh address; the web server is opened first if it is not open and there are options."""
+        return await self._web.address(options, self._tasks)
+
+    def _server_config(self) -> uvicorn.Config:
+        protocol = type("DaemonProtocol", (PredecessorProtocol,), {"version": self.version})
+        return uvicorn.Config(
+            daemon_application(self, self._carrier, self._start.settings),
+            http=protocol,
+            log_config=None,
+            access_log=False,
+            lifespan="off",
+            ws="none",
+            server_header=False,
+            proxy_headers=False,
+            # A connection that waits says that somebody is there: the daemon is not idle then.
+            timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+            timeout_graceful_shutdown=_ANSWER_TIMEOUT_SECONDS,
+        )
+
+    @property
+    def _connections(self) -> int:
+        return len(self._server.server_state.connections)
+
+    async def _web_as_told(self) -> WebAddress | None:
+        return await self.open_web(self._start.web) if self._start.web is not None else None
 
     async def _until_over(self) -> None:
         shortest, longest = _POLL_INTERVAL_SECONDS
@@ -190,46 +207,7 @@ class Daemon:
         except CellwrightError as problem:
             logger.warning("cannot count the runs at work: %s", problem.message)
             return True
-        return has_work or (self._doors.count + self._web.visitors > 0 and not self._ending.is_when_idle)
-
-    async def _answer(self, request: DaemonRequest) -> DaemonAnswer:
-        number, carrier = request.number, self._carrier
-        match request:
-            case StartRun(goal=goal, run=run, connection=connection):
-                return DoneAnswer(number=number, run=await carrier.start(goal, run=run, connection=connection))
-            case CancelRequest(run=run, reason=reason):
-                await carrier.cancel(run, reason=reason)
-                return DoneAnswer(number=number)
-            case RetryRequest(run=run, task=task, person=person):
-                return DoneAnswer(number=number, run=await carrier.retry(run, task, person=person))
-            case ForkRequest(run=run, from_step=from_step):
-                return DoneAnswer(number=number, run=await carrier.fork(run, from_step=from_step))
-            case ResumeRequest(run=run, person=person):
-                await carrier.resume(run, person=person)
-                return DoneAnswer(number=number)
-            case UndoRequest() | RedoRequest():
-                return await undo_live(carrier, request)
-            case StatusRequest():
-                return await self._standing(number)
-            case WebRequest(wish=wish):
-                return await self._web.address(number, wish, self._tasks)
-            case StopRequest(when=when, why=why):
-                self._ending.ask(when, why or "a door said so")
-                return DoneAnswer(number=number)
-            case _:
-                assert_never(request)
-
-    async def _standing(self, number: int) -> DaemonStatus:
-        return DaemonStatus(
-            number=number,
-            pid=os.getpid(),
-            version=self._version,
-            since=self._since.isoformat(timespec="seconds"),
-            runs_at_work=await self._carrier.at_work(),
-            connections=self._doors.count,
-            idle_seconds=None if math.isinf(self._idle_seconds) else self._idle_seconds,
-            web=self._web.origin,
-        )
+        return has_work or (self._connections + self._web.visitors > 0 and not self._ending.is_when_idle)
 
 
 async def _receive_signals(ending: Shutdown, resident: BackgroundProcess) -> None:

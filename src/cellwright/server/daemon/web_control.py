@@ -12,7 +12,7 @@ import anyio.to_thread
 from anyio.abc import TaskGroup, TaskStatus
 
 from cellwright.errors import UserError
-from cellwright.server.daemon.protocol import WebAddress
+from cellwright.server.daemon.messages import WebAddress
 from cellwright.server.executor import RunExecutor
 from cellwright.server.http.addresses import WebOptions
 from cellwright.settings import Settings
@@ -43,7 +43,7 @@ class WebControl:
         """How many requests of people and programs are being answered: an open page has at least one."""
         return self._door.presence.count if self._door is not None else 0
 
-    async def address(self, number: int, wish: WebOptions | None, tasks: TaskGroup) -> WebAddress:
+    async def address(self, wish: WebOptions | None, tasks: TaskGroup) -> WebAddress:
         """A fresh address; the door is opened in `tasks` first if there is none and somebody has a wish.
 
         Raises `UserError` without either, or if the wish cannot be granted.
@@ -56,7 +56,7 @@ class WebControl:
             door = self._door
             if door is None:
                 raise UserError("The control room has closed.", hint="`cellwright serve` opens it.")
-            return WebAddress(number=number, origin=door.addresses.origin, url=door.url(), folder=str(door.folder))
+            return WebAddress(origin=door.addresses.origin, url=door.url(), folder=str(door.folder))
 
     def close(self) -> None:
         """Let nobody in any more; what is being answered is answered."""

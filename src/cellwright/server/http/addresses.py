@@ -15,6 +15,8 @@ from urllib.parse import urlsplit
 
 from cellwright.errors import UserError
 
+API: Final = "/api/v1"
+"""Below this path are all routes of the API."""
 FIRST_PORT: Final = 8300
 LOOPBACK: Final = "127.0.0.1"
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}

@@ -7,10 +7,9 @@ from typing import Final
 
 from fastapi import APIRouter, FastAPI
 
-from cellwright.server.http.addresses import Addresses
+from cellwright.server.http.addresses import API, Addresses
 from cellwright.server.http.auth.active_requests import ActiveRequests
 from cellwright.server.http.auth.middleware import (
-    API,
     API_VERSION,
     BodyLimitMiddleware,
     OriginMiddleware,
@@ -19,6 +18,7 @@ from cellwright.server.http.auth.middleware import (
     TokenMiddleware,
 )
 from cellwright.server.http.auth.tokens import TokenStore
+from cellwright.server.http.page_hints import page_hint
 from cellwright.server.http.problems import RESPONSES, add_error_handlers
 from cellwright.server.http.resources import ApiResources
 from cellwright.server.http.routes.artifacts import artifacts_routes
@@ -78,10 +78,14 @@ def web_application(
     for router in (session_routes(tokens), *(make(house) for make in _ROUTES)):
         app.include_router(router, prefix=API, responses=RESPONSES)
     app.include_router(page_routes(), include_in_schema=False)
-    add_error_handlers(app, house.masker)
+
+    def mask(text: str) -> str:
+        return house.masker.mask(page_hint(text)).text
+
+    add_error_handlers(app, mask)
     # The last one added is the outermost.
     app.add_middleware(BodyLimitMiddleware, limits=limits)
     app.add_middleware(TokenMiddleware, tokens=tokens, presence=presence, limits=limits)
     app.add_middleware(OriginMiddleware, addresses=addresses)
-    app.add_middleware(ResponseMiddleware, addresses=addresses, mask=lambda text: house.masker.mask(text).text)
+    app.add_middleware(ResponseMiddleware, mask=mask, editor_origin=addresses.editor_origin)
     return app

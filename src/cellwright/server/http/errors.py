@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from cellwright.errors import RefusedByPolicy, Unavailable, UserError
+
+REPORT_HEADER: Final = "cellwright-report"
+"""The report id of a defect, for a client that raises it again."""
 
 
 class ResourceNotFound(UserError):

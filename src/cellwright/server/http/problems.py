@@ -14,9 +14,15 @@ from pydantic import BaseModel, ConfigDict
 from starlette.exceptions import HTTPException
 
 from cellwright.errors import CellwrightError, Defect, RefusedByPolicy, Unavailable, UserError
-from cellwright.policy import Masker
-from cellwright.server.http.errors import Conflict, NotAdmitted, RequestTimedOut, ResourceNotFound, TooLarge, TooMany
-from cellwright.server.http.page_hints import page_hint
+from cellwright.server.http.errors import (
+    REPORT_HEADER,
+    Conflict,
+    NotAdmitted,
+    RequestTimedOut,
+    ResourceNotFound,
+    TooLarge,
+    TooMany,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -72,13 +78,11 @@ _HTTP: Final = {
     405: ("user", "This address does not take this method.", "See /api/v1/openapi.json."),
 }
 Mask = Callable[[str], str]
+"""How a text goes out: without secrets, and in the words of whoever reads it."""
 
 
-def add_error_handlers(app: FastAPI, masker: Masker) -> None:
+def add_error_handlers(app: FastAPI, mask: Mask) -> None:
     """From now on, whatever a route raises that is meant for people becomes an answer."""
-
-    def mask(text: str) -> str:
-        return masker.mask(text).text
 
     def on_error(_: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, CellwrightError)
@@ -105,13 +109,13 @@ def add_error_handlers(app: FastAPI, masker: Masker) -> None:
 
 def error_response(error: CellwrightError, mask: Mask) -> JSONResponse:
     """An error of ours as an answer."""
-    message, hint = mask(page_hint(error.message)), mask(page_hint(error.hint))
+    message, hint = mask(error.message), mask(error.hint)
     for cls, status, kind in _KINDS:
         if isinstance(error, cls):
             return _response(status, kind, message, hint, _headers(error))
     if isinstance(error, Defect):
         logger.error("defect %s: %s", error.report_id, message)
-        hint = f"Please report this with its id, {error.report_id}."
+        return _defect_response(error, message)
     return _response(500, "defect", message, hint)
 
 
@@ -119,7 +123,12 @@ def unknown_error_response(error: Exception) -> JSONResponse:
     """Our own mistake: logged, and told without a detail."""
     defect = Defect("The server failed.")
     logger.error("defect %s", defect.report_id, exc_info=error)
-    return _response(500, "defect", defect.message, f"Please report this with its id, {defect.report_id}.")
+    return _defect_response(defect, defect.message)
+
+
+def _defect_response(defect: Defect, message: str) -> JSONResponse:
+    hint = f"Please report this with its id, {defect.report_id}."
+    return _response(500, "defect", message, hint, {REPORT_HEADER: defect.report_id})
 
 
 def _headers(error: CellwrightError) -> dict[str, str]:

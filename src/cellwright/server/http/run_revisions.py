@@ -5,7 +5,7 @@ In its editor while the run is at work, in the file afterwards; whoever has the 
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -32,7 +32,6 @@ from cellwright.tools.notebook.cell_changes import changes_between, merge, with_
 from cellwright.tools.notebook.editor import NotebookEditor
 
 _DETACH_SECONDS: Final = 0.5
-_MAX_MESSAGE: Final = 4_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,18 +109,3 @@ async def _go_on_from_file(notebook: OpenNotebook, base: Document) -> None:
     changed = [change.id for change in changes_between(before, merged) if change.after is not None]
     if changed:
         await notebook.run(changed, detach_after=_DETACH_SECONDS)
-
-
-def undo_message(cells: Sequence[str]) -> str:
-    """What agents at work hear of an undo."""
-    return f"I undid changes of yours in the notebook: {'; '.join(cells)}"[:_MAX_MESSAGE]
-
-
-def rewind_message(cell: str) -> str:
-    """What they hear of a journey to before a cell."""
-    return f"I took the notebook back to right before the cell {cell!r} ran: look at it before you go on."
-
-
-def redo_message(cells: Sequence[str]) -> str:
-    """What they hear of a redo."""
-    return f"I took back the last undo; this is in the notebook again: {'; '.join(cells)}"[:_MAX_MESSAGE]

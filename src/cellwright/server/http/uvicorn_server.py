@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import os
 import socket
 from contextlib import nullcontext
 from typing import Any, ClassVar, Final
@@ -12,7 +14,10 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from cellwright.errors import UserError
+from cellwright.framing import peer_uid
 from cellwright.server.http.addresses import FIRST_PORT
+
+logger = logging.getLogger(__name__)
 
 HEADER_TIMEOUT_SECONDS: Final = 20.0
 """How long a request's headers may take."""
@@ -30,6 +35,17 @@ class EmbeddedServer(uvicorn.Server):
     def capture_signals(self) -> Any:
         """None."""
         return nullcontext()
+
+    def refuse_requests(self) -> None:
+        """Take no further connection or request from now on; what was asked is answered.
+
+        uvicorn does the same once it sees `should_exit`, up to a tenth of a second later.
+        """
+        self.should_exit = True
+        for listener in self.servers if self.started else []:
+            listener.close()
+        for connection in list(self.server_state.connections):
+            connection.shutdown()
 
 
 class HeaderTimeoutProtocol(H11Protocol):
@@ -66,6 +82,21 @@ class HeaderTimeoutProtocol(H11Protocol):
         if self._waiting is not None:
             self._waiting.cancel()
             self._waiting = None
+
+
+class LocalProtocol(HeaderTimeoutProtocol):
+    """The same on a Unix socket, with processes of one user only."""
+
+    uid: ClassVar[int] = os.getuid()
+
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        """Not a byte of another user is read: the system says whose process it is."""
+        if peer_uid(transport.get_extra_info("socket")) != self.uid:
+            logger.warning("a process of another user was turned away")
+            self.transport = transport
+            transport.abort()
+            return
+        super().connection_made(transport)
 
 
 def header_timeout_protocol(head_seconds: float) -> type[HeaderTimeoutProtocol]:

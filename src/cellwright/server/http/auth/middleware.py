@@ -17,7 +17,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from cellwright.errors import CellwrightError, RefusedByPolicy, UserError
-from cellwright.server.http.addresses import Addresses
+from cellwright.server.http.addresses import API, Addresses
 from cellwright.server.http.auth.active_requests import ActiveRequest, ActiveRequests
 from cellwright.server.http.auth.dependencies import CALLER
 from cellwright.server.http.auth.tokens import ApiCaller, TokenStore
@@ -77,7 +77,6 @@ class RateLimiter:
 
 logger = logging.getLogger(__name__)
 
-API: Final = "/api/v1"
 API_VERSION: Final = "1"
 FILES: Final = f"{API}/files/"
 _OPEN: Final = frozenset({f"{API}/health", f"{API}/openapi.json"})
@@ -117,10 +116,10 @@ class RequestLimits:
 class ResponseMiddleware:
     """Outermost: headers on every answer, and whatever the gates within refuse, or fail at, as an answer."""
 
-    def __init__(self, app: ASGIApp, addresses: Addresses, mask: Mask) -> None:
+    def __init__(self, app: ASGIApp, mask: Mask, editor_origin: str = "") -> None:
         self._app = app
         self._mask = mask
-        self._page_csp = page_csp(addresses.editor_origin)
+        self._page_csp = page_csp(editor_origin)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""

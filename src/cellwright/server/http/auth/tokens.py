@@ -23,6 +23,7 @@ from pydantic import TypeAdapter, ValidationError
 from cellwright.errors import UserError
 from cellwright.notebook.atomic_write import write_atomically
 from cellwright.policy import Person
+from cellwright.policy.approvals import Interface
 from cellwright.server.http.errors import ResourceNotFound
 
 Scope = Literal["read", "steer", "approve", "admin"]
@@ -39,11 +40,12 @@ class ApiCaller:
     """The token's id, never the token."""
     person: str
     scope: Scope
+    interface: Interface = "web"
 
     @property
     def as_person(self) -> Person:
         """As rooms below know people."""
-        return Person(name=self.person, door="web")
+        return Person(name=self.person, door=self.interface)
 
     def may(self, scope: Scope) -> bool:
         """Whether this scope is among theirs."""

@@ -11,6 +11,7 @@ from typing import Annotated, Final, assert_never
 from fastapi import APIRouter, Path
 
 from cellwright.agents import steering
+from cellwright.errors import UserError
 from cellwright.journal import stream_of
 from cellwright.runs.history.changes import (
     CellChange,
@@ -21,7 +22,7 @@ from cellwright.runs.history.changes import (
     changes_of,
     review_event,
 )
-from cellwright.runs.history.history import REDO_HINT, undo_target
+from cellwright.runs.history.history import REDO_HINT, before_cell, undo_target
 from cellwright.runs.views import branches
 from cellwright.runs.views.branches import (
     BranchViews,
@@ -51,7 +52,7 @@ from cellwright.server.http.schemas.changes import (
     UndoneShape,
     VerdictBody,
 )
-from cellwright.tools.history.moves import Moved, MoveRefused, NothingToMove, Redo, UndoCell
+from cellwright.tools.history.moves import Moved, MoveRefused, NothingToMove, Redo, Target, UndoCell
 
 BranchName = Annotated[str, Path(min_length=1, max_length=400, description="A branch, as `/branches` names it.")]
 _BRANCH_TAGS: Final = ["changes"]
@@ -212,11 +213,8 @@ def _add_undo(router: APIRouter, house: ApiResources, reviewing: RunRevisions) -
     @router.post("/runs/{run}/undo", operation_id="undo_run", summary="Take back one change, or all of them")
     async def undo(caller: Steerer, run: RunName, said: UndoBody | None = None) -> UndoneShape:
         await check_run(house.live.records, run)
-        step = None if said is None else said.step
-        history = changes_of(await reviewing.timeline(run))
-        if step is not None and all(change.number != step for change in history):
-            raise ResourceNotFound(f"The run has no change {step}.", hint="See /changes for what it has.")
-        outcome = await reviewing.move(run, undo_target(step), caller.as_person)
+        target = await _undo_target(reviewing, run, said or UndoBody(), caller)
+        outcome = await reviewing.move(run, target, caller.as_person)
         match outcome:
             case Moved(revisions=revisions, cells=cells, kept=kept, by=by):
                 return UndoneShape(run=run, turns=[*revisions], cells=[*cells], kept=[*kept], by=by, why="")
@@ -226,6 +224,17 @@ def _add_undo(router: APIRouter, house: ApiResources, reviewing: RunRevisions) -
                 raise Conflict(why, hint="Nothing was changed.")
             case _:
                 assert_never(outcome)
+
+
+async def _undo_target(reviewing: RunRevisions, run: str, said: UndoBody, caller: ApiCaller) -> Target:
+    if said.before is not None:
+        if said.step is not None:
+            raise UserError("`step` takes back a change, `before` goes to before a cell.", hint="Give one of them.")
+        return before_cell(said.before, run=run, person=caller.person)
+    history = changes_of(await reviewing.timeline(run))
+    if said.step is not None and all(change.number != said.step for change in history):
+        raise ResourceNotFound(f"The run has no change {said.step}.", hint="See /changes for what it has.")
+    return undo_target(said.step)
 
 
 def _add_redo(router: APIRouter, house: ApiResources, reviewing: RunRevisions) -> None:

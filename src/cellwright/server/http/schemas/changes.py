@@ -123,6 +123,8 @@ class UndoBody(RequestModel):
     """What is taken back: one change, or all of them."""
 
     step: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    before: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = None
+    """Instead of changes, of a run at work: all as it was right before this cell, by id or name, last ran."""
 
 
 class UndoneShape(ResponseModel):

@@ -1,0 +1,94 @@
+"""Bodies and answers of the daemon's own routes, as both ends know them. Light: a command loads no FastAPI."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated, Final, Literal
+
+from pydantic import Field, StringConstraints, TypeAdapter
+
+from cellwright.errors import Unavailable
+from cellwright.runs import Goal
+from cellwright.server.http.addresses import WebOptions
+from cellwright.server.http.schemas.model import RequestModel
+
+PERSON_HEADER: Final = "cellwright-person"
+"""Who sits at the terminal, percent-encoded; absent: whoever the system says the process belongs to."""
+MAX_REQUEST: Final = 1 << 20
+"""A goal with its plan; data travels by path."""
+
+When = Literal["now", "idle"]
+"""now: what is in flight goes on at the next start. idle: as soon as no run is at work."""
+
+
+class StartRunBody(RequestModel):
+    """A whole goal, and how its run connects."""
+
+    goal: Goal
+    connection: dict[
+        Annotated[str, StringConstraints(min_length=1, max_length=200)],
+        Annotated[str, StringConstraints(max_length=8_000)],
+    ] = Field(default={}, repr=False)
+    """Proxies, certificates and indexes in force where the run was started; they hold for it and go into no journal."""
+
+
+class StopDaemonBody(RequestModel):
+    """When the daemon ends, and why."""
+
+    when: When = "now"
+    why: Annotated[str, StringConstraints(max_length=200)] = ""
+
+
+class OpenWebBody(RequestModel):
+    """How the web server is opened if it is not open; null: it is not opened."""
+
+    options: WebOptions | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DaemonVersion:
+    """Which daemon answers. Stays as it is in every version: that is how a newer one takes over."""
+
+    pid: int
+    version: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DaemonStatus:
+    """How the daemon is doing."""
+
+    pid: int
+    version: str
+    since: str
+    runs_at_work: int
+    connections: int
+    idle_seconds: float | None
+    """It ends after so long without a run at work and without a connection; None: only when told."""
+    web: str = ""
+    """Where its web server is, without a code; empty: not open."""
+
+
+_STATUS: Final = TypeAdapter(DaemonStatus)
+
+
+def read_status(said: object) -> DaemonStatus:
+    """What a daemon of any version says of itself; what this one does not know is left out. Raises `ValueError`."""
+    return _STATUS.validate_python(said)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebAddress:
+    """Where the web server is open."""
+
+    origin: str
+    url: str = field(repr=False)
+    """Lets a browser in, once."""
+    folder: str
+
+
+def other_version(found: DaemonVersion, version: str) -> Unavailable:
+    """The error for a daemon that is left alone."""
+    return Unavailable(
+        f"The daemon is of version {found.version}, this is {version}.",
+        hint="Upgrade this Cellwright, or end the daemon with `cellwright serve stop`: its runs wait until then.",
+    )
