@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from enum import StrEnum
+from typing import Final
 
 import anyio
+
+_FIRST_CONNECTION_SECONDS: Final = 10.0
+"""Extra time for whoever started the gateway to connect to it, on a machine that is busy."""
 
 
 class IdleTimer:
@@ -15,7 +19,7 @@ class IdleTimer:
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
         self._users = 0
-        self._free_since = anyio.current_time()
+        self._free_since = anyio.current_time() + _FIRST_CONNECTION_SECONDS
         self._freed = anyio.Event()
 
     @property
