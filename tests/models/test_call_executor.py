@@ -20,7 +20,7 @@ from cellwright.errors import UserError
 from cellwright.framing import MAX_FRAME, pack, pack_json, receive_json
 from cellwright.models.calls import BudgetReached, Choice, ModelAnswer, ModelCall
 from cellwright.models.client.gateway_client import Models
-from cellwright.models.client.gateway_process import connect, connect_or_start, listen, running_pid
+from cellwright.models.client.gateway_process import connect_or_start, listen, running_pid
 from cellwright.models.client.protocol import SubmitCall, pack_request
 from cellwright.models.config.keys import KeyRing
 from cellwright.models.gateway.lifetime import IdleTimer
@@ -44,8 +44,7 @@ async def models(shared: House) -> AsyncGenerator[Models]:
 
 
 def door(house: House) -> socket.socket:
-    connection = connect(house.home)
-    assert connection is not None
+    connection = connect_or_start(house.launch())
     connection.settimeout(20)
     return connection
 
