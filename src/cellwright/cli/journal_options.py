@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
+import anyio
 import typer
 
 from cellwright.errors import UserError
@@ -18,6 +19,7 @@ from cellwright.journal.tables import is_journal
 from cellwright.policy import Masker
 from cellwright.settings import Settings
 
+T = TypeVar("T")
 JsonOption = Annotated[bool, typer.Option("--json", help="JSON on stdout.")]
 DatabaseOption = Annotated[
     str | None,
@@ -64,9 +66,21 @@ def terminal_masker() -> Masker:
 
 @asynccontextmanager
 async def open_records(database: str | None, key: Path | None, masker: Masker | None = None) -> AsyncGenerator[Records]:
-    """The records of that journal; what is told through this door is masked."""
+    """The records of that journal; what is written through them is masked."""
     place, hide = existing_journal(database), masker or terminal_masker()
     async with Records.open(
         place.url, chain_key=chain_key(place, key), mask=lambda text: hide.mask(text).text
     ) as records:
         yield records
+
+
+def with_records(
+    work: Callable[[Records], Awaitable[T]], database: str | None, key: Path | None, masker: Masker | None = None
+) -> T:
+    """What the work gives with those records, which are open only for it."""
+
+    async def opened() -> T:
+        async with open_records(database, key, masker) as records:
+            return await work(records)
+
+    return anyio.run(opened)

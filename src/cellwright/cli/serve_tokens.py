@@ -1,4 +1,4 @@
-"""`cellwright serve tokens [create|revoke]`: who may come in by the web door."""
+"""`cellwright serve tokens [create|revoke]`: who may call the web server."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Tokens for programs and other people.", invoke_without_command=True)
 
 _DAY_SECONDS: Final = 86_400
-_data = Console(highlight=False)
 
 
 @app.callback()
@@ -56,7 +54,7 @@ def create(
     if as_json:
         console.as_json({"token": created.secret, **_view(created.token)})
     else:
-        _data.print(Text(created.secret), soft_wrap=True)
+        console.line(created.secret)
         console.note("Keep it: it is not shown again. Send it as `Authorization: Bearer …`.")
 
 
@@ -66,10 +64,7 @@ def revoke(
 ) -> None:
     """Let a token not count any more, in a running daemon too."""
     token = _tokens().revoke(id)
-    if as_json:
-        console.as_json(_view(token))
-    else:
-        console.note(f"The token {token.name!r} does not count any more.")
+    console.result(_view(token), as_json, f"The token {token.name!r} does not count any more.")
 
 
 def _list(as_json: bool) -> None:
@@ -77,7 +72,7 @@ def _list(as_json: bool) -> None:
     if as_json:
         console.as_json({"tokens": views})
     elif views:
-        _data.print(_table(views))
+        console.results.print(_table(views))
     else:
         console.note("There are no tokens; `cellwright serve tokens create NAME` makes one.")
 
@@ -92,9 +87,8 @@ def _tokens() -> TokenStore:
 def _scope(text: str) -> Scope:
     from cellwright.server.http.auth.tokens import SCOPES
 
-    for scope in SCOPES:
-        if scope == text:
-            return scope
+    if text in SCOPES:
+        return text
     raise UserError(f"There is no scope {text!r}.", hint=f"Known: {', '.join(SCOPES)}.")
 
 

@@ -56,9 +56,9 @@ def _show_question(item: InboxItem) -> None:
             run_output.say(f"  {number}  {offer}")
 
 
-def show_open_questions(told: Sequence[dict[str, Any]]) -> None:
+def show_open_questions(questions: Sequence[dict[str, Any]]) -> None:
     """What waits for an answer, for people who are not there to type it."""
-    for question in told:
+    for question in questions:
         run_output.say(f"waits for an answer to {question['id']}:", style="yellow")
         run_output.say(str(question["what"]))
         if question["offers"]:

@@ -9,9 +9,9 @@ import anyio.to_thread
 from fastapi import APIRouter, Path
 from pydantic import SecretStr
 
-from cellwright.app.doctor import configuration_at
 from cellwright.errors import UserError
 from cellwright.models.client.gateway_client import Models
+from cellwright.models.config.configuration import configuration_at
 from cellwright.models.config.keys import Store, remove_key, set_key
 from cellwright.models.config.names import TIERS
 from cellwright.models.reports import ListedModel, ProviderState

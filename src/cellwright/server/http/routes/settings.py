@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import version
-from typing import Literal
+from typing import Any, Literal
 
 import anyio.to_thread
 from fastapi import APIRouter
@@ -14,7 +15,7 @@ from cellwright.agents import read_roles
 from cellwright.agents.role import built_in_roles
 from cellwright.agents.skills import read_skills
 from cellwright.models.config.names import Tier
-from cellwright.policy import Rules, judge, parse_action
+from cellwright.policy import judge, parse_action
 from cellwright.policy.actions import Kind
 from cellwright.policy.audit import saying
 from cellwright.policy.rules import Layer, RuleEffect
@@ -23,7 +24,7 @@ from cellwright.server.http.auth.dependencies import Reader
 from cellwright.server.http.resources import ApiResources
 from cellwright.server.http.schemas.model import RequestModel, ResponseModel
 from cellwright.tools import read_grants, standing_rules
-from cellwright.tools.approval.rule_files import rule_files
+from cellwright.tools.approval.rule_files import rules_view
 
 
 class SettingsShape(ResponseModel):
@@ -165,10 +166,7 @@ def _add_settings(router: APIRouter, house: ApiResources) -> None:
     async def list_skills(_: Reader) -> Skills:
         found = await anyio.to_thread.run_sync(read_skills, house.folder)
         return Skills(
-            skills=[
-                SkillShape(name=skill.name, description=skill.description, body=house.masker.mask(skill.body).text)
-                for skill in found
-            ]
+            skills=[SkillShape(**asdict(skill) | {"body": house.masker.mask(skill.body).text}) for skill in found]
         )
 
 
@@ -176,17 +174,7 @@ def _roles(house: ApiResources) -> list[RoleShape]:
     ours = built_in_roles()
     return [
         RoleShape(
-            name=role.name,
-            description=role.description,
-            prompt=house.masker.mask(role.prompt).text,
-            tools=[*role.tools],
-            tier=role.tier,
-            style=role.style,
-            steps=role.steps,
-            tokens=role.tokens,
-            context_tokens=role.context_tokens,
-            temperature=role.temperature,
-            is_own=ours.get(role.name) != role,
+            **asdict(role) | {"prompt": house.masker.mask(role.prompt).text, "is_own": ours.get(role.name) != role}
         )
         for role in read_roles(house.folder).values()
     ]
@@ -195,12 +183,12 @@ def _roles(house: ApiResources) -> list[RoleShape]:
 def _add_rules(router: APIRouter, house: ApiResources) -> None:
     @router.get("/rules", operation_id="list_rules", summary="Every rule and limit that holds here")
     async def list_rules(_: Reader) -> RulesShape:
-        return await anyio.to_thread.run_sync(_rules_shape, house)
+        return RulesShape(**await anyio.to_thread.run_sync(lambda: rules_view(**_locations(house))))
 
     @router.post("/rules/why", operation_id="explain_rules", summary="What would be said to an action, and why")
     async def explain_rules(_: Reader, body: WantedAction) -> Why:
         action = parse_action(body.model_dump())
-        rules = await anyio.to_thread.run_sync(_rules, house)
+        rules = await anyio.to_thread.run_sync(lambda: standing_rules(**_locations(house)))
         grants = await read_grants(house.live.records.log.read_all)
         verdict = judge(action, rules, None, [*grants.values()], run="", now=datetime.now(UTC))
         return Why(
@@ -211,22 +199,12 @@ def _add_rules(router: APIRouter, house: ApiResources) -> None:
         )
 
 
-def _rules(house: ApiResources) -> Rules:
-    settings = house.settings
-    return standing_rules(state=settings.home, project=house.folder, home=settings.user_home, team=settings.team_rules)
-
-
-def _rules_shape(house: ApiResources) -> RulesShape:
-    rules, settings = _rules(house), house.settings
-    files = rule_files(state=settings.home, project=house.folder, team=settings.team_rules)
-    return RulesShape(
-        project=str(house.folder),
-        layers=[LayerShape(layer=layer, file=str(path), is_there=path.exists()) for layer, path in files],
-        rules=[
-            RuleShape(
-                layer=rule.layer, says=rule.says, actions=sorted(rule.kinds), where=rule.where, reason=rule.reason
-            )
-            for rule in rules.rules
-        ],
-        limits=[LimitShape(limit=limit.describe(), where=limit.where) for limit in rules.limits],
-    )
+def _locations(resources: ApiResources) -> dict[str, Any]:
+    """Whose rules hold here."""
+    settings = resources.settings
+    return {
+        "state": settings.home,
+        "project": resources.folder,
+        "home": settings.user_home,
+        "team": settings.team_rules,
+    }
