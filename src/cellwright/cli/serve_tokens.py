@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -17,7 +16,7 @@ from cellwright.errors import UserError
 from cellwright.settings import Settings
 
 if TYPE_CHECKING:
-    from cellwright.server.http.auth.tokens import Scope, Token, TokenStore
+    from cellwright.server.http.auth.tokens import Scope, TokenStore
 
 app = typer.Typer(help="Tokens for programs and other people.", invoke_without_command=True)
 
@@ -52,7 +51,7 @@ def create(
         name=name, person=person or current_person(), scope=_scope(scope), seconds=days * _DAY_SECONDS if days else None
     )
     if as_json:
-        console.as_json({"token": created.secret, **_view(created.token)})
+        console.as_json({"token": created.secret, **created.token.json()})
     else:
         console.line(created.secret)
         console.note("Keep it: it is not shown again. Send it as `Authorization: Bearer …`.")
@@ -64,11 +63,11 @@ def revoke(
 ) -> None:
     """Let a token not count any more, in a running daemon too."""
     token = _tokens().revoke(id)
-    console.result(_view(token), as_json, f"The token {token.name!r} does not count any more.")
+    console.result(token.json(), as_json, f"The token {token.name!r} does not count any more.")
 
 
 def _list(as_json: bool) -> None:
-    views = [_view(token) for token in _tokens().all()]
+    views = [token.json() for token in _tokens().all()]
     if as_json:
         console.as_json({"tokens": views})
     elif views:
@@ -90,10 +89,6 @@ def _scope(text: str) -> Scope:
     if text in SCOPES:
         return text
     raise UserError(f"There is no scope {text!r}.", hint=f"Known: {', '.join(SCOPES)}.")
-
-
-def _view(token: Token) -> dict[str, Any]:
-    return {name: value for name, value in asdict(token).items() if name != "digest"}
 
 
 def _table(views: list[dict[str, Any]]) -> Table:

@@ -21,7 +21,7 @@ from cellwright.kernel import KernelPool
 from cellwright.models.client.gateway_process import GatewayLaunch
 from cellwright.policy import Masker, Secret
 from cellwright.server.daemon.web_server import serve_http
-from cellwright.server.executor import LiveRuns
+from cellwright.server.executor import RunExecutor
 from cellwright.server.http.addresses import Addresses, WebOptions
 from cellwright.server.http.application import web_application
 from cellwright.server.http.auth.active_requests import ActiveRequests
@@ -111,7 +111,7 @@ async def tiny_runs(tmp_path: Path, template: Path | None = None) -> AsyncGenera
 async def serve(
     folder: Path,
     settings: Settings,
-    live: LiveRuns,
+    live: RunExecutor,
     *,
     pool: KernelPool | None = None,
     lasting: LiveNotebookLimits | None = None,

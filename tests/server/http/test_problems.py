@@ -11,7 +11,7 @@ from fastapi import FastAPI
 from inline_snapshot import snapshot
 
 from cellwright.errors import CellwrightError, Defect, KernelLost, RefusedByPolicy, Unavailable, UserError
-from cellwright.server.http.problems import Conflict, ResourceNotFound
+from cellwright.server.http.errors import Conflict, ResourceNotFound
 from tests.server.http.a_web_door import Door, open_door
 
 SECRET = "ghp_" + "q7Xm2f9Kd4Lw8Rz1Vb6Nc3Ht5Jy0Gs8Pa2Qe"

@@ -13,7 +13,7 @@ from cellwright.journal import Records, RunStatus
 from cellwright.journal.run_control import known_run
 from cellwright.runs.views.run_view import RUN_WORKFLOW
 from cellwright.server.http.auth.tokens import ApiCaller, Scope
-from cellwright.server.http.problems import Conflict, NotAdmitted, ResourceNotFound
+from cellwright.server.http.errors import Conflict, NotAdmitted, ResourceNotFound
 
 CALLER: Final = "cellwright.caller"
 """Under this name the gates leave, in a request's scope, whose token it bears."""

@@ -21,15 +21,8 @@ from cellwright.server.http.addresses import API, Addresses
 from cellwright.server.http.auth.active_requests import ActiveRequest, ActiveRequests
 from cellwright.server.http.auth.dependencies import CALLER
 from cellwright.server.http.auth.tokens import ApiCaller, TokenStore
-from cellwright.server.http.problems import (
-    Mask,
-    NotAdmitted,
-    RequestTimedOut,
-    TooLarge,
-    TooMany,
-    error_response,
-    unknown_error_response,
-)
+from cellwright.server.http.errors import NotAdmitted, RequestTimedOut, TooLarge, TooMany
+from cellwright.server.http.problems import Mask, error_response, unknown_error_response
 
 _MAX_KEYS: Final = 10_000
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated
 
 import anyio
 import anyio.to_thread
@@ -23,7 +23,7 @@ from cellwright.runs.goal.request import GoalRequest, read_goal
 from cellwright.runs.views.progress import ProgressView, delivery_of, run_json_of, run_summary_json, update_progress
 from cellwright.runs.views.run_view import RUN_WORKFLOW, active_notebooks, newest_first
 from cellwright.server.http.auth.dependencies import Reader, RunName, Steerer, status_of
-from cellwright.server.http.problems import ResourceNotFound
+from cellwright.server.http.errors import ResourceNotFound
 from cellwright.server.http.proof_cache import ProofCache
 from cellwright.server.http.resources import ApiResources
 from cellwright.server.http.routes.questions import asked_now
@@ -37,8 +37,8 @@ from cellwright.tools.project_files import ProjectFiles
 class RunStarter:
     """Begins runs, one after the other: two of the same words must not get the same notebook."""
 
-    def __init__(self, house: ApiResources) -> None:
-        self._house = house
+    def __init__(self, resources: ApiResources) -> None:
+        self._resources = resources
         self._turn = anyio.Lock()
         self._promised = set[str]()
         """Notebooks of runs that may not have told of them yet."""
@@ -46,9 +46,9 @@ class RunStarter:
     async def start(self, asked: NewRun, *, person: str) -> RunId:
         """The run, durable once this returns. Raises `UserError`, `RefusedByPolicy`."""
         async with self._turn:
-            taken = await active_notebooks(self._house.live.records) | self._promised
-            goal = await anyio.to_thread.run_sync(goal_of_request, asked, self._house.folder, person, taken)
-            run = await self._house.live.start(goal, run=new_run_id())
+            taken = await active_notebooks(self._resources.live.records) | self._promised
+            goal = await anyio.to_thread.run_sync(goal_of_request, asked, self._resources.folder, person, taken)
+            run = await self._resources.live.start(goal, run=new_run_id())
             self._promised.add(goal.notebook)
             return run
 
@@ -83,7 +83,6 @@ def _has_data(project: Path) -> bool:
     return bool(project_files(project)[0])
 
 
-_TAGS: Final = ["runs"]
 Search = Annotated[str, Query(max_length=200, description="In the goal, the names of run and notebook, the person.")]
 Status = Annotated[
     shapes.StatusFilter,
@@ -96,24 +95,24 @@ Limit = Annotated[int, Query(ge=1, le=200)]
 Before = Annotated[str | None, Query(max_length=100, description="`next` of the page before.")]
 
 
-def runs_routes(house: ApiResources) -> APIRouter:
+def runs_routes(resources: ApiResources) -> APIRouter:
     """Runs."""
-    router = APIRouter(tags=[*_TAGS])
-    pictures = RunProjections(house.live.records.log, begin=lambda run: ProgressView(run=run), add=update_progress)
-    _add_list(router, house, pictures)
-    _add_show(router, house, pictures, ProofCache(house.settings))
-    _add_start(router, house)
-    add_steering(router, house)
+    router = APIRouter(tags=["runs"])
+    pictures = RunProjections(resources.live.records.log, begin=lambda run: ProgressView(run=run), add=update_progress)
+    _add_list(router, resources, pictures)
+    _add_show(router, resources, pictures, ProofCache(resources.settings))
+    _add_start(router, resources)
+    add_steering(router, resources)
     return router
 
 
-def _add_list(router: APIRouter, house: ApiResources, pictures: RunProjections[ProgressView]) -> None:
+def _add_list(router: APIRouter, resources: ApiResources, pictures: RunProjections[ProgressView]) -> None:
     @router.get("/runs", operation_id="list_runs", summary="Runs, the newest first")
     async def list_runs(
         _: Reader, search: Search = "", status: Status = "", limit: Limit = 50, before: Before = None
     ) -> shapes.RunLines:
         found: list[shapes.RunLine] = []
-        async for line in _lines(house, pictures, before):
+        async for line in _lines(resources, pictures, before):
             if _is_meant(line, search, status):
                 found.append(line)
             if len(found) > limit:
@@ -122,9 +121,9 @@ def _add_list(router: APIRouter, house: ApiResources, pictures: RunProjections[P
 
 
 async def _lines(
-    house: ApiResources, pictures: RunProjections[ProgressView], before: str | None
+    resources: ApiResources, pictures: RunProjections[ProgressView], before: str | None
 ) -> AsyncIterator[shapes.RunLine]:
-    records = house.live.records
+    records = resources.live.records
     runs = await newest_first(records, [each for each in await records.runs() if each.name == RUN_WORKFLOW])
     names = [str(each.run) for each in runs]
     if before is not None and before not in names:
@@ -152,27 +151,27 @@ def _has(line: shapes.RunLine, status: shapes.StatusFilter) -> bool:
 
 
 def _add_show(
-    router: APIRouter, house: ApiResources, pictures: RunProjections[ProgressView], proofs: ProofCache
+    router: APIRouter, resources: ApiResources, pictures: RunProjections[ProgressView], proofs: ProofCache
 ) -> None:
     @router.get("/runs/{run}", operation_id="show_run", summary="Everything about one run")
     async def show_run(_: Reader, run: RunName) -> shapes.RunDetail:
-        records = house.live.records
+        records = resources.live.records
         status, picture = await status_of(records, run), await pictures.of(run)
         delivery = delivery_of(status.standing, picture)
-        view = run_json_of(records, house.masker, status, picture)
+        view = run_json_of(records, resources.masker, status, picture)
         proof = None
         if delivery is not None:
             proof = await anyio.to_thread.run_sync(proofs.of, delivery.proof, delivery.notebook)
         known = {
-            "questions": asked_now(house, status.questions),
+            "questions": asked_now(resources, status.questions),
             "proof": proof,
-            "notebook_is_live": run in house.live.notebooks,
+            "notebook_is_live": run in resources.live.notebooks,
         }
         return shapes.RunDetail.model_validate({**view, **known})
 
 
-def _add_start(router: APIRouter, house: ApiResources) -> None:
-    starts = RunStarter(house)
+def _add_start(router: APIRouter, resources: ApiResources) -> None:
+    starts = RunStarter(resources)
 
     @router.post("/runs", operation_id="start_run", summary="Begin a run", status_code=201)
     async def start_run(caller: Steerer, asked: shapes.NewRun) -> shapes.RunName:

@@ -1,4 +1,4 @@
-"""`/settings`, `/roles`, `/skills`, `/rules`: how this house is set up, and why something would be asked."""
+"""`/settings`, `/roles`, `/skills`, `/rules`: how this server is set up, and why something would be asked."""
 
 from __future__ import annotations
 
@@ -134,21 +134,21 @@ class Why(ResponseModel):
     """What would happen, as a person would be asked."""
 
 
-def settings_routes(house: ApiResources) -> APIRouter:
+def settings_routes(resources: ApiResources) -> APIRouter:
     """Settings, roles, skills and rules."""
     router = APIRouter(tags=["settings"])
-    _add_settings(router, house)
-    _add_rules(router, house)
+    _add_settings(router, resources)
+    _add_rules(router, resources)
     return router
 
 
-def _add_settings(router: APIRouter, house: ApiResources) -> None:
+def _add_settings(router: APIRouter, resources: ApiResources) -> None:
     @router.get("/settings", operation_id="read_settings", summary="Where things are and how code is contained")
     async def read_settings(_: Reader) -> SettingsShape:
-        settings, report = house.settings, await anyio.to_thread.run_sync(probe)
+        settings, report = resources.settings, await anyio.to_thread.run_sync(probe)
         return SettingsShape(
             version=version("cellwright"),
-            folder=str(house.folder),
+            folder=str(resources.folder),
             state_directory=str(settings.home),
             cache=str(settings.cache),
             team_rules=None if settings.team_rules is None else str(settings.team_rules),
@@ -160,42 +160,42 @@ def _add_settings(router: APIRouter, house: ApiResources) -> None:
 
     @router.get("/roles", operation_id="list_roles", summary="What kinds of agents there are here")
     async def list_roles(_: Reader) -> Roles:
-        return Roles(roles=await anyio.to_thread.run_sync(_roles, house))
+        return Roles(roles=await anyio.to_thread.run_sync(_roles, resources))
 
     @router.get("/skills", operation_id="list_skills", summary="What the folder has written down how to do")
     async def list_skills(_: Reader) -> Skills:
-        found = await anyio.to_thread.run_sync(read_skills, house.folder)
+        found = await anyio.to_thread.run_sync(read_skills, resources.folder)
         return Skills(
-            skills=[SkillShape(**asdict(skill) | {"body": house.masker.mask(skill.body).text}) for skill in found]
+            skills=[SkillShape(**asdict(skill) | {"body": resources.masker.mask(skill.body).text}) for skill in found]
         )
 
 
-def _roles(house: ApiResources) -> list[RoleShape]:
+def _roles(resources: ApiResources) -> list[RoleShape]:
     ours = built_in_roles()
     return [
         RoleShape(
-            **asdict(role) | {"prompt": house.masker.mask(role.prompt).text, "is_own": ours.get(role.name) != role}
+            **asdict(role) | {"prompt": resources.masker.mask(role.prompt).text, "is_own": ours.get(role.name) != role}
         )
-        for role in read_roles(house.folder).values()
+        for role in read_roles(resources.folder).values()
     ]
 
 
-def _add_rules(router: APIRouter, house: ApiResources) -> None:
+def _add_rules(router: APIRouter, resources: ApiResources) -> None:
     @router.get("/rules", operation_id="list_rules", summary="Every rule and limit that holds here")
     async def list_rules(_: Reader) -> RulesShape:
-        return RulesShape(**await anyio.to_thread.run_sync(lambda: rules_view(**_locations(house))))
+        return RulesShape(**await anyio.to_thread.run_sync(lambda: rules_view(**_locations(resources))))
 
     @router.post("/rules/why", operation_id="explain_rules", summary="What would be said to an action, and why")
     async def explain_rules(_: Reader, body: WantedAction) -> Why:
         action = parse_action(body.model_dump())
-        rules = await anyio.to_thread.run_sync(lambda: standing_rules(**_locations(house)))
-        grants = await read_grants(house.live.records.log.read_all)
+        rules = await anyio.to_thread.run_sync(lambda: standing_rules(**_locations(resources)))
+        grants = await read_grants(resources.live.records.log.read_all)
         verdict = judge(action, rules, None, [*grants.values()], run="", now=datetime.now(UTC))
         return Why(
             verdict=saying(verdict),
             basis=str(verdict.basis),
             says=verdict.reason,
-            describes=house.masker.mask(action.describe()).text,
+            describes=resources.masker.mask(action.describe()).text,
         )
 
 
