@@ -12,24 +12,8 @@ import anyio
 import typer
 
 from cellwright.app import open_notebook
-from cellwright.cli.notebook_options import (
-    DataOption,
-    FileArgument,
-    FilesOption,
-    JsonOption,
-    LimitOption,
-    NotebookOptions,
-    OutOption,
-    ProjectOption,
-    ProofOption,
-    PythonOption,
-    RevealOption,
-    StrictOption,
-    TierOption,
-    TimeoutOption,
-    UncontainedOption,
-    read_options,
-)
+from cellwright.cli import notebook_options as given
+from cellwright.cli.notebook_options import NotebookOptions, read_options
 from cellwright.cli.render import console
 from cellwright.cli.terminal_input import ask_line, is_interactive
 from cellwright.errors import Unavailable, UserError
@@ -42,16 +26,16 @@ app = typer.Typer(help="Open a marimo notebook without a browser.", no_args_is_h
 
 @app.command()
 def run(
-    file: FileArgument,
-    as_json: JsonOption = False,
-    data: DataOption = None,
-    files: FilesOption = "keep",
-    limit: LimitOption = None,
-    project: ProjectOption = None,
-    reveal: RevealOption = None,
-    tier: TierOption = None,
-    allow_uncontained: UncontainedOption = False,
-    python: PythonOption = "header",
+    file: given.FileArgument,
+    as_json: given.JsonOption = False,
+    data: given.DataOption = None,
+    files: given.FilesOption = "keep",
+    limit: given.LimitOption = None,
+    project: given.ProjectOption = None,
+    reveal: given.RevealOption = None,
+    tier: given.TierOption = None,
+    allow_uncontained: given.UncontainedOption = False,
+    python: given.PythonOption = "header",
 ) -> None:
     """Run a notebook from top to bottom in the cage and tell the outcome of every cell."""
     options = read_options(data, files, limit, project, reveal, tier, allow_uncontained, python)
@@ -60,17 +44,17 @@ def run(
 
 @app.command()
 def apply(
-    file: FileArgument,
+    file: given.FileArgument,
     edits: Annotated[Path, typer.Argument(metavar="EDITS.json", help="A JSON list of edits; `-` reads stdin.")],
-    as_json: JsonOption = False,
-    data: DataOption = None,
-    files: FilesOption = "keep",
-    limit: LimitOption = None,
-    project: ProjectOption = None,
-    reveal: RevealOption = None,
-    tier: TierOption = None,
-    allow_uncontained: UncontainedOption = False,
-    python: PythonOption = "header",
+    as_json: given.JsonOption = False,
+    data: given.DataOption = None,
+    files: given.FilesOption = "keep",
+    limit: given.LimitOption = None,
+    project: given.ProjectOption = None,
+    reveal: given.RevealOption = None,
+    tier: given.TierOption = None,
+    allow_uncontained: given.UncontainedOption = False,
+    python: given.PythonOption = "header",
 ) -> None:
     """Apply edits, run what they affect, save the notebook."""
     options = read_options(data, files, limit, project, reveal, tier, allow_uncontained, python)
@@ -78,7 +62,7 @@ def apply(
 
 
 @app.command()
-def show(file: FileArgument, as_json: JsonOption = False) -> None:
+def show(file: given.FileArgument, as_json: given.JsonOption = False) -> None:
     """Show a notebook's cells and their graph, without running anything."""
     document = read(file).document
     cells = _shown_cells(document)
@@ -88,18 +72,18 @@ def show(file: FileArgument, as_json: JsonOption = False) -> None:
 
 @app.command()
 def verify(
-    file: FileArgument,
-    as_json: JsonOption = False,
-    data: DataOption = None,
-    limit: LimitOption = None,
-    project: ProjectOption = None,
-    reveal: RevealOption = None,
-    tier: TierOption = None,
-    allow_uncontained: UncontainedOption = False,
-    timeout: TimeoutOption = 600,
-    strict: StrictOption = False,
-    python: PythonOption = "header",
-    out: OutOption = None,
+    file: given.FileArgument,
+    as_json: given.JsonOption = False,
+    data: given.DataOption = None,
+    limit: given.LimitOption = None,
+    project: given.ProjectOption = None,
+    reveal: given.RevealOption = None,
+    tier: given.TierOption = None,
+    allow_uncontained: given.UncontainedOption = False,
+    timeout: given.TimeoutOption = 600,
+    strict: given.StrictOption = False,
+    python: given.PythonOption = "header",
+    out: given.OutOption = None,
 ) -> None:
     """Run a notebook twice from scratch, compare, check, and store a signed proof if all is well."""
     from cellwright.cli import notebook_proofs
@@ -111,11 +95,11 @@ def verify(
 
 @app.command()
 def proof(
-    file: FileArgument,
-    as_json: JsonOption = False,
-    proof: ProofOption = None,
-    data: DataOption = None,
-    project: ProjectOption = None,
+    file: given.FileArgument,
+    as_json: given.JsonOption = False,
+    proof: given.ProofOption = None,
+    data: given.DataOption = None,
+    project: given.ProjectOption = None,
 ) -> None:
     """Check a notebook's proof: who signed it, and exactly what has changed since. Nothing is run."""
     from cellwright.cli import notebook_proofs

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Annotated, Any
 
 import anyio
@@ -104,12 +106,7 @@ def pause(
     """Let a run pause before its next step; everything is kept."""
     from cellwright.runs.execute import steering_commands
 
-    async def send(records: Records) -> RunId:
-        name = await find_run(records, run)
-        await steering_commands.pause(records, name, person_here())
-        return name
-
-    name = with_records(send, database, key)
+    name = _send(run, lambda records, name: steering_commands.pause(records, name, person_here()), database, key)
     console.result({"run": name, "paused": True}, as_json, f"{name} pauses before its next step.")
 
 
@@ -156,12 +153,8 @@ def goal(
     """Give a run at work another goal: what is done stays, the rest is planned anew."""
     from cellwright.runs.execute import steering_commands
 
-    async def send(records: Records) -> RunId:
-        name = await find_run(records, run)
-        await steering_commands.change_goal(records, name, text, person_here())
-        return name
-
-    name = with_records(send, database, key)
+    change = steering_commands.change_goal
+    name = _send(run, lambda records, name: change(records, name, text, person_here()), database, key)
     console.result({"run": name, "goal": text}, as_json, f"{name} plans anew before its next step.")
 
 
@@ -175,12 +168,7 @@ def say(
     """Say something to an agent at work; it reads it before its next step."""
     from cellwright.agents import steering
 
-    async def send(records: Records) -> str:
-        name = await find_workflow(records, run)
-        await steering.say(records.log, name, text, person_here())
-        return name
-
-    name = with_records(send, database, key)
+    name = _send(run, lambda records, name: steering.say(records.log, name, text, person_here()), database, key)
     console.result({"run": name, "said": True}, as_json, f"{name} reads it before its next step.")
 
 
@@ -194,13 +182,19 @@ def stop(
     """Let an agent stop before its next step and hand over what it has."""
     from cellwright.agents import steering
 
-    async def send(records: Records) -> str:
+    name = _send(run, lambda records, name: steering.stop(records.log, name, person_here(), reason), database, key)
+    console.result({"run": name, "stopped": True}, as_json, f"{name} stops before its next step.")
+
+
+def _send(run: str, send: Callable[[Records, str], Awaitable[object]], database: str | None, key: Path | None) -> str:
+    """Send it to the run, or the agent, that is meant; gives its whole name."""
+
+    async def sent(records: Records) -> str:
         name = await find_workflow(records, run)
-        await steering.stop(records.log, name, person_here(), reason)
+        await send(records, name)
         return name
 
-    name = with_records(send, database, key)
-    console.result({"run": name, "stopped": True}, as_json, f"{name} stops before its next step.")
+    return with_records(sent, database, key)
 
 
 async def _resume(records: Records, run: str, database: str | None) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
+from dataclasses import asdict, fields, replace
 from typing import Final, assert_never
 
 from marimo._ast.cell import CellConfig as MarimoConfig
@@ -56,8 +56,12 @@ def to_show(
         if cell.id not in theirs
     ]
     changes += [marimo.DeleteCell(cell_id=cell.id) for cell in shown if cell.id not in ours and cell.id not in held]
-    stay = [id for id in order if id not in ours]
-    wanted = _with_held(list(ours), order, stay)
+    wanted = list(ours)
+    for id in order:
+        if id not in ours:
+            # It waits for its end behind the cell it stood behind.
+            at = order.index(id)
+            wanted.insert(wanted.index(order[at - 1]) + 1 if at else 0, id)
     if wanted != order:
         changes.append(marimo.ReorderCells(cell_ids=tuple(CellId_t(id) for id in wanted)))
     for id, cell in ours.items():
@@ -80,14 +84,6 @@ def _creation(cell: Cell, previous: CellId | None, order: list[CellId]) -> marim
     )
 
 
-def _with_held(wanted: list[CellId], order: list[CellId], stay: list[CellId]) -> list[CellId]:
-    """Our order, with the cells that wait for their end behind the one they stood behind."""
-    for id in stay:
-        at = order.index(id)
-        wanted.insert(wanted.index(order[at - 1]) + 1 if at else 0, id)
-    return wanted
-
-
 def _differences(
     shown: NotebookCell, cell: Cell, *, is_text_held: bool, is_same: SameText
 ) -> list[marimo.DocumentChange]:
@@ -97,37 +93,18 @@ def _differences(
     if shown.name != cell.name:
         found.append(marimo.SetName(cell_id=id, name=cell.name))
     if our_config(shown.config) != cell.config:
-        found.append(
-            marimo.SetConfig(
-                cell_id=id,
-                column=cell.config.column,
-                disabled=cell.config.disabled,
-                hide_code=cell.config.hide_code,
-                expand_output=cell.config.expand_output,
-            )
-        )
+        found.append(marimo.SetConfig(cell_id=id, **asdict(cell.config)))
     return found
 
 
 def config_of(cell: Cell) -> MarimoConfig:
     """A cell's configuration in marimo's words."""
-    config = cell.config
-    return MarimoConfig(
-        column=config.column,
-        disabled=config.disabled,
-        hide_code=config.hide_code,
-        expand_output=config.expand_output,
-    )
+    return MarimoConfig(**asdict(cell.config))
 
 
-def our_config(config: MarimoConfig) -> CellConfig:
+def our_config(config: MarimoConfig | marimo.SetConfig) -> CellConfig:
     """A cell's configuration in our words."""
-    return CellConfig(
-        column=config.column,
-        disabled=config.disabled,
-        hide_code=config.hide_code,
-        expand_output=config.expand_output,
-    )
+    return CellConfig(**{each.name: getattr(config, each.name) for each in fields(CellConfig)})
 
 
 # ── a person's → ours ──
@@ -196,15 +173,8 @@ def _changed(
             edit = RenameCell(cell=cell.id, base_version=cell.version, name=change.name or "_")
             return [edit] if (change.name or "_") != cell.name else []
         case marimo.SetConfig():
-            config = CellConfig(
-                column=change.column,
-                disabled=change.disabled,
-                hide_code=change.hide_code,
-                expand_output=change.expand_output,
-            )
-            return (
-                [ConfigureCell(cell=cell.id, base_version=cell.version, config=config)] if config != cell.config else []
-            )
+            edit = ConfigureCell(cell=cell.id, base_version=cell.version, config=our_config(change))
+            return [edit] if edit.config != cell.config else []
         case _:
             assert_never(change)
 

@@ -157,9 +157,9 @@ def listen_at(host: str, port: int | None) -> socket.socket:
         )[0]
     except (socket.gaierror, UnicodeError) as problem:
         raise UserError(f"There is no address {host!r} here.", hint="Leave --host away for this machine.") from problem
-    wished = [port] if port is not None else [*range(FIRST_PORT, FIRST_PORT + _MAX_TRIED_PORTS), 0]
+    ports = [port] if port is not None else [*range(FIRST_PORT, FIRST_PORT + _MAX_TRIED_PORTS), 0]
     last: OSError | None = None
-    for each in wished:
+    for each in ports:
         # asyncio turns Nagle's delay off only for sockets that say they are TCP: else each answer takes 40 ms.
         kind = socket.SOCK_STREAM | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK
         listener = socket.socket(family, kind, socket.IPPROTO_TCP)
@@ -174,5 +174,5 @@ def listen_at(host: str, port: int | None) -> socket.socket:
             return listener
     why = last.strerror if last is not None else ""
     raise UserError(
-        f"Port {wished[-1]} of {host!r} cannot be had: {why}.", hint="Leave --port away: a free one is found."
+        f"Port {ports[-1]} of {host!r} cannot be had: {why}.", hint="Leave --port away: a free one is found."
     ) from last

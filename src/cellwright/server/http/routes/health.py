@@ -74,11 +74,11 @@ class _Doctor:
 
     def __init__(self, resources: ApiResources) -> None:
         self._resources = resources
-        self._turn = anyio.Lock()
+        self._examining = anyio.Lock()
         self._last: tuple[float, Findings] | None = None
 
     async def look(self) -> Findings:
-        async with self._turn:
+        async with self._examining:
             if self._last is None or anyio.current_time() - self._last[0] > _FRESH_SECONDS:
                 found = _findings(await examine_machine(self._resources.settings, launch=self._resources.launch))
                 self._last = (anyio.current_time(), found)

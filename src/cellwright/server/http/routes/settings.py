@@ -164,17 +164,17 @@ def _add_settings(router: APIRouter, resources: ApiResources) -> None:
 
     @router.get("/skills", operation_id="list_skills", summary="What the folder has written down how to do")
     async def list_skills(_: Reader) -> Skills:
-        found = await anyio.to_thread.run_sync(read_skills, resources.folder)
+        found, mask = await anyio.to_thread.run_sync(read_skills, resources.folder), resources.masker.mask
         return Skills(
-            skills=[SkillShape(**asdict(skill) | {"body": resources.masker.mask(skill.body).text}) for skill in found]
+            skills=[SkillShape.model_validate(asdict(skill) | {"body": mask(skill.body).text}) for skill in found]
         )
 
 
 def _roles(resources: ApiResources) -> list[RoleShape]:
     ours = built_in_roles()
     return [
-        RoleShape(
-            **asdict(role) | {"prompt": resources.masker.mask(role.prompt).text, "is_own": ours.get(role.name) != role}
+        RoleShape.model_validate(
+            asdict(role) | {"prompt": resources.masker.mask(role.prompt).text, "is_own": ours.get(role.name) != role}
         )
         for role in read_roles(resources.folder).values()
     ]

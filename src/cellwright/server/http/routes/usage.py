@@ -135,7 +135,7 @@ def _since(days: int) -> str:
 def _spent(row: UsageRow) -> Spent:
     dollars = round(row.paid.get("USD", Decimal(0)) * _MICRO)
     other = {currency: f"{amount:f}" for currency, amount in sorted(row.paid.items()) if currency != "USD"}
-    return Spent(**asdict(row) | {"microdollars": dollars, "other_money": other})
+    return Spent.model_validate(asdict(row) | {"microdollars": dollars, "other_money": other})
 
 
 def _csv(sums: Mapping[UsageBy, Sequence[UsageRow]]) -> str:
