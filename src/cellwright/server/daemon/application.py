@@ -15,16 +15,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from cellwright.background import current_person
 from cellwright.errors import RefusedByPolicy
 from cellwright.policy import Masker
+from cellwright.server.daemon import messages
 from cellwright.server.daemon.daemon import Daemon
-from cellwright.server.daemon.messages import (
-    PERSON_HEADER,
-    DaemonStatus,
-    DaemonVersion,
-    OpenWebBody,
-    StartRunBody,
-    StopDaemonBody,
-    WebAddress,
-)
 from cellwright.server.executor import RunExecutor
 from cellwright.server.http.addresses import API
 from cellwright.server.http.auth.dependencies import CALLER, RunName, Steerer
@@ -51,7 +43,7 @@ def daemon_application(daemon: Daemon, live: RunExecutor, settings: Settings) ->
     runs = APIRouter()
 
     @runs.put("/runs/{run}")
-    async def start_run(_: Steerer, run: RunName, said: StartRunBody) -> shapes.RunName:
+    async def start_run(_: Steerer, run: RunName, said: messages.StartRunBody) -> shapes.RunName:
         return shapes.RunName(run=await live.start(said.goal, run=run, connection=said.connection))
 
     add_steering(runs, resources)
@@ -76,7 +68,7 @@ class LocalCallerMiddleware:
             headers = Headers(scope=scope)
             if "origin" in headers:
                 raise RefusedByPolicy("A page may not ask here.", hint="`cellwright serve url` gives its address.")
-            person = unquote(headers.get(PERSON_HEADER, "")) or current_person()
+            person = unquote(headers.get(messages.PERSON_HEADER, "")) or current_person()
             scope[CALLER] = ApiCaller(token="", person=person, scope="admin", interface="cli")
         await self._app(scope, receive, send)
 
@@ -85,19 +77,19 @@ def _daemon_routes(daemon: Daemon) -> APIRouter:
     router = APIRouter(prefix="/daemon")
 
     @router.get("/version")
-    async def show_version() -> DaemonVersion:
+    async def show_version() -> messages.DaemonVersion:
         return daemon.version
 
     @router.get("")
-    async def show_status() -> DaemonStatus:
+    async def show_status() -> messages.DaemonStatus:
         return await daemon.status()
 
     @router.post("/stop", status_code=204)
-    async def stop_daemon(said: StopDaemonBody) -> None:
+    async def stop_daemon(said: messages.StopDaemonBody) -> None:
         daemon.stop(said.when, said.why)
 
     @router.post("/web")
-    async def open_web(said: OpenWebBody) -> WebAddress:
+    async def open_web(said: messages.OpenWebBody) -> messages.WebAddress:
         return await daemon.open_web(said.options)
 
     return router

@@ -41,18 +41,7 @@ from cellwright.server.http.errors import Conflict, ResourceNotFound
 from cellwright.server.http.resources import ApiResources
 from cellwright.server.http.run_projections import RunProjections
 from cellwright.server.http.run_revisions import RunRevisions
-from cellwright.server.http.schemas.changes import (
-    BranchDecided,
-    Branches,
-    BranchShape,
-    CellChangeShape,
-    Changes,
-    ChangeShape,
-    RedoneShape,
-    UndoBody,
-    UndoneShape,
-    VerdictBody,
-)
+from cellwright.server.http.schemas import changes as shapes
 from cellwright.tools.history.moves import HistoryOutcome, Moved, MoveRefused, NothingToMove, Redo, Target, UndoCell
 
 BranchName = Annotated[str, Path(min_length=1, max_length=400, description="A branch, as `/branches` names it.")]
@@ -64,12 +53,14 @@ def branches_routes(resources: ApiResources) -> APIRouter:
     views = RunProjections(resources.live.records.log, begin=lambda run: BranchViews(), add=add_branch_event)
 
     @router.get("/runs/{run}/branches", operation_id="list_branches", summary="What a run tried in branches")
-    async def list_branches(_: Reader, run: RunName) -> Branches:
+    async def list_branches(_: Reader, run: RunName) -> shapes.Branches:
         await check_run(resources.live.records, run)
         # The questions first: one that was answered meanwhile is then decided in the views.
         choices = await open_choices(resources.live.records, run)
         found = (await views.of(run)).lanes
-        return Branches(branches=[BranchShape.model_validate(branch_view_json(view, choices)) for view in found])
+        return shapes.Branches(
+            branches=[shapes.BranchShape.model_validate(branch_view_json(view, choices)) for view in found]
+        )
 
     _add_decisions(router, resources)
     return router
@@ -81,21 +72,21 @@ def _add_decisions(router: APIRouter, resources: ApiResources) -> None:
     @router.post(
         "/runs/{run}/branches/{branch:path}/accept", operation_id="accept_branch", summary="Keep a branch that waits"
     )
-    async def accept_branch(caller: Approver, run: RunName, branch: BranchName) -> BranchDecided:
+    async def accept_branch(caller: Approver, run: RunName, branch: BranchName) -> shapes.BranchDecided:
         await check_run(records, run)
         return await _branch_decided(branches.accept(inbox, run, branch, caller.as_person))
 
     @router.post(
         "/runs/{run}/branches/{branch:path}/drop", operation_id="drop_branch", summary="Drop a branch that waits"
     )
-    async def drop_branch(caller: Approver, run: RunName, branch: BranchName) -> BranchDecided:
+    async def drop_branch(caller: Approver, run: RunName, branch: BranchName) -> shapes.BranchDecided:
         await check_run(records, run)
         return await _branch_decided(branches.drop(inbox, run, branch, caller.as_person))
 
 
-async def _branch_decided(deciding: Awaitable[DecidedBranches]) -> BranchDecided:
+async def _branch_decided(deciding: Awaitable[DecidedBranches]) -> shapes.BranchDecided:
     try:
-        return BranchDecided.model_validate((await deciding).json())
+        return shapes.BranchDecided.model_validate((await deciding).json())
     except NoSuchBranch as problem:
         raise ResourceNotFound(problem.message, hint=problem.hint) from problem
     except NotWaiting as problem:
@@ -121,15 +112,15 @@ def _add_list(
     router: APIRouter, resources: ApiResources, reviewing: RunRevisions, books: RunProjections[CellReviews]
 ) -> None:
     @router.get("/runs/{run}/changes", operation_id="list_changes", summary="What a run changed, cell by cell")
-    async def list_changes(_: Reader, run: RunName) -> Changes:
+    async def list_changes(_: Reader, run: RunName) -> shapes.Changes:
         await check_run(resources.live.records, run)
         timeline, book = await reviewing.timeline(run), await books.of(run)
         changes = [_change(change, book) for change in changes_of(timeline)]
-        return Changes(changes=changes, can_redo=timeline.redoable is not None)
+        return shapes.Changes(changes=changes, can_redo=timeline.redoable is not None)
 
 
-def _change(change: NotebookChange, book: CellReviews) -> ChangeShape:
-    return ChangeShape(
+def _change(change: NotebookChange, book: CellReviews) -> shapes.ChangeShape:
+    return shapes.ChangeShape(
         number=change.number,
         agent=change.agent,
         is_undone=change.is_undone,
@@ -138,9 +129,9 @@ def _change(change: NotebookChange, book: CellReviews) -> ChangeShape:
     )
 
 
-def _cell(cell: CellChange, review: CellReview | None) -> CellChangeShape:
+def _cell(cell: CellChange, review: CellReview | None) -> shapes.CellChangeShape:
     verdict, comment = ("open", "") if review is None else (review.verdict, review.comment)
-    return CellChangeShape(**asdict(cell), review=verdict, comment=comment)
+    return shapes.CellChangeShape(**asdict(cell), review=verdict, comment=comment)
 
 
 # ── one cell ──
@@ -155,8 +146,8 @@ def _add_verdict(
         summary="Accept one cell's change, or take it back",
     )
     async def review_change(
-        caller: Steerer, run: RunName, number: Number, cell: CellName, said: VerdictBody
-    ) -> CellChangeShape:
+        caller: Steerer, run: RunName, number: Number, cell: CellName, said: shapes.VerdictBody
+    ) -> shapes.CellChangeShape:
         await check_run(resources.live.records, run)
         change, changed = _found(changes_of(await reviewing.timeline(run)), number, cell)
         before = (await books.of(run)).find(change.key, cell)
@@ -202,17 +193,17 @@ async def _tell_agents(
 
 def _add_moves(router: APIRouter, resources: ApiResources, reviewing: RunRevisions) -> None:
     @router.post("/runs/{run}/undo", operation_id="undo_run", summary="Take back one change, or all of them")
-    async def undo(caller: Steerer, run: RunName, said: UndoBody | None = None) -> UndoneShape:
+    async def undo(caller: Steerer, run: RunName, said: shapes.UndoBody | None = None) -> shapes.UndoneShape:
         await check_run(resources.live.records, run)
-        target = await _undo_target(reviewing, run, said or UndoBody(), caller)
+        target = await _undo_target(reviewing, run, said or shapes.UndoBody(), caller)
         outcome = await reviewing.move(run, target, caller.as_person)
-        return UndoneShape(run=run, **_moved(outcome, hint="Nothing was changed."))
+        return shapes.UndoneShape(run=run, **_moved(outcome, hint="Nothing was changed."))
 
     @router.post("/runs/{run}/redo", operation_id="redo_run", summary="Take back the last undo")
-    async def redo(caller: Steerer, run: RunName) -> RedoneShape:
+    async def redo(caller: Steerer, run: RunName) -> shapes.RedoneShape:
         await check_run(resources.live.records, run)
         outcome = await reviewing.move(run, Redo(), caller.as_person)
-        return RedoneShape(run=run, **_moved(outcome, hint=REDO_HINT))
+        return shapes.RedoneShape(run=run, **_moved(outcome, hint=REDO_HINT))
 
 
 def _moved(outcome: HistoryOutcome, *, hint: str) -> dict[str, Any]:
@@ -227,7 +218,7 @@ def _moved(outcome: HistoryOutcome, *, hint: str) -> dict[str, Any]:
             assert_never(outcome)
 
 
-async def _undo_target(reviewing: RunRevisions, run: str, said: UndoBody, caller: ApiCaller) -> Target:
+async def _undo_target(reviewing: RunRevisions, run: str, said: shapes.UndoBody, caller: ApiCaller) -> Target:
     if said.before is not None:
         if said.step is not None:
             raise UserError("`step` takes back a change, `before` goes to before a cell.", hint="Give one of them.")

@@ -23,20 +23,8 @@ from cellwright.server.http.kernel_usage import measure_kernels
 from cellwright.server.http.notebook_index import NotebookIndex, find_notebooks
 from cellwright.server.http.resources import ApiResources
 from cellwright.server.http.routes.events import notebook_event_routes
+from cellwright.server.http.schemas import notebooks as shapes
 from cellwright.server.http.schemas.model import ResponseModel
-from cellwright.server.http.schemas.notebooks import (
-    EditorAddress,
-    KernelState,
-    NotebookDetail,
-    NotebookLine,
-    NotebookName,
-    Notebooks,
-    Noted,
-    Place,
-    Ran,
-    Variables,
-    WhatToRun,
-)
 
 
 class KernelLine(ResponseModel):
@@ -49,7 +37,7 @@ class KernelLine(ResponseModel):
     pid: int
     memory_mb: float
     cpu_seconds: float
-    state: KernelState
+    state: shapes.KernelState
 
 
 class Queue(ResponseModel):
@@ -114,13 +102,13 @@ def notebooks_routes(resources: ApiResources) -> APIRouter:
 
 def _add_list(router: APIRouter, resources: ApiResources, index: NotebookIndex) -> None:
     @router.get("/notebooks", operation_id="list_notebooks", summary="Open notebooks, and those in the folder")
-    async def list_notebooks(_: Reader) -> Notebooks:
+    async def list_notebooks(_: Reader) -> shapes.Notebooks:
         live = index.live()
         used = await measure_kernels(live)
         found = await anyio.to_thread.run_sync(find_notebooks, resources.folder)
         open_paths = {notebook.path for notebook in live.values()}
         lines = [
-            NotebookLine(
+            shapes.NotebookLine(
                 id=id,
                 path=views.shown_path(notebook.path, resources.folder),
                 run=index.run_of(id),
@@ -134,28 +122,28 @@ def _add_list(router: APIRouter, resources: ApiResources, index: NotebookIndex) 
             if each.path not in open_paths:
                 path = views.shown_path(each.path, resources.folder)
                 lines.append(
-                    NotebookLine(id=each.id, path=path, run=None, is_live=False, cells=each.cells, kernel=None)
+                    shapes.NotebookLine(id=each.id, path=path, run=None, is_live=False, cells=each.cells, kernel=None)
                 )
-        return Notebooks(notebooks=lines)
+        return shapes.Notebooks(notebooks=lines)
 
     @router.post("/notebooks", operation_id="open_notebook", summary="Open a notebook with a kernel of its own")
-    async def open_notebook(_: Steerer, body: Place) -> NotebookName:
-        return NotebookName(id=await index.open(body.path))
+    async def open_notebook(_: Steerer, body: shapes.Place) -> shapes.NotebookName:
+        return shapes.NotebookName(id=await index.open(body.path))
 
     @router.delete("/notebooks/{id}", operation_id="close_notebook", summary="Save a notebook and end its kernel")
-    async def close_notebook(_: Steerer, id: NotebookId) -> Noted:
+    async def close_notebook(_: Steerer, id: NotebookId) -> shapes.Noted:
         if index.run_of(id) is not None:
             raise Conflict(f"The run {id!r} works in this notebook.", hint="Stop the run; then its notebook is closed.")
         if not await index.close(id):
             raise ResourceNotFound(f"No notebook {id!r} is open.", hint="See GET /notebooks.")
-        return Noted(id=id, note="Saved, and its kernel has ended.")
+        return shapes.Noted(id=id, note="Saved, and its kernel has ended.")
 
 
 def _add_looking(router: APIRouter, resources: ApiResources, index: NotebookIndex) -> None:
     looks = WeakKeyDictionary[OpenNotebook, views.CellViews]()
 
     @router.get("/notebooks/{id}", operation_id="read_notebook", summary="A notebook's cells as they stand")
-    async def read_notebook(_: Reader, id: NotebookId) -> NotebookDetail:
+    async def read_notebook(_: Reader, id: NotebookId) -> shapes.NotebookDetail:
         notebook = index.find(id)
         if notebook is None:
             path = await index.path_of(id)
@@ -166,7 +154,7 @@ def _add_looking(router: APIRouter, resources: ApiResources, index: NotebookInde
         if notebook is not None:
             seen = looks.setdefault(notebook, seen)
         cells = await anyio.to_thread.run_sync(seen.look, document, outcomes)
-        return NotebookDetail(
+        return shapes.NotebookDetail(
             id=id,
             path=views.shown_path(path, resources.folder),
             run=index.run_of(id),
@@ -176,29 +164,29 @@ def _add_looking(router: APIRouter, resources: ApiResources, index: NotebookInde
         )
 
     @router.get("/notebooks/{id}/variables", operation_id="list_variables", summary="What the cells have defined")
-    async def list_variables(_: Reader, id: NotebookId) -> Variables:
+    async def list_variables(_: Reader, id: NotebookId) -> shapes.Variables:
         notebook = await index.get(id)
         if notebook.current is None:
             with anyio.move_on_after(_LOOK_SECONDS):
                 found = await notebook.look()
-                return Variables(variables=views.variables(found, resources.masker), is_fresh=True)
+                return shapes.Variables(variables=views.variables(found, resources.masker), is_fresh=True)
         known = [each for outcome in views.live_outcomes(notebook).values() for each in outcome.variables]
-        return Variables(variables=views.variables(known, resources.masker), is_fresh=False)
+        return shapes.Variables(variables=views.variables(known, resources.masker), is_fresh=False)
 
 
 def _add_running(router: APIRouter, resources: ApiResources, index: NotebookIndex) -> None:
     @router.post("/notebooks/{id}/run", operation_id="run_cells", summary="Run cells and what depends on them")
-    async def run_cells(_: Steerer, id: NotebookId, body: WhatToRun) -> Ran:
+    async def run_cells(_: Steerer, id: NotebookId, body: shapes.WhatToRun) -> shapes.Ran:
         notebook = await index.get(id)
         what = body.cells if isinstance(body.cells, str) else _known_cells(notebook, body.cells)
         return views.ran(await notebook.run(what, detach_after=body.wait_seconds), resources.masker)
 
     @router.post("/notebooks/{id}/interrupt", operation_id="interrupt_notebook", summary="Stop what runs")
-    async def interrupt_notebook(_: Steerer, id: NotebookId) -> Noted:
+    async def interrupt_notebook(_: Steerer, id: NotebookId) -> shapes.Noted:
         notebook = await index.get(id)
         was_running = notebook.current is not None
         await notebook.interrupt()
-        return Noted(id=id, note="Stopped." if was_running else "Nothing was running.")
+        return shapes.Noted(id=id, note="Stopped." if was_running else "Nothing was running.")
 
 
 def _known_cells(notebook: OpenNotebook, cells: list[str]) -> CellSelection:
@@ -214,7 +202,7 @@ def _add_editor(router: APIRouter, resources: ApiResources, index: NotebookIndex
         operation_id="open_editor",
         summary="Where the editor of a notebook is, once",
     )
-    async def open_editor(caller: Steerer, id: NotebookId) -> EditorAddress:
+    async def open_editor(caller: Steerer, id: NotebookId) -> shapes.EditorAddress:
         notebook = index.find(id)
         path = await index.path_of(id) if notebook is None else notebook.path
         if resources.editor is None:
@@ -223,4 +211,4 @@ def _add_editor(router: APIRouter, resources: ApiResources, index: NotebookIndex
                 hint="The notebook's cells are at GET /notebooks/{id}; runs work without the editor.",
             )
         notebook = notebook or await index.reopen(path)
-        return EditorAddress(url=await resources.editor.address(notebook, person=caller.person))
+        return shapes.EditorAddress(url=await resources.editor.address(notebook, person=caller.person))

@@ -15,14 +15,7 @@ from cellwright.runs.views.questions import answer_view, open_question_view, run
 from cellwright.server.http.auth.dependencies import Approver, Reader, RunName, check_run
 from cellwright.server.http.errors import Conflict, ResourceNotFound
 from cellwright.server.http.resources import ApiResources
-from cellwright.server.http.schemas.questions import (
-    AnswerBody,
-    AnswerTaken,
-    AskedQuestion,
-    AskedQuestions,
-    GrantList,
-    GrantShape,
-)
+from cellwright.server.http.schemas import questions as shapes
 from cellwright.tools import NoSuchQuestion, TypedAnswer
 
 QuestionName = Annotated[str, Path(min_length=1, max_length=400, description="A question, as `/questions` names it.")]
@@ -39,19 +32,24 @@ def questions_routes(resources: ApiResources) -> APIRouter:
 
 def _add_questions(router: APIRouter, resources: ApiResources) -> None:
     @router.get("/questions", operation_id="list_questions", summary="What waits for an answer")
-    async def list_questions(_: Reader) -> AskedQuestions:
-        return AskedQuestions(questions=asked_now(resources, await resources.live.records.questions.pending()))
+    async def list_questions(_: Reader) -> shapes.AskedQuestions:
+        return shapes.AskedQuestions(questions=asked_now(resources, await resources.live.records.questions.pending()))
 
     @router.get("/runs/{run}/questions", operation_id="list_run_questions", summary="What one run asks")
-    async def list_run_questions(_: Reader, run: RunName) -> AskedQuestions:
+    async def list_run_questions(_: Reader, run: RunName) -> shapes.AskedQuestions:
         await check_run(resources.live.records, run)
-        return AskedQuestions(questions=asked_now(resources, await resources.live.records.questions.pending(run)))
+        return shapes.AskedQuestions(
+            questions=asked_now(resources, await resources.live.records.questions.pending(run))
+        )
 
 
-def asked_now(resources: ApiResources, found: Iterable[OpenQuestion]) -> list[AskedQuestion]:
+def asked_now(resources: ApiResources, found: Iterable[OpenQuestion]) -> list[shapes.AskedQuestion]:
     """The questions as they are shown. One that cannot be read does not hide the others."""
     items = run_inbox(resources.live.records, resources.masker).read(found)
-    return [AskedQuestion(**open_question_view(item), run=item.question.run, asked_ms=item.asked_ms) for item in items]
+    return [
+        shapes.AskedQuestion(**open_question_view(item), run=item.question.run, asked_ms=item.asked_ms)
+        for item in items
+    ]
 
 
 # ── answers ──
@@ -61,7 +59,7 @@ def _add_answer(router: APIRouter, resources: ApiResources) -> None:
     @router.post(
         "/questions/{question:path}/answer", operation_id="answer_question", summary="Answer; the first answer stands"
     )
-    async def answer_question(caller: Approver, question: QuestionName, said: AnswerBody) -> AnswerTaken:
+    async def answer_question(caller: Approver, question: QuestionName, said: shapes.AnswerBody) -> shapes.AnswerTaken:
         inbox = run_inbox(resources.live.records, resources.masker)
         typed = TypedAnswer(words=said.answer, reach=said.reach, feedback=said.feedback)
         try:
@@ -70,7 +68,7 @@ def _add_answer(router: APIRouter, resources: ApiResources) -> None:
             raise ResourceNotFound(problem.message, hint="GET /questions lists what is asked.") from problem
         if isinstance(outcome, AnswerRefused):
             raise Conflict(outcome.message, hint="Look at it again: GET /questions shows how it stands.")
-        return AnswerTaken(id=question, says=str(answer_view(outcome)["says"]))
+        return shapes.AnswerTaken(id=question, says=str(answer_view(outcome)["says"]))
 
 
 # ── standing grants ──
@@ -78,12 +76,12 @@ def _add_answer(router: APIRouter, resources: ApiResources) -> None:
 
 def _add_grants(router: APIRouter, resources: ApiResources) -> None:
     @router.get("/grants", operation_id="list_grants", summary="Every yes that still allows something")
-    async def list_grants(_: Approver) -> GrantList:
+    async def list_grants(_: Approver) -> shapes.GrantList:
         found = await run_inbox(resources.live.records, resources.masker).grants(datetime.now(UTC))
-        return GrantList(grants=[_grant(grant) for grant in found])
+        return shapes.GrantList(grants=[_grant(grant) for grant in found])
 
     @router.delete("/grants/{grant:path}", operation_id="revoke_grant", summary="Take a yes back: it asks again")
-    async def revoke_grant(caller: Approver, grant: QuestionName) -> GrantShape:
+    async def revoke_grant(caller: Approver, grant: QuestionName) -> shapes.GrantShape:
         try:
             found = await run_inbox(resources.live.records, resources.masker).revoke(grant, caller.as_person)
         except UserError as problem:
@@ -93,8 +91,8 @@ def _add_grants(router: APIRouter, resources: ApiResources) -> None:
         return _grant(found)
 
 
-def _grant(grant: Grant) -> GrantShape:
-    return GrantShape(
+def _grant(grant: Grant) -> shapes.GrantShape:
+    return shapes.GrantShape(
         id=grant.id,
         covers=grant.scope.describe(),
         project=grant.project,
