@@ -192,14 +192,13 @@ def as_json(body: RequestModel | dict[str, Any] | None) -> bytes | None:
 
 def read_error(data: bytes, report_id: str) -> CellwrightError:
     """What went wrong in the daemon, as it was raised there."""
-    try:
+    error: CellwrightError = Defect("The daemon answered with no reason.")
+    with suppress(ValueError):
         match json.loads(data):
             case {"error": {"kind": str(kind), "message": str(message), "hint": str(hint)}}:
                 error = _ERRORS.get(kind, UserError)(message, hint=hint)
             case _:
-                error = Defect("The daemon answered with no reason.")
-    except ValueError:
-        error = Defect("The daemon answered with no reason.")
+                pass
     if isinstance(error, Defect) and report_id:
         error.report_id = report_id
     return error
