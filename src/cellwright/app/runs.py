@@ -84,23 +84,23 @@ class Runs:
         self,
         journal: Journal,
         settings: Settings,
-        desks: Mapping[str, NotebookEditor] = MappingProxyType({}),
+        editors: Mapping[str, NotebookEditor] = MappingProxyType({}),
         others: list[ReleaseNotebook] | None = None,
     ) -> None:
         self._journal = journal
         self._settings = settings
         self._others = others if others is not None else []
         self.records: Final[Records] = journal.records
-        self.desks: Final[Mapping[str, NotebookEditor]] = MappingProxyType(desks)
-        """The desks of runs that have their notebook open now, by run."""
+        self.editors: Final[Mapping[str, NotebookEditor]] = MappingProxyType(editors)
+        """The editors of runs that have their notebook open now, by run."""
 
     @property
     def notebooks(self) -> Mapping[str, OpenNotebook]:
         """The notebooks that runs have open now, by run."""
-        return {run: desk.notebook for run, desk in self.desks.items()}
+        return {run: editor.notebook for run, editor in self.editors.items()}
 
     @contextmanager
-    def giving_way(self, give_way: ReleaseNotebook) -> Generator[None]:
+    def yielding_to(self, give_way: ReleaseNotebook) -> Generator[None]:
         """While this block lasts, `give_way` is awaited before a run opens a notebook: a file has one kernel."""
         self._others.append(give_way)
         try:
@@ -190,7 +190,7 @@ async def open_runs(settings: Settings, *, options: RunOptions | None = None) ->
         tasks = await stack.enter_async_context(anyio.create_task_group())
         house.open_to(journal.records)
         tasks.start_soon(_recheck_slots, journal.records, turns)
-        yield Runs(journal, settings, house.desks, house.others)
+        yield Runs(journal, settings, house.editors, house.others)
         tasks.cancel_scope.cancel()
 
 
@@ -203,7 +203,7 @@ class _RunHost:
     pool: KernelPool
     other: KernelPool
     """For the second run of a check; started by the first check."""
-    desks: dict[str, NotebookEditor] = field(default_factory=dict[str, NotebookEditor])
+    editors: dict[str, NotebookEditor] = field(default_factory=dict[str, NotebookEditor])
     """Of the runs whose place is open."""
     others: list[ReleaseNotebook] = field(default_factory=list[ReleaseNotebook])
     """Who else may have a notebook open that a run is about to open."""
@@ -252,11 +252,11 @@ class _RunHost:
             tasks = await stack.enter_async_context(anyio.create_task_group())
             tasks.start_soon(_record_cells, workplace.desk.notebook, records, run)
             tasks.start_soon(_stop_cells, workplace.desk.notebook, records, run)
-            self.desks[run] = workplace.desk
+            self.editors[run] = workplace.desk
             try:
                 yield replace(workplace, open_booth=_observed(workplace.open_booth, records, run))
             finally:
-                del self.desks[run]
+                del self.editors[run]
                 with anyio.move_on_after(_CLOSE_TIMEOUT_SECONDS, shield=True):
                     await workplace.desk.close()
             tasks.cancel_scope.cancel()

@@ -62,11 +62,11 @@ class RunExecutor(RunClient, Protocol):
         ...
 
     @property
-    def desks(self) -> Mapping[str, NotebookEditor]:
+    def editors(self) -> Mapping[str, NotebookEditor]:
         """What changes those, by run."""
         ...
 
-    def giving_way(self, give_way: Callable[[Path], Awaitable[None]]) -> AbstractContextManager[None]:
+    def yielding_to(self, give_way: Callable[[Path], Awaitable[None]]) -> AbstractContextManager[None]:
         """While this lasts, `give_way` is awaited before a run opens a notebook: a file has one kernel."""
         ...
 

@@ -136,7 +136,7 @@ async def serve(
             editor=editor,
             editor_problem="" if editor else "another marimo is installed",
         )
-        stack.enter_context(live.giving_way(opened.give_way))
+        stack.enter_context(live.yielding_to(opened.give_way))
         listener = stack.enter_context(listen_at("127.0.0.1", 0))
         addresses = Addresses.of(WebOptions(folder=str(folder)), listener.getsockname()[1])
         app = web_application(house, tokens, addresses, presence=presence, limits=limits)

@@ -36,7 +36,7 @@ def codes(works: Works) -> list[str]:
 
 
 async def items(works: Works, run: str) -> object:
-    return (await works.factory.runs.desks[run].notebook.values(["items"]))["items"].json
+    return (await works.factory.runs.editors[run].notebook.values(["items"]))["items"].json
 
 
 async def can_redo(works: Works, run: str) -> bool:

@@ -42,7 +42,7 @@ class RunRevisions:
 
     async def timeline(self, run: str) -> RevisionTimeline:
         """What is remembered of a run's changes."""
-        editor = self.resources.live.desks.get(run)
+        editor = self.resources.live.editors.get(run)
         if editor is not None:
             return editor.timeline
         return await anyio.to_thread.run_sync(read_timeline, self._timeline_file(run)) or RevisionTimeline()
@@ -60,7 +60,7 @@ class RunRevisions:
     async def _editor(self, run: str) -> NotebookEditor | None:
         """The editor of a run at work; None: it has ended, its notebook is a file."""
         status: RunStatus = await status_of(self.resources.live.records, run)
-        editor = self.resources.live.desks.get(run)
+        editor = self.resources.live.editors.get(run)
         if editor is None and status.is_going:
             raise Conflict("The run has not opened its notebook yet.", hint="Try again in a moment.")
         return editor

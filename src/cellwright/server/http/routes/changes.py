@@ -179,7 +179,7 @@ async def _tell_agents(
     resources: ApiResources, run: str, changed: CellChange, review: CellReview, caller: ApiCaller
 ) -> None:
     """Those at work hear of it before their next step."""
-    if run not in resources.live.desks or (review.verdict == "accepted" and not review.comment):
+    if run not in resources.live.editors or (review.verdict == "accepted" and not review.comment):
         return
     name = f"{changed.cell}{f' ({changed.name})' if changed.name else ''}"
     about = {"rejected": "I took back your change of", "accepted": "I accept your change of"}[review.verdict]
