@@ -190,7 +190,7 @@ async def open_runs(settings: Settings, *, options: RunOptions | None = None) ->
         tasks = await stack.enter_async_context(anyio.create_task_group())
         house.open_to(journal.records)
         tasks.start_soon(_recheck_slots, journal.records, turns)
-        yield Runs(journal, settings, house.editors, house.others)
+        yield Runs(journal, settings, house.desks, house.others)
         tasks.cancel_scope.cancel()
 
 
@@ -203,7 +203,7 @@ class _RunHost:
     pool: KernelPool
     other: KernelPool
     """For the second run of a check; started by the first check."""
-    editors: dict[str, NotebookEditor] = field(default_factory=dict[str, NotebookEditor])
+    desks: dict[str, NotebookEditor] = field(default_factory=dict[str, NotebookEditor])
     """Of the runs whose place is open."""
     others: list[ReleaseNotebook] = field(default_factory=list[ReleaseNotebook])
     """Who else may have a notebook open that a run is about to open."""
@@ -252,11 +252,11 @@ class _RunHost:
             tasks = await stack.enter_async_context(anyio.create_task_group())
             tasks.start_soon(_record_cells, workplace.desk.notebook, records, run)
             tasks.start_soon(_stop_cells, workplace.desk.notebook, records, run)
-            self.editors[run] = workplace.desk
+            self.desks[run] = workplace.desk
             try:
                 yield replace(workplace, open_booth=_observed(workplace.open_booth, records, run))
             finally:
-                del self.editors[run]
+                del self.desks[run]
                 with anyio.move_on_after(_CLOSE_TIMEOUT_SECONDS, shield=True):
                     await workplace.desk.close()
             tasks.cancel_scope.cancel()
