@@ -108,9 +108,9 @@ class EditorSession(SessionImpl):
             if waiting is None:
                 continue
             size = len(operation) if isinstance(operation, bytes) else 0
-            told = 0 if waiting.qsize() <= 1 else self._waiting_bytes.get(consumer.consumer_id, 0) + size
-            self._waiting_bytes[consumer.consumer_id] = told
-            if waiting.qsize() > _MOST_WAITING or told > _MOST_WAITING_BYTES:
+            behind = 0 if waiting.qsize() <= 1 else self._waiting_bytes.get(consumer.consumer_id, 0) + size
+            self._waiting_bytes[consumer.consumer_id] = behind
+            if waiting.qsize() > _MOST_WAITING or behind > _MOST_WAITING_BYTES:
                 self.disconnect_consumer(consumer)
 
 

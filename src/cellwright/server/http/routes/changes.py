@@ -50,24 +50,18 @@ BranchName = Annotated[str, Path(min_length=1, max_length=400, description="A br
 def branches_routes(resources: ApiResources) -> APIRouter:
     """What was tried, and what is decided about it."""
     router = APIRouter(tags=["changes"])
-    views = RunProjections(resources.live.records.log, begin=lambda run: BranchViews(), add=add_branch_event)
+    records, inbox = resources.live.records, run_inbox(resources.live.records, resources.masker)
+    views = RunProjections(records.log, begin=lambda run: BranchViews(), add=add_branch_event)
 
     @router.get("/runs/{run}/branches", operation_id="list_branches", summary="What a run tried in branches")
     async def list_branches(_: Reader, run: RunName) -> shapes.Branches:
-        await check_run(resources.live.records, run)
+        await check_run(records, run)
         # The questions first: one that was answered meanwhile is then decided in the views.
-        choices = await open_choices(resources.live.records, run)
+        choices = await open_choices(records, run)
         found = (await views.of(run)).lanes
         return shapes.Branches(
             branches=[shapes.BranchShape.model_validate(branch_view_json(view, choices)) for view in found]
         )
-
-    _add_decisions(router, resources)
-    return router
-
-
-def _add_decisions(router: APIRouter, resources: ApiResources) -> None:
-    records, inbox = resources.live.records, run_inbox(resources.live.records, resources.masker)
 
     @router.post(
         "/runs/{run}/branches/{branch:path}/accept", operation_id="accept_branch", summary="Keep a branch that waits"
@@ -82,6 +76,8 @@ def _add_decisions(router: APIRouter, resources: ApiResources) -> None:
     async def drop_branch(caller: Approver, run: RunName, branch: BranchName) -> shapes.BranchDecided:
         await check_run(records, run)
         return await _branch_decided(branches.drop(inbox, run, branch, caller.as_person))
+
+    return router
 
 
 async def _branch_decided(deciding: Awaitable[DecidedBranches]) -> shapes.BranchDecided:
@@ -102,21 +98,17 @@ def changes_routes(resources: ApiResources) -> APIRouter:
     router = APIRouter(tags=["changes"])
     reviewing = RunRevisions(resources)
     books = RunProjections(resources.live.records.log, begin=lambda run: CellReviews(), add=add_review_event)
-    _add_list(router, resources, reviewing, books)
-    _add_verdict(router, resources, reviewing, books)
-    _add_moves(router, resources, reviewing)
-    return router
 
-
-def _add_list(
-    router: APIRouter, resources: ApiResources, reviewing: RunRevisions, books: RunProjections[CellReviews]
-) -> None:
     @router.get("/runs/{run}/changes", operation_id="list_changes", summary="What a run changed, cell by cell")
     async def list_changes(_: Reader, run: RunName) -> shapes.Changes:
         await check_run(resources.live.records, run)
         timeline, book = await reviewing.timeline(run), await books.of(run)
         changes = [_change(change, book) for change in changes_of(timeline)]
         return shapes.Changes(changes=changes, can_redo=timeline.redoable is not None)
+
+    _add_verdict(router, resources, reviewing, books)
+    _add_moves(router, resources, reviewing)
+    return router
 
 
 def _change(change: NotebookChange, book: CellReviews) -> shapes.ChangeShape:

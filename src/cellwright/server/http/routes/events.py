@@ -87,8 +87,8 @@ def _state(notebook: OpenNotebook) -> dict[str, Any]:
     return {"version": views.version_of(notebook.document), "cells": cells}
 
 
-def _event(name: str, told: dict[str, Any]) -> bytes:
-    return f"event: {name}\ndata: {json.dumps(told)}\n\n".encode()
+def _event(name: str, view: dict[str, Any]) -> bytes:
+    return f"event: {name}\ndata: {json.dumps(view)}\n\n".encode()
 
 
 _HIGHEST: Final = (1 << 63) - 1

@@ -24,43 +24,21 @@ QuestionName = Annotated[str, Path(min_length=1, max_length=400, description="A 
 def questions_routes(resources: ApiResources) -> APIRouter:
     """Questions and standing grants."""
     router = APIRouter(tags=["approvals"])
-    _add_questions(router, resources)
-    _add_answer(router, resources)
-    _add_grants(router, resources)
-    return router
+    records, inbox = resources.live.records, run_inbox(resources.live.records, resources.masker)
 
-
-def _add_questions(router: APIRouter, resources: ApiResources) -> None:
     @router.get("/questions", operation_id="list_questions", summary="What waits for an answer")
     async def list_questions(_: Reader) -> shapes.AskedQuestions:
-        return shapes.AskedQuestions(questions=asked_now(resources, await resources.live.records.questions.pending()))
+        return shapes.AskedQuestions(questions=asked_now(resources, await records.questions.pending()))
 
     @router.get("/runs/{run}/questions", operation_id="list_run_questions", summary="What one run asks")
     async def list_run_questions(_: Reader, run: RunName) -> shapes.AskedQuestions:
-        await check_run(resources.live.records, run)
-        return shapes.AskedQuestions(
-            questions=asked_now(resources, await resources.live.records.questions.pending(run))
-        )
+        await check_run(records, run)
+        return shapes.AskedQuestions(questions=asked_now(resources, await records.questions.pending(run)))
 
-
-def asked_now(resources: ApiResources, found: Iterable[OpenQuestion]) -> list[shapes.AskedQuestion]:
-    """The questions as they are shown. One that cannot be read does not hide the others."""
-    items = run_inbox(resources.live.records, resources.masker).read(found)
-    return [
-        shapes.AskedQuestion(**open_question_view(item), run=item.question.run, asked_ms=item.asked_ms)
-        for item in items
-    ]
-
-
-# ── answers ──
-
-
-def _add_answer(router: APIRouter, resources: ApiResources) -> None:
     @router.post(
         "/questions/{question:path}/answer", operation_id="answer_question", summary="Answer; the first answer stands"
     )
     async def answer_question(caller: Approver, question: QuestionName, said: shapes.AnswerBody) -> shapes.AnswerTaken:
-        inbox = run_inbox(resources.live.records, resources.masker)
         typed = TypedAnswer(words=said.answer, reach=said.reach, feedback=said.feedback)
         try:
             outcome = await inbox.answer(question, typed, caller.as_person, said.fingerprint)
@@ -70,25 +48,31 @@ def _add_answer(router: APIRouter, resources: ApiResources) -> None:
             raise Conflict(outcome.message, hint="Look at it again: GET /questions shows how it stands.")
         return shapes.AnswerTaken(id=question, says=str(answer_view(outcome)["says"]))
 
-
-# ── standing grants ──
-
-
-def _add_grants(router: APIRouter, resources: ApiResources) -> None:
     @router.get("/grants", operation_id="list_grants", summary="Every yes that still allows something")
     async def list_grants(_: Approver) -> shapes.GrantList:
-        found = await run_inbox(resources.live.records, resources.masker).grants(datetime.now(UTC))
+        found = await inbox.grants(datetime.now(UTC))
         return shapes.GrantList(grants=[_grant(grant) for grant in found])
 
     @router.delete("/grants/{grant:path}", operation_id="revoke_grant", summary="Take a yes back: it asks again")
     async def revoke_grant(caller: Approver, grant: QuestionName) -> shapes.GrantShape:
         try:
-            found = await run_inbox(resources.live.records, resources.masker).revoke(grant, caller.as_person)
+            found = await inbox.revoke(grant, caller.as_person)
         except UserError as problem:
             raise ResourceNotFound(problem.message, hint="GET /grants lists them.") from problem
         if isinstance(found, AnswerRefused):
             raise Conflict(found.message)
         return _grant(found)
+
+    return router
+
+
+def asked_now(resources: ApiResources, found: Iterable[OpenQuestion]) -> list[shapes.AskedQuestion]:
+    """The questions as they are shown. One that cannot be read does not hide the others."""
+    items = run_inbox(resources.live.records, resources.masker).read(found)
+    return [
+        shapes.AskedQuestion(**open_question_view(item), run=item.question.run, asked_ms=item.asked_ms)
+        for item in items
+    ]
 
 
 def _grant(grant: Grant) -> shapes.GrantShape:

@@ -169,7 +169,12 @@ def runs_routes(resources: ApiResources) -> APIRouter:
     )
     _add_list(router, resources, progress_views)
     _add_show(router, resources, progress_views, ProofCache(resources.settings))
-    _add_start(router, resources)
+    starts = RunStarter(resources)
+
+    @router.post("/runs", operation_id="start_run", summary="Begin a run", status_code=201)
+    async def start_run(caller: Steerer, asked: shapes.NewRun) -> shapes.RunName:
+        return shapes.RunName(run=await starts.start(asked, person=caller.person))
+
     add_steering(router, resources)
     return router
 
@@ -225,11 +230,3 @@ def _add_show(
             "notebook_is_live": run in resources.live.notebooks,
         }
         return shapes.RunDetail.model_validate({**view, **known})
-
-
-def _add_start(router: APIRouter, resources: ApiResources) -> None:
-    starts = RunStarter(resources)
-
-    @router.post("/runs", operation_id="start_run", summary="Begin a run", status_code=201)
-    async def start_run(caller: Steerer, asked: shapes.NewRun) -> shapes.RunName:
-        return shapes.RunName(run=await starts.start(asked, person=caller.person))
