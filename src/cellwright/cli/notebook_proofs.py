@@ -114,12 +114,12 @@ def machine_of(settings: Settings, project: Path) -> Machine:
     )
 
 
-def _write(place: Path, content: bytes) -> None:
+def _write(path: Path, content: bytes) -> None:
     try:
-        write_atomically(place, content)
+        write_atomically(path, content)
     except OSError as error:
         raise Unavailable(
-            f"The proof could not be written to {str(place)!r}: {error.strerror}.",
+            f"The proof could not be written to {str(path)!r}: {error.strerror}.",
             hint="It is stored all the same: `cellwright notebook proof` finds it. Name another --out.",
         ) from error
 

@@ -44,9 +44,9 @@ class _FolderOrCommand(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """The folder's place is filled with nothing in front of a command; without one, options may follow it."""
-        place = next((index for index, word in enumerate(args) if not word.startswith("-")), None)
-        if place is not None and args[place] in self.commands:
-            return super().parse_args(ctx, [*args[:place], "", *args[place:]])
+        position = next((index for index, word in enumerate(args) if not word.startswith("-")), None)
+        if position is not None and args[position] in self.commands:
+            return super().parse_args(ctx, [*args[:position], "", *args[position:]])
         ctx.allow_interspersed_args = True
         return super().parse_args(ctx, args)
 

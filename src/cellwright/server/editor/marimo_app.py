@@ -30,7 +30,7 @@ _HEAD: Final = '<script src="/cellwright/typing.js"></script>'
 
 
 def marimo_app(sessions: Sessions) -> Starlette:
-    """The app, to be put behind the gate: by itself it asks nobody who they are. Raises `Unavailable`."""
+    """The app, to be put behind our middleware: by itself it asks nobody who they are. Raises `Unavailable`."""
     configuration.load_assets_route()
     from marimo._server.config import StarletteServerStateInit
     from marimo._server.main import create_starlette_app

@@ -1,4 +1,4 @@
-"""The web application: every router behind every gate."""
+"""The web application: every router behind all middleware."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ def _error(masker: Masker, error: CellFault | None) -> str | None:
 
 
 def _masked(masker: Masker, text: str) -> str:
-    # Half a character, which code may well print, has no place in JSON.
+    # A lone surrogate, which code may well print, has no place in JSON.
     return masker.mask(text.encode(errors="replace").decode()).text if text else ""
 
 

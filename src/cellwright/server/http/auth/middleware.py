@@ -107,7 +107,7 @@ class RequestLimits:
 
 
 class ResponseMiddleware:
-    """Outermost: headers on every answer, and whatever the gates within refuse, or fail at, as an answer."""
+    """Outermost: headers on every answer, and whatever the middleware within refuses, or fails at, as an answer."""
 
     def __init__(self, app: ASGIApp, mask: Mask, editor_origin: str = "") -> None:
         self._app = app

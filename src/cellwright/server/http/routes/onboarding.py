@@ -50,7 +50,7 @@ class Begun(ResponseModel):
 def onboarding_routes(resources: ApiResources) -> APIRouter:
     """First steps."""
     router = APIRouter(tags=["onboarding"])
-    places = NotebookIndex(resources)
+    index = NotebookIndex(resources)
 
     @router.get("/onboarding", operation_id="read_onboarding", summary="What a newcomer is offered")
     async def read_onboarding(_: Reader) -> Onboarding:
@@ -66,7 +66,7 @@ def onboarding_routes(resources: ApiResources) -> APIRouter:
     )
     async def open_tutorial(_: Steerer) -> NotebookName:
         path = await anyio.to_thread.run_sync(write_tutorial, resources.folder)
-        return NotebookName(id=await places.open(shown_path(path, resources.folder)))
+        return NotebookName(id=await index.open(shown_path(path, resources.folder)))
 
     @router.post("/onboarding/{id}", operation_id="try_dataset", summary="Let the analyst work on a bundled data set")
     async def try_dataset(caller: Steerer, id: Annotated[str, Path(min_length=1, max_length=100)]) -> Begun:
