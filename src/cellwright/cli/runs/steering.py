@@ -168,7 +168,10 @@ def say(
     """Say something to an agent at work; it reads it before its next step."""
     from cellwright.agents import steering
 
-    name = _send(run, lambda records, name: steering.say(records.log, name, text, person_here()), database, key)
+    def send(records: Records, name: str) -> Awaitable[object]:
+        return steering.say(records.log, name, text, person_here())
+
+    name = _send(run, send, database, key, find=find_workflow)
     console.result({"run": name, "said": True}, as_json, f"{name} reads it before its next step.")
 
 
@@ -182,15 +185,25 @@ def stop(
     """Let an agent stop before its next step and hand over what it has."""
     from cellwright.agents import steering
 
-    name = _send(run, lambda records, name: steering.stop(records.log, name, person_here(), reason), database, key)
+    def send(records: Records, name: str) -> Awaitable[object]:
+        return steering.stop(records.log, name, person_here(), reason)
+
+    name = _send(run, send, database, key, find=find_workflow)
     console.result({"run": name, "stopped": True}, as_json, f"{name} stops before its next step.")
 
 
-def _send(run: str, send: Callable[[Records, str], Awaitable[object]], database: str | None, key: Path | None) -> str:
+def _send(
+    run: str,
+    send: Callable[[Records, str], Awaitable[object]],
+    database: str | None,
+    key: Path | None,
+    *,
+    find: Callable[[Records, str], Awaitable[str]] = find_run,
+) -> str:
     """Send it to the run, or the agent, that is meant; gives its whole name."""
 
     async def sent(records: Records) -> str:
-        name = await find_workflow(records, run)
+        name = await find(records, run)
         await send(records, name)
         return name
 
