@@ -94,7 +94,7 @@ from cellwright.policy.judgement import (
     judge,
     judge_plan,
 )
-from cellwright.policy.masking import Masked, Masker, MaskingStream, Secret, SecretFinding
+from cellwright.policy.masking import Masked, Masker, Secret, SecretFinding
 from cellwright.policy.money import Money, Price, UnknownPrice, parse_money
 from cellwright.policy.rule_file import RuleText, read_rules
 from cellwright.policy.rules import Layer, RuleEffect, Rules
@@ -138,7 +138,6 @@ __all__ = [
     "Malformed",
     "Masked",
     "Masker",
-    "MaskingStream",
     "ModelOrigin",
     "Money",
     "No",
