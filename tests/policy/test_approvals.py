@@ -49,7 +49,6 @@ from cellwright.policy import (
     revoke,
     scope_of,
     use,
-    withdraw,
 )
 from tests.policy.strategies import NOW, PROJECT, PROPERTY, actions
 
@@ -143,12 +142,7 @@ def test_a_lapsed_question_takes_no_answer() -> None:
     asked = question(expires_at=NOW + HOUR)
     pending = Pending(question=asked)
     assert refusal(pending, Yes(reach="once"), now=NOW + HOUR) == "lapsed"
-    assert refusal(withdraw(pending, NOW), Yes(reach="once")) == "lapsed"
-
-
-def test_an_answer_given_is_not_taken_back() -> None:
-    done = answered(question(expires_at=NOW + HOUR), Yes(reach="once"))
-    assert withdraw(done, NOW) is done
+    assert refusal(Lapsed(question=asked, at=NOW, why="withdrawn"), Yes(reach="once")) == "lapsed"
 
 
 def test_only_what_is_offered_can_be_said() -> None:

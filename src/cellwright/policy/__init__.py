@@ -50,7 +50,6 @@ from cellwright.policy.approvals import (
     grant_of,
     revoke,
     use,
-    withdraw,
 )
 from cellwright.policy.audit import (
     Actor,
@@ -71,7 +70,6 @@ from cellwright.policy.budgets import (
     Use,
     UseId,
     Within,
-    charge,
     leave_uncounted,
     price,
     release,
@@ -176,7 +174,6 @@ __all__ = [
     "active",
     "answer",
     "audit_entry",
-    "charge",
     "covers",
     "default_for",
     "envelope_agreed",
@@ -200,5 +197,4 @@ __all__ = [
     "scope_of",
     "settle",
     "use",
-    "withdraw",
 ]

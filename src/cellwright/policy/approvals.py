@@ -262,11 +262,6 @@ def _check(question: ApprovalQuestion, reply: Reply, shown_fingerprint: str, now
     return None
 
 
-def withdraw(state: QuestionState, now: datetime) -> QuestionState:
-    """The question taken back, because the run ended or no longer needs it. An answer given stands."""
-    return Lapsed(question=state.question, at=now, why="withdrawn") if isinstance(state, Pending) else state
-
-
 def grant_of(answered: Answered) -> Grant | None:
     """What a yes to an action allows; None for a no and for envelopes."""
     question, reply = answered.question, answered.reply

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import assert_never
+from typing import ClassVar
 
 from cellwright.policy.actions import Action, Kind
 from cellwright.policy.approvals import AgreedEnvelope, Grant, QuestionId
@@ -71,6 +71,7 @@ Basis = ByRule | ByDefault | ByEnvelope | ByGrant | ByShape
 class Allow:
     """Go ahead."""
 
+    says: ClassVar[RuleEffect] = "allow"
     reason: str
     basis: Basis
 
@@ -79,6 +80,7 @@ class Allow:
 class Deny:
     """No. Neither an answer nor an envelope changes it, only whoever owns the rule."""
 
+    says: ClassVar[RuleEffect] = "deny"
     reason: str
     basis: Basis
 
@@ -87,11 +89,13 @@ class Deny:
 class Ask:
     """A person must answer first."""
 
+    says: ClassVar[RuleEffect] = "ask"
     reason: str
     basis: Basis
 
 
 Verdict = Allow | Deny | Ask
+_VERDICTS: dict[RuleEffect, type[Verdict]] = {kind.says: kind for kind in (Allow, Deny, Ask)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,12 +185,4 @@ def _verdict(says: RuleEffect, kind: Kind, rule: Rule | None, overruled: Rule | 
     reason += f": {rule.reason}" if rule and rule.reason else "."
     if overruled and overruled.says == "allow":
         reason += f" ({overruled.where} would allow it, but {overruled.layer} rules can only tighten.)"
-    match says:
-        case "allow":
-            return Allow(reason=reason, basis=basis)
-        case "ask":
-            return Ask(reason=reason, basis=basis)
-        case "deny":
-            return Deny(reason=reason, basis=basis)
-        case _:
-            assert_never(says)
+    return _VERDICTS[says](reason=reason, basis=basis)

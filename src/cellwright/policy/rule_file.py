@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Annotated, Final, Literal, TypeGuard
+from typing import Annotated, Final, Literal, cast
 
 from pydantic import BeforeValidator, Field
 
@@ -28,9 +28,8 @@ from cellwright.policy.rules import (
     Rule,
     RuleEffect,
     Rules,
-    parse_branch_pattern,
     parse_command_pattern,
-    parse_connection_pattern,
+    parse_name_pattern,
     parse_package_pattern,
     parse_tool_pattern,
 )
@@ -64,10 +63,10 @@ _LISTS: Final[Mapping[Kind, str]] = {
 
 _PARSERS: Final[Mapping[str, Callable[[str], Pattern | str]]] = {
     "hosts": parse_host_pattern,
-    "connections": parse_connection_pattern,
+    "connections": parse_name_pattern,
     "packages": parse_package_pattern,
     "commands": parse_command_pattern,
-    "branches": parse_branch_pattern,
+    "branches": parse_name_pattern,
     "tools": parse_tool_pattern,
 }
 
@@ -175,7 +174,7 @@ class RuleReader:
                 hint = "Name each kind of action to allow."
                 self.file.refuse((*at, "action"), "'*' stands alone, and never allows.", hint)
             return frozenset(KINDS)
-        kinds = frozenset(filter(_is_kind, table.action))
+        kinds = frozenset(cast("tuple[Kind, ...]", table.action))
         if len(kinds) > 1 and _list_key(kinds) is None:
             hint = "Write a rule for each of them."
             self.file.refuse((*at, "action"), "these actions are about different things.", hint)
@@ -229,10 +228,6 @@ class RuleReader:
         if money is None:
             self.file.refuse(path, f"{said!r} is no amount of money.", 'Write it as "5.00 USD".')
         return money
-
-
-def _is_kind(word: str) -> TypeGuard[Kind]:
-    return word in KINDS
 
 
 def _list_key(kinds: frozenset[Kind]) -> str | None:
