@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
-from cellwright.sandbox.host.control_messages import KernelExit
+from cellwright.sandbox.control_frames import KernelExit
 from cellwright.sandbox.spec import Limits
 from tests.sandbox.conftest import USERS, Bench, BenchFor
 
@@ -37,7 +37,7 @@ async def test_memory_of_all_processes_together_ends_the_kernel(bench_for: Bench
         kernel_end, ended = await end(bench, attempt, memory_mb=200)
         if kernel_end.signal is None:
             continue
-        assert kernel_end == KernelExit(exit_code=None, signal=9, out_of_memory=True, limit="memory")
+        assert kernel_end == KernelExit(exit_code=None, signal=9, limit="memory")
         assert ended == (None, 9, "memory")
 
 

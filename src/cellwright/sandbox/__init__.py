@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 from cellwright.sandbox.names import __getattr__ as __getattr__
 
 if TYPE_CHECKING:
+    from cellwright.sandbox.control_frames import KernelExit
     from cellwright.sandbox.egress import AllowedHost, Egress, EgressCaps, EgressRecord
     from cellwright.sandbox.host.control import CageControl
-    from cellwright.sandbox.host.control_messages import KernelExit
     from cellwright.sandbox.host.file_changes import FileChange, KeepReport, UnkeptChanges
     from cellwright.sandbox.host.keep_terms import KeepQuestion, KeepTerms
     from cellwright.sandbox.host.project import hidden_in, project_of

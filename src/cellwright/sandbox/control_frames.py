@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import struct
+from dataclasses import dataclass
 from typing import Any, Final
 
 from cellwright import framing
@@ -37,6 +38,21 @@ def pack_data(request: int, chunk: bytes) -> bytes:
 def request_of(payload: bytes) -> int | None:
     """Which request a DATA frame answers."""
     return _REQUEST.unpack_from(payload)[0] if len(payload) >= REQUEST_BYTES else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelExit:
+    """How the kernel's process ended: one of `exit_code` and `signal` is set."""
+
+    exit_code: int | None
+    signal: int | None
+    limit: str | None = None
+    """`memory`, `cpu`, `disk` or `inodes` when that limit ended it."""
+
+    @property
+    def out_of_memory(self) -> bool:
+        """Whether it was killed because memory ran out."""
+        return self.limit == "memory"
 
 
 class ControlUnpacker:

@@ -12,7 +12,7 @@ _ROOM = "cellwright.sandbox"
 _HOMES = {
     "egress": ("AllowedHost", "Egress", "EgressCaps", "EgressRecord"),
     "host.control": ("CageControl",),
-    "host.control_messages": ("KernelExit",),
+    "control_frames": ("KernelExit",),
     "host.keep_terms": ("KeepQuestion", "KeepTerms"),
     "host.file_changes": ("FileChange", "KeepReport", "UnkeptChanges"),
     "host.project": ("hidden_in", "project_of"),

@@ -7,12 +7,13 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+
+from cellwright.sandbox.linux.descriptors import DIRECTORY, closing, opened
 
 RawChange = tuple[str, str, str, int, int]
 """Path, created|modified|deleted, file|directory|symlink:target, bytes, mode."""
-
-_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,25 +67,18 @@ def _walk(directory: int, prefix: str) -> Iterator[tuple[str, os.stat_result]]:
         yield prefix + name, status
         if stat.S_ISDIR(status.st_mode):
             try:
-                inner = os.open(name, _DIRECTORY, dir_fd=directory)
+                inner = os.open(name, DIRECTORY, dir_fd=directory)
             except OSError:
                 continue
-            try:
+            with closing(inner):
                 yield from _walk(inner, f"{prefix}{name}/")
-            finally:
-                os.close(inner)
 
 
 def disk_use(directory: str) -> tuple[int, int]:
     """Bytes and number of files below a directory."""
-    opened = os.open(directory, _DIRECTORY)
     size = files = 0
-    try:
-        for _, status in _walk(opened, ""):
+    with opened(directory) as top, suppress(OSError):
+        for _, status in _walk(top, ""):
             size += status.st_blocks * 512
             files += 1
-    except OSError:
-        pass
-    finally:
-        os.close(opened)
     return size, files

@@ -26,11 +26,11 @@ from cellwright.sandbox.cage.overlay_changes import View
 from cellwright.sandbox.cage.rootfs import OverlayView
 from cellwright.sandbox.cage.supervisor import Meters, Supervisor, file_time_ns
 from cellwright.sandbox.linux import landlock, syscalls
+from cellwright.sandbox.linux.descriptors import DIRECTORY, GIVEN_DIRECTORY, opened
 from cellwright.sandbox.linux.processes import kill_descendants
 from cellwright.sandbox.private_directory import hold, remove
 from cellwright.sandbox.spec import DEFAULT_UID, CageSpec
 
-_MEGABYTE = 1024 * 1024
 _READABLE = (
     "/etc/ld.so.cache", "/etc/localtime", "/etc/alternatives", "/etc/fonts", "/etc/ssl/certs", "/etc/ssl/openssl.cnf",
     "/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/pki/tls/certs", "/proc",
@@ -99,7 +99,7 @@ def _supervise(
         supervisor = os.getpid()
         kernel = os.fork()
         if kernel == 0:
-            _be_kernel(spec, body, kernel_fd, reporting, place, supervisor)
+            init.be_kernel(lambda: _prepare_kernel(spec, place, supervisor), body, kernel_fd, reporting)
         os.close(reporting)
         os.close(kernel_fd)
         answers.watch(kernel, report, view, since_ns)
@@ -116,15 +116,10 @@ def _settle(answers: Supervisor, kept: set[int], zygote: int) -> None:
     """End with the zygote, but not before everything below has ended."""
     os.setsid()
     syscalls.prctl(syscalls.PR_SET_CHILD_SUBREAPER, 1)
-    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGUSR1, signal.SIGUSR2):
-        signal.signal(number, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_SETMASK, [])
-    signal.signal(signal.SIGTERM, lambda _number, _frame: answers.stop())
+    confinement.settle(kept, answers.stop)
     syscalls.prctl(syscalls.PR_SET_PDEATHSIG, signal.SIGTERM)
     if os.getppid() != zygote:
         raise ConnectionError("the zygote is gone")
-    confinement.silence()
-    confinement.close_all_except({0, 1, 2} | kept)
     syscalls.set_process_name("cellwright-init")
     syscalls.prctl(syscalls.PR_SET_DUMPABLE, 0)
 
@@ -143,8 +138,8 @@ def _fill(spec: CageSpec, place: KernelDirectory) -> View:
     os.mkdir(place.project, 0o700)
     if owner:
         os.chown(place.project, *owner)
-    copy = os.open(place.project, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    budget = CopyBudget(bytes=spec.limits.disk_mb * _MEGABYTE, files=spec.limits.inodes)
+    copy = os.open(place.project, DIRECTORY)
+    budget = CopyBudget.of(spec.limits)
     _copy_project(spec, place, copy, owner, budget)
     for number, mount in enumerate(spec.data):
         target = f"{place.project}/{mount.target}"
@@ -162,9 +157,9 @@ def _copy_project(
 ) -> None:
     # Data covers what the project has in its place, as a mount does on other tiers.
     leave_out = {*spec.hidden, *spec.left_out, *spec.protected, *(mount.target for mount in spec.data)}
-    source = os.open(spec.project, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        Copier(leave_out=leave_out, owner=owner, budget=budget).copy_all(source, copy)
+        with opened(spec.project, GIVEN_DIRECTORY) as source:
+            Copier(leave_out=leave_out, owner=owner, budget=budget).copy_all(source, copy)
         for number, path in enumerate(spec.protected):
             _set_aside(
                 f"{spec.project}/{path}", f"{place.directory}/read-only/{number}", f"{place.project}/{path}", budget
@@ -173,8 +168,6 @@ def _copy_project(
         if error.errno == errno.EFBIG:
             raise OSError(errno.EFBIG, "the project is too big for a copy; raise the limits disk and inodes") from None
         raise
-    finally:
-        os.close(source)
 
 
 def _set_aside(
@@ -185,48 +178,29 @@ def _set_aside(
         return
     source, name = os.path.split(original)
     os.mkdir(copy, 0o755)
-    reading = os.open(source, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    writing = os.open(copy, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
+    with opened(source, GIVEN_DIRECTORY) as reading, opened(copy) as writing:
         others = {entry for entry in os.listdir(reading) if entry != name}
         Copier(leave_out=others, owner=owner, budget=budget).copy_all(reading, writing)
-    finally:
-        os.close(reading)
-        os.close(writing)
     if os.path.isdir(os.path.dirname(seen_at)):
         os.symlink(f"{copy}/{name}", seen_at)
 
 
-def _be_kernel(
-    spec: CageSpec, body: Callable[[], None], kernel_fd: int, reporting: int, place: KernelDirectory, supervisor: int
-) -> NoReturn:  # pyrefly: ignore[bad-return]  # it ends in `finally`
-    code = init.SETUP_FAILED
-    try:
-        confinement.reset_signals()
-        os.setsid()
-        _become(spec)
-        syscalls.prctl(syscalls.PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != supervisor:
-            raise ConnectionError("the supervisor is gone")
-        os.umask(0o022)
-        os.environ.clear()
-        os.environ.update(spec.environment)
-        os.environ.update(
-            HOME=f"{place.directory}/home", TMPDIR=f"{place.directory}/tmp", CELLWRIGHT_PROJECT=place.project
-        )
-        os.chdir(place.inside(spec.cwd))
-        if spec.tier == "C":
-            confinement.confine(spec, _rules(spec, place), capability=None, is_private=False, has_memory_group=False)
-        else:
-            confinement.limit(spec, has_memory_group=False)
-        init.run_body(body, kernel_fd, reporting)
-        code = 0
-    except SystemExit as error:
-        code = error.code if isinstance(error.code, int) else int(error.code is not None)
-    except BaseException as error:  # noqa: BLE001  the last frame of a process: nobody above can handle it
-        code = init.report_failure(reporting, error)
-    finally:
-        os._exit(code & 0xFF)
+def _prepare_kernel(spec: CageSpec, place: KernelDirectory, supervisor: int) -> None:
+    confinement.reset_signals()
+    os.setsid()
+    _become(spec)
+    syscalls.prctl(syscalls.PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != supervisor:
+        raise ConnectionError("the supervisor is gone")
+    os.umask(0o022)
+    os.environ.clear()
+    own = {"HOME": f"{place.directory}/home", "TMPDIR": f"{place.directory}/tmp", "CELLWRIGHT_PROJECT": place.project}
+    os.environ.update(spec.environment | own)
+    os.chdir(place.inside(spec.cwd))
+    if spec.tier == "C":
+        confinement.confine(spec, _rules(spec, place), capability=None, is_private=False, has_memory_group=False)
+    else:
+        confinement.limit(spec, has_memory_group=False)
 
 
 def _become(spec: CageSpec) -> None:

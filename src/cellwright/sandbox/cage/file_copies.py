@@ -13,9 +13,17 @@ from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass
 
-_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+from cellwright.sandbox.linux.descriptors import (
+    DIRECTORY,
+    FILE,
+    NEW_FILE,
+    closing,
+    open_beneath,
+    opened,
+    status_of,
+)
+from cellwright.sandbox.spec import MEGABYTE, Limits
+
 _OPAQUE = "user.overlay.opaque"
 
 
@@ -25,6 +33,11 @@ class CopyBudget:
 
     bytes: int
     files: int
+
+    @classmethod
+    def of(cls, limits: Limits) -> CopyBudget:
+        """As much as a notebook may write."""
+        return cls(bytes=limits.disk_mb * MEGABYTE, files=limits.inodes)
 
     def has_room(self, size: int) -> bool:
         """Whether one more file of this size fits."""
@@ -66,36 +79,30 @@ class Copier:
 
     def _copy_directory(self, source: int, target: int, name: str, path: str, status: os.stat_result) -> None:
         try:
-            inner = os.open(name, _DIRECTORY, dir_fd=source)
+            inner = os.open(name, DIRECTORY, dir_fd=source)
         except PermissionError:
             return
-        try:
+        with closing(inner):
             self.budget.spend(0)
-            place = self.make_directory(target, name, status)
-            try:
-                self.copy_all(inner, place, f"{path}/")
-            finally:
-                os.close(place)
-        finally:
-            os.close(inner)
+            with closing(self.make_directory(target, name, status)) as copy:
+                self.copy_all(inner, copy, f"{path}/")
 
     def make_directory(self, target: int, name: str, like: os.stat_result) -> int:
         """A new directory with the same mode for its owner, opened."""
         os.mkdir(name, 0o700, dir_fd=target)
         os.chmod(name, (like.st_mode & 0o777) | 0o700, dir_fd=target)
         self._own(target, name)
-        return os.open(name, _DIRECTORY, dir_fd=target)
+        return os.open(name, DIRECTORY, dir_fd=target)
 
     def copy_file(self, source: int, target: int, name: str, status: os.stat_result) -> None:
         """One plain file with its mode and modification time."""
         try:
-            reading = os.open(name, _READ, dir_fd=source)
+            reading = os.open(name, FILE, dir_fd=source)
         except PermissionError:
             return
-        try:
+        with closing(reading):
             self.budget.spend(status.st_size)
-            writing = os.open(name, _CREATE, 0o600, dir_fd=target)
-            try:
+            with opened(name, NEW_FILE, within=target) as writing:
                 left = status.st_size
                 while left and (sent := os.sendfile(writing, reading, None, min(left, 1 << 30))):
                     left -= sent
@@ -103,10 +110,6 @@ class Copier:
                     os.fchown(writing, *self.owner)
                 os.fchmod(writing, status.st_mode & 0o777)
                 os.utime(writing, ns=(status.st_atime_ns, status.st_mtime_ns))
-            finally:
-                os.close(writing)
-        finally:
-            os.close(reading)
 
     def _own(self, target: int, name: str) -> None:
         if self.owner is not None:
@@ -139,30 +142,21 @@ class LayerCopier:
             os.mkfifo(name, mode, dir_fd=target)
 
     def _copy_directory(self, source: int, target: int, name: str, mode: int) -> None:
-        inner = os.open(name, _DIRECTORY, dir_fd=source)
-        with suppress(FileExistsError):
-            os.mkdir(name, mode, dir_fd=target)
-        place = os.open(name, _DIRECTORY, dir_fd=target)
-        try:
-            self.copy_all(inner, place)
-            _copy_marks(inner, place)
-            os.fchmod(place, mode)
-        finally:
-            os.close(inner)
-            os.close(place)
+        with opened(name, within=source) as inner:
+            with suppress(FileExistsError):
+                os.mkdir(name, mode, dir_fd=target)
+            with opened(name, within=target) as copy:
+                self.copy_all(inner, copy)
+                _copy_marks(inner, copy)
+                os.fchmod(copy, mode)
 
     def _copy_file(self, source: int, target: int, name: str, status: os.stat_result) -> None:
-        reading = os.open(name, _READ, dir_fd=source)
-        writing = os.open(name, _CREATE, 0o600, dir_fd=target)
-        try:
+        with opened(name, FILE, within=source) as reading, opened(name, NEW_FILE, within=target) as writing:
             while os.sendfile(writing, reading, None, 1 << 30):
                 pass
             _copy_marks(reading, writing)
             os.fchmod(writing, stat.S_IMODE(status.st_mode))
             os.utime(writing, ns=(status.st_atime_ns, status.st_mtime_ns))
-        finally:
-            os.close(reading)
-            os.close(writing)
 
 
 def _copy_marks(source: int, target: int) -> None:
@@ -201,20 +195,19 @@ class ForeignCopier:
     def _walk_directory(
         self, source: int, layer: _Layer, name: str, path: str, status: os.stat_result, *, is_foreign: bool
     ) -> None:
-        inner = os.open(name, _DIRECTORY, dir_fd=source)
-        below = _Layer(self._copier, None, layer, name, status)
-        try:
-            if is_foreign and status.st_mode & 0o005 != 0o005:
-                # Nobody in the cage could look into it: the copy must stand for all of it.
-                self._copier.copy_all(inner, below.descriptor(), f"{path}/")
-                os.setxattr(below.descriptor(), _OPAQUE, b"y")
-            else:
-                if is_foreign:
-                    below.descriptor()
-                self._walk(inner, below, f"{path}/")
-        finally:
-            os.close(inner)
-            below.close()
+        with opened(name, within=source) as inner:
+            below = _Layer(self._copier, None, layer, name, status)
+            try:
+                if is_foreign and status.st_mode & 0o005 != 0o005:
+                    # Nobody in the cage could look into it: the copy must stand for all of it.
+                    self._copier.copy_all(inner, below.descriptor(), f"{path}/")
+                    os.setxattr(below.descriptor(), _OPAQUE, b"y")
+                else:
+                    if is_foreign:
+                        below.descriptor()
+                    self._walk(inner, below, f"{path}/")
+            finally:
+                below.close()
 
 
 class _Layer:
@@ -246,77 +239,41 @@ def copy_paths(source: str, target: str, paths: list[str]) -> None:
     for path in paths:
         if any(part in {"", ".", ".."} for part in path.split("/")):
             raise ValueError(f"bad path {path!r}")
-    reading, writing = os.open(source, _DIRECTORY), os.open(target, _DIRECTORY)
-    try:
+    with opened(source) as reading, opened(target) as writing:
         for path in sorted(paths):
             _copy_path(reading, writing, path)
-    finally:
-        os.close(reading)
-        os.close(writing)
 
 
 def _copy_path(source: int, target: int, path: str) -> None:
     *parents, name = path.split("/")
     try:
-        above = _walk_to(source, parents)
+        above = open_beneath(source, parents)
     except (FileNotFoundError, NotADirectoryError):
-        _remove(target, path)
+        _remove(target, parents, name)
         return
+    with closing(above):
+        if (status := status_of(above, name)) is None:
+            _remove(target, parents, name)
+            return
+        with closing(open_beneath(target, parents, is_made=True)) as beside:
+            _remove_entry(beside, name, only_other_than=stat.S_IFMT(status.st_mode))
+            LayerCopier().copy_one(above, beside, name, status)
+
+
+def _remove(directory: int, parents: list[str], name: str) -> None:
     try:
-        status = os.stat(name, dir_fd=above, follow_symlinks=False)
-    except FileNotFoundError:
-        _remove(target, path)
-        return
-    finally:
-        os.close(above)
-    beside = _walk_to(target, parents, is_made=True)
-    above = _walk_to(source, parents)
-    try:
-        _remove_entry(beside, name, only_other_than=stat.S_IFMT(status.st_mode))
-        LayerCopier().copy_one(above, beside, name, status)
-    finally:
-        os.close(above)
-        os.close(beside)
-
-
-def _walk_to(directory: int, parents: list[str], *, is_made: bool = False) -> int:
-    """The directory below, step by step and through no link."""
-    here = os.dup(directory)
-    for parent in parents:
-        try:
-            if is_made:
-                try:
-                    os.mkdir(parent, 0o755, dir_fd=here)
-                except FileExistsError:
-                    pass
-            below = os.open(parent, _DIRECTORY, dir_fd=here)
-        finally:
-            os.close(here)
-        here = below
-    return here
-
-
-def _remove(directory: int, path: str) -> None:
-    *parents, name = path.split("/")
-    try:
-        above = _walk_to(directory, parents)
+        above = open_beneath(directory, parents)
     except (FileNotFoundError, NotADirectoryError):
         return
-    try:
+    with closing(above):
         _remove_entry(above, name, only_other_than=0)
-    finally:
-        os.close(above)
 
 
 def _remove_entry(above: int, name: str, *, only_other_than: int) -> None:
     """Whatever has this name, unless both are directories: their contents are told path by path."""
-    try:
-        kind = stat.S_IFMT(os.stat(name, dir_fd=above, follow_symlinks=False).st_mode)
-    except FileNotFoundError:
+    if (status := status_of(above, name)) is None:
         return
-    if kind == stat.S_IFDIR and only_other_than == stat.S_IFDIR:
-        return
-    if kind == stat.S_IFDIR:
-        shutil.rmtree(name, dir_fd=above)
-    else:
+    if not stat.S_ISDIR(status.st_mode):
         os.unlink(name, dir_fd=above)
+    elif only_other_than != stat.S_IFDIR:
+        shutil.rmtree(name, dir_fd=above)

@@ -17,6 +17,7 @@ from cellwright.errors import UserError
 from cellwright.sandbox import private_directory
 from cellwright.sandbox.cage import fallback_tiers, host_mounts, init
 from cellwright.sandbox.cage.supervisor import Meters
+from cellwright.sandbox.control_frames import KernelExit
 from cellwright.sandbox.linux import cgroups, processes, seccomp, syscalls, volumes
 from cellwright.sandbox.linux.cgroups import Group
 from cellwright.sandbox.spec import DEFAULT_UID, CageSpec
@@ -44,16 +45,6 @@ class RunningCage:
     """Mount points that direct mode had to make on the host."""
     directory: str | None = None
     """The private directory of tiers C and D."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CageExit:
-    """How a cage ended."""
-
-    exit_code: int | None
-    signal: int | None
-    out_of_memory: bool = False
-    limit: str | None = None
 
 
 def start(
@@ -192,7 +183,7 @@ def _release(pid: int, releasing: int, group: Group | None, uid: int, gid: int) 
         raise
 
 
-def finish(caged: RunningCage, wait_status: int) -> CageExit:
+def finish(caged: RunningCage, wait_status: int) -> KernelExit:
     """After init was reaped: what happened, and nothing left behind."""
     code = os.waitstatus_to_exitcode(wait_status)
     number = -code if code < 0 else code - 128 if code > 128 else None
@@ -207,6 +198,4 @@ def finish(caged: RunningCage, wait_status: int) -> CageExit:
         private_directory.remove(caged.directory)
     os.close(caged.pidfd)
     limit = "memory" if is_out_of_memory else "cpu" if number == signal.SIGXCPU else None
-    return CageExit(
-        exit_code=code if number is None else None, signal=number, out_of_memory=is_out_of_memory, limit=limit
-    )
+    return KernelExit(exit_code=code if number is None else None, signal=number, limit=limit)

@@ -9,7 +9,7 @@ import signal
 import socket
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from cellwright import framing
@@ -18,14 +18,14 @@ from cellwright.sandbox.cage import copy_changes, overlay_changes
 from cellwright.sandbox.cage.branches import MAIN, BranchRoots, BranchTable
 from cellwright.sandbox.cage.overlay_changes import View
 from cellwright.sandbox.cage.rootfs import OverlayView
+from cellwright.sandbox.control_frames import KernelExit
 from cellwright.sandbox.linux import processes
 from cellwright.sandbox.linux.cgroups import counter
 from cellwright.sandbox.linux.processes import MemoryMeter
-from cellwright.sandbox.spec import CageSpec, Limits
+from cellwright.sandbox.spec import MEGABYTE, CageSpec, Limits
 
 _METER_INTERVAL_SECONDS = 0.1
 _URGENT_METER_INTERVAL_SECONDS = 0.02
-_MEGABYTE = 1024 * 1024
 _CLOCK_REALTIME_COARSE = 5
 _CHUNK = 256 * 1024
 _CHANGES_BYTES = 256 * 1024
@@ -69,7 +69,7 @@ class Meters:
         if self.directory is None:
             return None
         size, files = copy_changes.disk_use(self.directory)
-        if size > (limits.disk_mb + limits.tmp_mb) * _MEGABYTE:
+        if size > (limits.disk_mb + limits.tmp_mb) * MEGABYTE:
             return "disk"
         return "inodes" if files > limits.inodes else None
 
@@ -85,19 +85,6 @@ class Meters:
 def file_time_ns() -> int:
     """The time as file systems take it, from the coarse clock: later changes are never stamped earlier."""
     return time.clock_gettime_ns(_CLOCK_REALTIME_COARSE)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KernelExitStatus:
-    """How the kernel ended."""
-
-    exit_code: int | None
-    signal: int | None
-    limit: str | None
-
-    def as_exit_code(self) -> int:
-        """The way a shell would say it."""
-        return self.exit_code if self.signal is None and self.exit_code is not None else 128 + (self.signal or 0)
 
 
 class Supervisor:
@@ -116,7 +103,7 @@ class Supervisor:
         self._views: View = OverlayView(upper=None, lowers=())
         self._since_ns = 0
         self._limit: str | None = None
-        self._ending: KernelExitStatus | None = None
+        self._ending: KernelExit | None = None
         self._is_stopping = False
         self._sent_bytes = 0
         self._poll = select.poll()
@@ -161,7 +148,10 @@ class Supervisor:
                 self._branches.look_after()
             if self._control.fileno() in ready:
                 self._read_commands()
-        return 0 if self._ending is None else self._ending.as_exit_code()
+        if self._ending is None:
+            return 0
+        # The way a shell would say it.
+        return (self._ending.exit_code or 0) if self._ending.signal is None else 128 + self._ending.signal
 
     def _wake_on_children(self) -> int:
         reading, writing = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -207,16 +197,8 @@ class Supervisor:
             self._limit = "memory"
         elif number == signal.SIGXCPU:
             self._limit = "cpu"
-        self._ending = KernelExitStatus(exit_code=code if code >= 0 else None, signal=number, limit=self._limit)
-        self._send(
-            {
-                "event": "ended",
-                "exit_code": self._ending.exit_code,
-                "signal": number,
-                "limit": self._limit,
-                "out_of_memory": self._limit == "memory",
-            }
-        )
+        self._ending = KernelExit(exit_code=code if code >= 0 else None, signal=number, limit=self._limit)
+        self._send({"event": "ended", **asdict(self._ending)})
 
     def _meter(self) -> None:
         if self._ending is not None:
@@ -322,7 +304,7 @@ class Supervisor:
         descriptor, size = overlay_changes.open_in_history(history, path)
         try:
             # Holes and further names of a file take no room in here, but they do where they are kept.
-            if self._sent_bytes + size > self._spec.limits.disk_mb * _MEGABYTE:
+            if self._sent_bytes + size > self._spec.limits.disk_mb * MEGABYTE:
                 raise OSError(errno.EFBIG, "all kept files together are over the disk limit")
             self._sent_bytes += size
             self._send({"id": request, "bytes": size})

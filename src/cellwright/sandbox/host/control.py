@@ -21,7 +21,8 @@ import anyio
 from cellwright import framing
 from cellwright.errors import Unavailable
 from cellwright.sandbox import control_frames
-from cellwright.sandbox.host.control_messages import LIMITS, KernelExit, integer, items, read_change, read_exit
+from cellwright.sandbox.control_frames import KernelExit
+from cellwright.sandbox.host.control_messages import LIMITS, integer, items, read_change, read_exit
 from cellwright.sandbox.host.file_changes import (
     ChangeRefused,
     FileChange,
@@ -32,11 +33,10 @@ from cellwright.sandbox.host.file_changes import (
 from cellwright.sandbox.host.keep_terms import KeepTerms, keep_changes, progress_lines
 from cellwright.sandbox.host.project_writer import ProjectWriter
 from cellwright.sandbox.linux import proxy_listener
-from cellwright.sandbox.spec import BRANCH_SLOTS, Tier
+from cellwright.sandbox.spec import BRANCH_SLOTS, MEGABYTE, Tier
 
 _MAX_CHANGES = 1_000_000
 _MAX_FILE_BYTES = 1 << 40
-_MEGABYTE = 1024 * 1024
 _MOST_QUEUED = 32
 _MOST_LAYERS = BRANCH_SLOTS + 1
 """Limit of layers: one for each branch root a branch came through, and the cage's own."""
@@ -188,7 +188,7 @@ class CageControl:
             left,
             since_ns=self._since_ns,
             hidden=hidden,
-            most_bytes=terms.most_megabytes * _MEGABYTE,
+            most_bytes=terms.most_megabytes * MEGABYTE,
             seconds=terms.seconds,
         )
         try:

@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, cast
 
 from cellwright.errors import Unavailable
+from cellwright.sandbox.control_frames import KernelExit
 from cellwright.sandbox.host.file_changes import ChangeWhat, FileChange
 
 LIMITS = {"memory", "cpu", "disk", "inodes"}
 """The limits that can end a kernel."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KernelExit:
-    """How the kernel's process ended: one of `exit_code` and `signal` is set."""
-
-    exit_code: int | None
-    signal: int | None
-    out_of_memory: bool = False
-    limit: str | None = None
-    """`memory`, `cpu`, `disk` or `inodes` when that limit ended it."""
 
 
 def integer(value: object) -> int:
@@ -40,7 +29,6 @@ def read_exit(message: dict[str, Any]) -> KernelExit:
     return KernelExit(
         exit_code=code if isinstance(code, int) else None,
         signal=number if isinstance(number, int) else None,
-        out_of_memory=message.get("out_of_memory") is True,
         limit=limit if limit in LIMITS else None,
     )
 

@@ -15,10 +15,10 @@ import anyio.to_thread
 
 from cellwright.sandbox.host.file_changes import FileChange, KeepReport, UnkeptChanges
 from cellwright.sandbox.host.project_writer import KeepStopped, ProjectWriter
+from cellwright.sandbox.spec import MEGABYTE
 
 _FIRST_PROGRESS_DELAY_SECONDS = 1.0
 _PROGRESS_INTERVAL_SECONDS = 2.0
-_MEGABYTE = 1024 * 1024
 _MORE_TIME = 5
 """Factor on the timeout that is suggested next, if this one was too short."""
 _INTERRUPTED = "it was interrupted"
@@ -57,8 +57,8 @@ class KeepTerms:
         what = f"{len(changes):,} changed files, {_readable(size)}"
         if len(changes) > self.files:
             reason, option = f"more than {self.files:,} files", f"kept_files={len(changes)}"
-        elif size > self.megabytes * _MEGABYTE:
-            reason, option = f"more than {_readable(self.megabytes * _MEGABYTE)}", f"kept_size={size // _MEGABYTE + 1}m"
+        elif size > self.megabytes * MEGABYTE:
+            reason, option = f"more than {_readable(self.megabytes * MEGABYTE)}", f"kept_size={size // MEGABYTE + 1}m"
         else:
             return None
         return KeepQuestion(

@@ -19,7 +19,6 @@ from pathlib import Path
 
 from cellwright.sandbox.host import staging_directory
 from cellwright.sandbox.host.file_changes import (
-    DIRECTORY,
     ChangeRefused,
     FileChange,
     KeepPlan,
@@ -28,13 +27,11 @@ from cellwright.sandbox.host.file_changes import (
     MissingLeftFile,
     ProjectPaths,
     inherited,
-    open_beneath,
-    status_of,
     stays_inside,
 )
 from cellwright.sandbox.linux import syscalls
+from cellwright.sandbox.linux.descriptors import GIVEN_DIRECTORY, NEW_FILE, closing, open_beneath, opened, status_of
 
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _FEW = 64
 """Limit of files that are synced one by one; a sync of the whole file system also waits for other programs."""
 _WHOLE_BYTES = 256 * 1024
@@ -90,7 +87,7 @@ class ProjectWriter:
         """How many changes are ready to take their place."""
         self.step = "copying"
         self._left = left
-        self._root = os.open(project, DIRECTORY & ~os.O_NOFOLLOW)
+        self._root = os.open(project, GIVEN_DIRECTORY)
         self._owner = os.fstat(self._root)
         self._is_root = syscalls.is_root()
         self._since_ns = since_ns
@@ -190,28 +187,24 @@ class ProjectWriter:
 
     def _copy(self, parts: list[str], folder: int, name: str, mode: int, before: os.stat_result | None) -> None:
         source, status = self._left.open(parts[:-1], parts[-1])
-        try:
+        with closing(source):
             # Holes and further names of a file take no room where it was made, but they do here.
             if status.st_size > self._bytes_left:
                 raise ChangeRefused("all kept files together are over the disk limit")
-            target = os.open(name, _NEW, 0o600, dir_fd=folder)
-            try:
-                self._copy_bytes(source, target, status.st_size)
-                owner = before if before is not None and stat.S_ISREG(before.st_mode) else self._owner
-                if self._is_root:
-                    os.fchown(target, owner.st_uid, owner.st_gid)
-                # Nobody's special bits; attributes and access lists a new file has none.
-                os.fchmod(target, stat.S_IMODE(mode) & 0o777)
-                if not self._has_many:
-                    os.fdatasync(target)
-            except BaseException:
-                os.unlink(name, dir_fd=folder)
-                raise
-            finally:
-                os.close(target)
+            with opened(name, NEW_FILE, within=folder) as target:
+                try:
+                    self._copy_bytes(source, target, status.st_size)
+                    owner = before if before is not None and stat.S_ISREG(before.st_mode) else self._owner
+                    if self._is_root:
+                        os.fchown(target, owner.st_uid, owner.st_gid)
+                    # Nobody's special bits; attributes and access lists a new file has none.
+                    os.fchmod(target, stat.S_IMODE(mode) & 0o777)
+                    if not self._has_many:
+                        os.fdatasync(target)
+                except BaseException:
+                    os.unlink(name, dir_fd=folder)
+                    raise
             self._bytes_left -= status.st_size
-        finally:
-            os.close(source)
 
     def _copy_bytes(self, source: int, target: int, size: int) -> None:
         if size <= _WHOLE_BYTES:

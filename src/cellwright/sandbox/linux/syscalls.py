@@ -262,12 +262,6 @@ def sethostname(name: str) -> None:
     _checked(_libc.sethostname(encoded, ctypes.c_size_t(len(encoded))), "sethostname")
 
 
-def openat2(directory: int, path: str, flags: int, mode: int, resolve: int) -> int:
-    """`open` with resolution rules, for example "stay beneath this directory, follow no link"."""
-    request = struct.pack("QQQ", flags, mode, resolve)
-    return _call("openat2", directory, _bytes(path), request, ctypes.c_size_t(len(request)))
-
-
 def is_on_tmpfs(descriptor: int) -> bool:
     """Whether an open file lies in memory: no server, disk or other process can make a read of it wait."""
     buffer = ctypes.create_string_buffer(_STATFS_BYTES)
@@ -282,7 +276,7 @@ def sync_file_system(descriptor: int) -> None:
 
 
 def seccomp_load(program: bytes) -> None:
-    """Install a finished BPF filter on this process and all its children."""
+    """Install a finished BPF filter on this process and all its children for good. Needs no_new_privs."""
     # struct sock_fprog: how many instructions of 8 bytes, and where. 1: SECCOMP_SET_MODE_FILTER.
     buffer = ctypes.create_string_buffer(program, len(program))
     header = struct.pack("H6xQ", len(program) // 8, ctypes.addressof(buffer))
