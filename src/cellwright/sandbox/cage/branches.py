@@ -22,7 +22,14 @@ from cellwright.sandbox.cage import overlay, rootfs
 from cellwright.sandbox.cage.file_copies import LayerCopier, copy_paths
 from cellwright.sandbox.cage.rootfs import OverlayView
 from cellwright.sandbox.linux import syscalls
-from cellwright.sandbox.linux.processes import cpu_seconds_of, is_dead, private_memory_kb, system_call_of
+from cellwright.sandbox.linux.descriptors import DIRECTORY, closing, opened
+from cellwright.sandbox.linux.processes import (
+    cpu_seconds_of,
+    is_dead,
+    private_memory_kb,
+    stop_and_kill,
+    system_call_of,
+)
 from cellwright.sandbox.linux.volumes import unescaped
 from cellwright.sandbox.spec import BRANCH_SLOTS, CageSpec
 
@@ -55,11 +62,6 @@ class BranchRoot:
     history: tuple[OverlayView, ...]
     """What changed there since it was made, and before that in each ancestor, newest first."""
 
-    @property
-    def views(self) -> OverlayView:
-        """What changed there since it was made."""
-        return self.history[0]
-
 
 @dataclass(slots=True)
 class BranchRoots:
@@ -86,15 +88,9 @@ class BranchRoots:
             raise
         return number, os.open(self._made[number].path, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
 
-    def views(self, number: int) -> OverlayView:
-        """What changed there since it was made; of the main place, since the cage was."""
-        return self.main if number == MAIN else self._made[number].views
-
-    def history(self, number: int) -> list[OverlayView]:
-        """The same since the cage was made: one step per place on the way, newest first."""
-        if number == MAIN:
-            return [self.main]
-        return list(self._made[number].history)
+    def history(self, number: int) -> tuple[OverlayView, ...]:
+        """What changed there since it was made, and before that in each ancestor, newest first."""
+        return (self.main,) if number == MAIN else self._made[number].history
 
     def processes(self, number: int) -> list[int]:
         """Everything that runs in a place, by its root; whoever has left that, by the mark it was born with."""
@@ -115,12 +111,7 @@ class BranchRoots:
         """End everything in a place: stopped first, so that nothing is forked while we look."""
         end = time.monotonic() + _KILL_TIMEOUT_SECONDS
         while (running := [pid for pid in self.processes(number) if not is_dead(pid)]) and time.monotonic() < end:
-            for sign in (signal.SIGSTOP, signal.SIGKILL):
-                for pid in running:
-                    try:
-                        os.kill(pid, sign)
-                    except ProcessLookupError:
-                        continue
+            stop_and_kill(running)
             time.sleep(_KILL_INTERVAL_SECONDS)
 
     def remove(self, number: int) -> None:
@@ -133,7 +124,7 @@ class BranchRoots:
             for one in ready:
                 place = self._made.pop(one)
                 self._left.discard(one)
-                for descriptor in (place.views.upper, *place.views.lowers):
+                for descriptor in (place.history[0].upper, *place.history[0].lowers):
                     if descriptor is not None:
                         os.close(descriptor)
                 self._take_down(one, place.path)
@@ -171,12 +162,9 @@ class BranchRoots:
             os.mkdir(f"{place}/{name}", mode)
             os.chmod(f"{place}/{name}", mode)
             # Without what is mounted below, such as software.
-            source = syscalls.open_tree(f"{above}/{seen_at}", recursive=False)
-            _copy(_open(".", source), f"{place}/{name}")
-            os.close(source)
-            tree = syscalls.open_tree(f"{place}/{name}", recursive=False)
-            syscalls.attach(tree, f"{path}/{seen_at}")
-            os.close(tree)
+            with closing(syscalls.open_tree(f"{above}/{seen_at}", recursive=False)) as source:
+                _copy(_open(".", source), f"{place}/{name}")
+            rootfs.bind(f"{place}/{name}", f"{path}/{seen_at}")
 
     def _layers_of(self, number: int) -> tuple[str | None, tuple[str, ...]]:
         if number == MAIN:
@@ -215,8 +203,8 @@ class BranchRoots:
 class BranchTable:
     """The branches of one cage's kernel, as its init keeps them: who runs where, and within which limits."""
 
-    def __init__(self, places: BranchRoots, tell: Callable[[dict[str, Any]], None], poll: select.poll) -> None:
-        self.places = places
+    def __init__(self, roots: BranchRoots, tell: Callable[[dict[str, Any]], None], poll: select.poll) -> None:
+        self.roots = roots
         self._tell = tell
         self._poll = poll
         self._leaders: dict[int, _Leader] = {}
@@ -232,21 +220,21 @@ class BranchTable:
         """Carry out a command about branches; None if it is about something else."""
         match message["do"]:
             case "branch":
-                made = self.places.make(int(message["of"]))
-                return {} if made is None else {"branch": made[0], "place": made[1]}
+                made = self.roots.make(int(message["of"]))
+                return {} if made is None else {"branch": made[0], "root": made[1]}
             case "adopt":
                 self._adopt(int(message["branch"]), int(message["pid"]), message)
             case "unbranch":
                 self._forget(int(message["branch"]))
-                self.places.remove(int(message["branch"]))
+                self.roots.remove(int(message["branch"]))
             case "succeed":
                 self._succeed(int(message["branch"]))
             case "measure":
                 return {"meters": self._measure(int(message["branch"]))}
             case "carry":
                 copy_paths(
-                    self.places.project_of(int(message["source"])),
-                    self.places.project_of(int(message["branch"])),
+                    self.roots.project_of(int(message["source"])),
+                    self.roots.project_of(int(message["branch"])),
                     [str(path) for path in message["paths"]],
                 )
             case _:
@@ -263,14 +251,14 @@ class BranchTable:
         for number, leader in [*self._leaders.items()]:
             if _has_ended(leader.pidfd):
                 self._forget(number)
-                self.places.kill(number)
+                self.roots.kill(number)
                 self._tell({"event": "branch-ended", "branch": number, "limit": leader.limit})
             elif leader.limit is None and (limit := self._exceeded(number, leader)) is not None:
                 leader.limit = limit
-                self.places.kill(number)
+                self.roots.kill(number)
 
     def _adopt(self, number: int, pid: int, message: dict[str, Any]) -> None:
-        if pid not in self.places.processes(number):
+        if pid not in self.roots.processes(number):
             raise OSError(errno.ESRCH, "that process is not in the branch's place")
         memory_mb, cpu_seconds = message.get("memory_mb"), message.get("cpu_seconds")
         self._leaders[number] = _Leader(
@@ -297,7 +285,7 @@ class BranchTable:
         began = time.monotonic()
         if (leader.memory_kb is None and leader.cpu_seconds is None) or began < leader.look_again:
             return None
-        found = self.places.processes(number)
+        found = self.roots.processes(number)
         try:
             return self._limit_met(found, leader)
         finally:
@@ -314,7 +302,7 @@ class BranchTable:
         return None
 
     def _measure(self, number: int) -> dict[str, Any]:
-        found = self.places.processes(number)
+        found = self.roots.processes(number)
         return {
             "processes": len(found),
             "cpu_seconds": round(sum(map(cpu_seconds_of, found)), 3),
@@ -367,16 +355,12 @@ def _has_ended(pidfd: int) -> bool:
 
 def _copy(reading: int, target: str) -> bool:
     """Everything below an open directory, which is closed; whether there was anything."""
-    writing = _open(target)
-    try:
+    with closing(reading), opened(target) as writing:
         if not os.listdir(reading):
             return False
         LayerCopier().copy_all(reading, writing)
         return True
-    finally:
-        os.close(reading)
-        os.close(writing)
 
 
 def _open(path: str, within: int | None = None) -> int:
-    return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=within)
+    return os.open(path, DIRECTORY, dir_fd=within)

@@ -61,21 +61,13 @@ def start(
     """
     try:
         spec.check()
-        return _start(spec, body, kernel_fd, control_fd, rehearse)
+        if spec.tier in {"A", "B"}:
+            return _start_caged(spec, body, kernel_fd, control_fd, rehearse)
+        pid, directory = fallback_tiers.start(spec, body, kernel_fd, control_fd)
     except UserError as error:
         raise OSError(f"{error.message} {error.hint}") from error
-
-
-def _start(
-    spec: CageSpec, body: Callable[[], None], kernel_fd: int, control_fd: int, rehearse: Callable[[], None]
-) -> RunningCage:
-    match spec.tier:
-        case "A" | "B":
-            return _start_caged(spec, body, kernel_fd, control_fd, rehearse)
-        case "C" | "D":
-            pid, directory = fallback_tiers.start(spec, body, kernel_fd, control_fd)
-            _alive.add(pid)
-            return RunningCage(pid=pid, pidfd=os.pidfd_open(pid), directory=directory)
+    _alive.add(pid)
+    return RunningCage(pid=pid, pidfd=os.pidfd_open(pid), directory=directory)
 
 
 def _start_caged(

@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from cellwright.sandbox.cage import rootfs
 from cellwright.sandbox.cage.rootfs import DetachedMounts, OverlayView
 from cellwright.sandbox.linux import syscalls
+from cellwright.sandbox.linux.descriptors import DIRECTORY, closing
 from cellwright.sandbox.spec import CageSpec
 
 PROJECT = "root/project"
@@ -48,10 +49,7 @@ def views(spec: CageSpec, sources: DetachedMounts) -> OverlayView:
     if spec.files == "direct":
         return OverlayView(upper=None, lowers=())
     names = ["layer"] if spec.is_copied else ["lower"] if sources.layer is None else ["layer", "lower"]
-    upper, *lowers = (
-        os.open(f"{rootfs.STAGE}/inner/{name}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        for name in ("upper", *names)
-    )
+    upper, *lowers = (os.open(f"{rootfs.STAGE}/inner/{name}", DIRECTORY) for name in ("upper", *names))
     return OverlayView(upper=upper, lowers=tuple(lowers))
 
 
@@ -66,9 +64,7 @@ def cover(spec: CageSpec, project: str, masks: str, *, lower: str, data_from: st
         _refuse_links(os.path.dirname(f"{project}/{path}"))
         rootfs.mask(f"{project}/{path}", masks)
     for mount in spec.data if data_from is not None else ():
-        tree = syscalls.open_tree(f"{data_from}/{mount.target}", recursive=False)
-        syscalls.attach(tree, f"{project}/{mount.target}")
-        os.close(tree)
+        rootfs.bind(f"{data_from}/{mount.target}", f"{project}/{mount.target}")
 
 
 def bottoms(spec: CageSpec) -> tuple[str, ...]:
@@ -105,11 +101,10 @@ def _complete_copy(spec: CageSpec) -> None:
     """The volumes in their places in the copy, and places for what is covered with the originals."""
     for path in (*spec.volumes, *spec.mounted_files, *spec.protected):
         if os.path.lexists(f"lower/{path}") and not os.path.islink(f"lower/{path}"):
-            tree = syscalls.open_tree(f"lower/{path}")
-            _make_place(f"layer/{path}", tree)
-            if path in spec.volumes:
-                syscalls.attach(tree, f"layer/{path}")
-            os.close(tree)
+            with closing(syscalls.open_tree(f"lower/{path}")) as tree:
+                _make_place(f"layer/{path}", tree)
+                if path in spec.volumes:
+                    syscalls.attach(tree, f"layer/{path}")
 
 
 def lay(spec: CageSpec, project: str, stage: str, lowers: Sequence[str]) -> None:
@@ -195,6 +190,5 @@ def _make_placeholders(spec: CageSpec, sources: DetachedMounts) -> None:
 
 def _read_only(source: str, target: str) -> None:
     if os.path.lexists(source) and not os.path.islink(source):
-        tree = rootfs.open_read_only(source)
-        syscalls.attach(tree, target)
-        os.close(tree)
+        with closing(rootfs.open_read_only(source)) as tree:
+            syscalls.attach(tree, target)

@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from cellwright.sandbox.linux import syscalls
+from cellwright.sandbox.linux.descriptors import closing, opened
 from cellwright.sandbox.spec import BRANCH_SLOTS, CERTIFICATES, CageSpec, Limits
 
 READ_ONLY = syscalls.MOUNT_ATTR_RDONLY | syscalls.MOUNT_ATTR_NOSUID | syscalls.MOUNT_ATTR_NODEV
@@ -152,9 +153,7 @@ def keep_stage() -> None:
     place = f"root{STAGE}"
     for source, target in ((".", "inner"), ("lower", "inner/lower"), ("layer", "inner/layer")):
         # With the volumes in them, which may not be taken off; but not with all else that is mounted here.
-        tree = syscalls.open_tree(source, recursive=source != ".")
-        syscalls.attach(tree, f"{place}/{target}")
-        os.close(tree)
+        bind(source, f"{place}/{target}", recursive=source != ".")
     os.chmod(place, 0)
     # Whoever is in a place must not get out of it by going up: a directory nobody may search is in between.
     os.chmod("root/branches", 0)
@@ -188,6 +187,12 @@ def mask(path: str, masks: str) -> None:
         syscalls.attach(open_read_only(f"{masks}/directory" if stat.S_ISDIR(mode) else f"{masks}/file"), path)
 
 
+def bind(source: str, target: str, *, recursive: bool = False) -> None:
+    """What is mounted at one place, at another too."""
+    with closing(syscalls.open_tree(source, recursive=recursive)) as tree:
+        syscalls.attach(tree, target)
+
+
 def attach_at(tree: int, path: str) -> None:
     """Attach a detached mount at `path`, making the place for it, and close it."""
     _make_parent(path)
@@ -203,17 +208,15 @@ def attach_at(tree: int, path: str) -> None:
 def enter() -> None:
     """Close the root for changes, make it the only one there is, forget the host's."""
     os.chdir("root")
-    here = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    syscalls.set_mount_attributes(here, READ_ONLY, recursive=False)
-    os.close(here)
+    with opened(".") as here:
+        syscalls.set_mount_attributes(here, READ_ONLY, recursive=False)
     syscalls.pivot_root_here()
 
 
 def attach_new(kind: str, options: dict[str, str], attributes: int, place: str) -> None:
     """A fresh filesystem at `place`."""
-    tree = syscalls.new_filesystem(kind, options, attributes)
-    syscalls.attach(tree, place)
-    os.close(tree)
+    with closing(syscalls.new_filesystem(kind, options, attributes)) as tree:
+        syscalls.attach(tree, place)
 
 
 def _make_parent(path: str) -> None:
@@ -223,7 +226,5 @@ def _make_parent(path: str) -> None:
 
 
 def _write(path: str, content: str, mode: int = 0o644) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode)
-    if content:
+    with closing(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode)) as descriptor:
         os.write(descriptor, content.encode())
-    os.close(descriptor)

@@ -8,8 +8,9 @@ import select
 import signal
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Any
 
 from cellwright import framing
@@ -21,6 +22,7 @@ from cellwright.sandbox.cage.rootfs import OverlayView
 from cellwright.sandbox.control_frames import KernelExit
 from cellwright.sandbox.linux import processes
 from cellwright.sandbox.linux.cgroups import counter
+from cellwright.sandbox.linux.descriptors import closing
 from cellwright.sandbox.linux.processes import MemoryMeter
 from cellwright.sandbox.spec import MEGABYTE, CageSpec, Limits
 
@@ -123,7 +125,7 @@ class Supervisor:
     def hand_over(self, listener: socket.socket) -> None:
         """Give the host the cage's way out; nobody in here keeps it."""
         with listener:
-            socket.send_fds(self._control, [control_frames.pack_json({"event": "listening"})], [listener.fileno()])
+            self._send({"event": "listening"}, [listener.fileno()])
 
     def serve(self) -> int:
         """Answer until told to stop or the host is gone; the exit code tells how the kernel ended."""
@@ -184,7 +186,7 @@ class Supervisor:
                 if self._branches is not None and self._branches.successor != MAIN:
                     # Another has taken its place: what is left of it is for nobody.
                     self._kernel = 0
-                    self._branches.places.kill(MAIN)
+                    self._branches.roots.kill(MAIN)
                 else:
                     self._end(status)
 
@@ -228,41 +230,29 @@ class Supervisor:
 
     def _obey(self, message: dict[str, Any]) -> None:
         branch = int(message.get("branch", MAIN))
+        history = partial(self._history, branch, is_whole=message.get("whole") is True)
         match message["do"]:
-            case "interrupt":
-                self._signal(signal.SIGINT, branch)
-                self._send({"id": message["id"]})
             case "signal":
                 self._signal(int(message["signal"]), branch)
                 self._send({"id": message["id"]})
             case "changes":
-                self._send_changes(message["id"], self._history(branch, is_whole=message.get("whole") is True))
+                self._send_changes(message["id"], history())
             case "read":
-                history = self._history(branch, is_whole=message.get("whole") is True)
-                self._send_file(message["id"], str(message["path"]), history)
+                self._send_file(message["id"], str(message["path"]), history())
             case "leave":
-                self._hand_over_files(message["id"], self._history(branch, is_whole=message.get("whole") is True))
+                self._hand_over_files(message["id"], history())
             case "stop":
                 self._is_stopping = True
             case other:
                 answer = self._branches.obey(message) if self._branches is not None else None
                 if answer is None:
                     raise ValueError(f"unknown command {other!r}")
-                self._answer(message["id"], answer)
+                roots = [answer.pop("root")] if "root" in answer else []
+                self._send({"id": message["id"], **answer}, roots)
+                for root in roots:
+                    os.close(root)
 
-    def _answer(self, request: int, answer: dict[str, Any]) -> None:
-        place = answer.pop("place", None)
-        if place is None:
-            self._send({"id": request, **answer})
-            return
-        try:
-            socket.send_fds(self._control, [control_frames.pack_json({"id": request, **answer})], [place])
-        except OSError:
-            self._is_stopping = True
-        finally:
-            os.close(place)
-
-    def _hand_over_files(self, request: int, history: list[View]) -> None:
+    def _hand_over_files(self, request: int, history: Sequence[View]) -> None:
         """End everything that runs, then give the host the layers in which the changes are: nobody writes there now."""
         statuses = self._kill_all()
         if self._kernel in statuses:
@@ -270,17 +260,12 @@ class Supervisor:
         if processes.children():
             raise OSError(errno.EBUSY, "a process of the notebook does not end")
         layers = [view.upper for view in history if view.upper is not None]
-        try:
-            socket.send_fds(self._control, [control_frames.pack_json({"id": request, "layers": len(layers)})], layers)
-        except OSError:
-            self._is_stopping = True
+        self._send({"id": request, "layers": len(layers)}, layers)
 
-    def _history(self, branch: int, *, is_whole: bool) -> list[View]:
+    def _history(self, branch: int, *, is_whole: bool) -> Sequence[View]:
         """Where the changes of a branch are: since it was made, or since the cage was."""
-        if self._branches is None or branch == MAIN:
-            return [self._views]
-        places = self._branches.places
-        return [*places.history(branch)] if is_whole else [places.views(branch)]
+        whole = (self._views,) if self._branches is None else self._branches.roots.history(branch)
+        return whole if is_whole else whole[:1]
 
     def _signal(self, number: int, branch: int) -> None:
         if branch != MAIN and self._branches is not None:
@@ -288,7 +273,7 @@ class Supervisor:
         elif self._ending is None and self._kernel > 0:
             os.kill(self._kernel, number)
 
-    def _send_changes(self, request: int, history: list[View]) -> None:
+    def _send_changes(self, request: int, history: Sequence[View]) -> None:
         self._sent_bytes = 0
         batch: list[tuple[str, str, str, int, int]] = []
         size = 0
@@ -300,9 +285,9 @@ class Supervisor:
                 batch, size = [], 0
         self._send({"id": request, "changes": batch, "more": False})
 
-    def _send_file(self, request: int, path: str, history: list[View]) -> None:
+    def _send_file(self, request: int, path: str, history: Sequence[View]) -> None:
         descriptor, size = overlay_changes.open_in_history(history, path)
-        try:
+        with closing(descriptor):
             # Holes and further names of a file take no room in here, but they do where they are kept.
             if self._sent_bytes + size > self._spec.limits.disk_mb * MEGABYTE:
                 raise OSError(errno.EFBIG, "all kept files together are over the disk limit")
@@ -316,12 +301,14 @@ class Supervisor:
                     return
                 self._control.sendall(control_frames.pack_data(request, chunk))
                 left -= len(chunk)
-        finally:
-            os.close(descriptor)
 
-    def _send(self, message: dict[str, Any]) -> None:
+    def _send(self, message: dict[str, Any], descriptors: Sequence[int] = ()) -> None:
+        data = control_frames.pack_json(message)
         try:
-            self._control.sendall(control_frames.pack_json(message))
+            if descriptors:
+                socket.send_fds(self._control, [data], descriptors)
+            else:
+                self._control.sendall(data)
         except OSError:
             self._is_stopping = True
 

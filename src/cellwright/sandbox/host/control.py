@@ -7,6 +7,7 @@ trusted: frames, names, sizes and numbers are checked before they are used.
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import time
 from collections.abc import AsyncGenerator, Callable
@@ -114,7 +115,7 @@ class CageControl:
 
     async def interrupt(self, seat: BranchSlot = MAIN) -> None:
         """Raise KeyboardInterrupt in the kernel's main thread."""
-        await self._ask("interrupt", branch=seat.number)
+        await self.signal(signal.SIGINT, seat)
 
     async def signal(self, number: int, seat: BranchSlot = MAIN) -> None:
         """Send any signal to the kernel's process."""
@@ -301,17 +302,19 @@ class CageControl:
             raise Unavailable(f"The cage could not start: {self._failure}", hint="See `cellwright doctor`.")
         if self._is_closed:
             raise Unavailable("The cage is gone.")
-        frame = self._next_frame()
-        if frame is None:
+        try:
+            kind, payload = self._unpacker.next() or (None, b"")
+            message = framing.read_json(payload) if kind == control_frames.JSON else None
+        except framing.BadFrame as error:
+            raise self._break(str(error)) from None
+        if kind is None:
             data = await self._receive()
             if data == b"":
                 self.close()
                 raise Unavailable("The cage is gone.")
             self._unpacker.feed(data or b"")
-            return
-        kind, payload = frame
-        if kind == control_frames.JSON:
-            self._take(payload)
+        elif message is not None:
+            self._take(message)
         elif control_frames.request_of(payload) == self._request:
             self._data.append(payload[control_frames.REQUEST_BYTES :])
             # Whoever reads on behalf of somebody slower stops reading, so that nothing piles up here.
@@ -339,17 +342,7 @@ class CageControl:
         except ConnectionError:
             return b""
 
-    def _next_frame(self) -> tuple[int, bytes] | None:
-        try:
-            return self._unpacker.next()
-        except framing.BadFrame as error:
-            raise self._break(str(error)) from None
-
-    def _take(self, payload: bytes) -> None:
-        try:
-            message = framing.read_json(payload)
-        except framing.BadFrame as error:
-            raise self._break(str(error)) from None
+    def _take(self, message: dict[str, Any]) -> None:
         match message.get("event"):
             case "started" if not self._is_started:
                 self._is_started = True

@@ -16,7 +16,8 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-_READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+from cellwright.sandbox.linux.descriptors import FILE
+
 _MOST_RULE_BYTES: Final = 64 << 10
 _MOST_RULES: Final = 1_000
 """Limit of rules of one file."""
@@ -67,13 +68,17 @@ class IgnoreRule:
 
 def rules_in(directory: Path, name: str = ".gitignore") -> tuple[IgnoreRule, ...]:
     """The rules of one file, the first first; none where there is no such file. Blocking."""
+    return read_rules(_read(directory / name, _MOST_RULE_BYTES).decode("utf-8", "surrogateescape"))
+
+
+def _read(path: Path, most_bytes: int) -> bytes:
+    """The beginning of a file; nothing of one that is a link, or not there."""
     try:
-        descriptor = os.open(directory / name, _READ)
+        descriptor = os.open(path, FILE)
     except OSError:
-        return ()
+        return b""
     with os.fdopen(descriptor, "rb") as file:
-        text = file.read(_MOST_RULE_BYTES).decode("utf-8", "surrogateescape")
-    return read_rules(text)
+        return file.read(most_bytes)
 
 
 def read_rules(text: str) -> tuple[IgnoreRule, ...]:
@@ -123,13 +128,7 @@ def tracked_files(repository: Path) -> frozenset[str]:
     Empty where the index is of a kind we do not read (compressed names, SHA-256, split): then the rules alone count.
     """
     try:
-        descriptor = os.open(repository / "index", _READ)
-    except OSError:
-        return frozenset()
-    with os.fdopen(descriptor, "rb") as file:
-        data = file.read(_MOST_INDEX_BYTES)
-    try:
-        return frozenset(_names(data))
+        return frozenset(_names(_read(repository / "index", _MOST_INDEX_BYTES)))
     except (struct.error, ValueError):
         return frozenset()
 

@@ -130,8 +130,8 @@ def _checked(result: int, what: str) -> int:
     return result
 
 
-def _call(name: str, *arguments: object) -> int:
-    return _checked(_libc.syscall(ctypes.c_long(number(name)), *arguments), name)
+def _call(name: str, *arguments: object, what: str = "") -> int:
+    return _checked(_libc.syscall(ctypes.c_long(number(name)), *arguments), f"{name} {what}".strip())
 
 
 def _bytes(path: str | None) -> bytes | None:
@@ -190,10 +190,7 @@ def detach(path: str) -> None:
 def open_tree(path: str, *, directory: int = AT_FDCWD, recursive: bool = True) -> int:
     """A detached copy of the mount at `path`, as a file descriptor."""
     flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | (AT_RECURSIVE if recursive else 0) | (0 if path else AT_EMPTY_PATH)
-    return _checked(
-        _libc.syscall(ctypes.c_long(number("open_tree")), directory, _bytes(path), ctypes.c_uint(flags)),
-        f"open_tree {path}",
-    )
+    return _call("open_tree", directory, _bytes(path), ctypes.c_uint(flags), what=path)
 
 
 def set_mount_attributes(mount_fd: int, attributes: int, *, userns_fd: int = 0, recursive: bool = True) -> None:
@@ -207,10 +204,7 @@ def set_mount_attributes(mount_fd: int, attributes: int, *, userns_fd: int = 0, 
 def attach(mount_fd: int, target: str) -> None:
     """Put a detached mount at `target`."""
     flags = ctypes.c_uint(MOVE_MOUNT_F_EMPTY_PATH)
-    _checked(
-        _libc.syscall(ctypes.c_long(number("move_mount")), mount_fd, b"", AT_FDCWD, _bytes(target), flags),
-        f"move_mount to {target}",
-    )
+    _call("move_mount", mount_fd, b"", AT_FDCWD, _bytes(target), flags, what=f"to {target}")
 
 
 def new_filesystem(kind: str, options: dict[str, str], attributes: int) -> int:
