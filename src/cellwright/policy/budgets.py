@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from functools import reduce
 from typing import Final, Literal, NewType, get_args
 
 from cellwright.errors import Defect
@@ -242,10 +243,8 @@ def _check(ledger: BudgetLedger, use: Use, day: date) -> Budget:
 
 
 def _standing(ledger: BudgetLedger, account: Account) -> Decimal:
-    total = ledger.used(account)
-    for use in _held_by(ledger, account):
-        total = add(total, use.amount(account.measure))
-    return total
+    held = (use.amount(account.measure) for use in _held_by(ledger, account))
+    return reduce(add, held, ledger.used(account))
 
 
 def _incomparable(ledger: BudgetLedger, account: Account) -> tuple[UseId | None, str] | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import reduce
 
 from cellwright.policy.actions import KINDS, Action, Fingerprint, Kind, fingerprint_of
 from cellwright.policy.budgets import Limit
@@ -124,7 +125,4 @@ def covers(envelope: Envelope, action: Action) -> bool:
 def _sum(prices: list[Money]) -> Money | None:
     if not prices or len({price.currency for price in prices}) > 1:
         return None
-    total = Decimal(0)
-    for price in prices:
-        total = add(total, price.amount)
-    return Money(amount=total, currency=prices[0].currency)
+    return Money(amount=reduce(add, (price.amount for price in prices)), currency=prices[0].currency)

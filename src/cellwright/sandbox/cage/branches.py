@@ -15,6 +15,7 @@ import select
 import signal
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,7 +37,6 @@ from cellwright.sandbox.spec import BRANCH_SLOTS, CageSpec
 MAIN = 0
 """The number of the place that is no branch: the cage's own root."""
 
-_SCRATCH = (("tmp", "tmp", 0o1777), ("home", "home/cell", 0o700), ("shm", "dev/shm", 0o1777))
 _OWN = ("/project", "/tmp", "/home/cell", "/dev/shm", rootfs.STAGE, "/branches")
 _KILL_TIMEOUT_SECONDS = 10.0
 _KILL_INTERVAL_SECONDS = 0.0005
@@ -94,18 +94,14 @@ class BranchRoots:
 
     def processes(self, number: int) -> list[int]:
         """Everything that runs in a place, by its root; whoever has left that, by the mark it was born with."""
+        by_root = {place.path: place.number for place in self._made.values()}
         found: list[int] = []
         for name in os.listdir("/proc"):
             if name.isdigit() and name != "1":
-                try:
-                    if (self._by_root(os.readlink(f"/proc/{name}/root")) or _mark(name)) == number:
+                with suppress(OSError, ValueError):
+                    if (by_root.get(os.readlink(f"/proc/{name}/root")) or _mark(name)) == number:
                         found.append(int(name))
-                except (OSError, ValueError):
-                    continue
         return found
-
-    def _by_root(self, path: str) -> int:
-        return next((place.number for place in self._made.values() if place.path == path), MAIN)
 
     def kill(self, number: int) -> None:
         """End everything in a place: stopped first, so that nothing is forked while we look."""
@@ -130,9 +126,8 @@ class BranchRoots:
                 self._take_down(one, place.path)
 
     def _build(self, number: int, of: int, above: str) -> None:
-        limits, path, stage = self.spec.limits, f"{above}/branches/{number}", f"{rootfs.STAGE}/{number}"
-        options = {"size": f"{limits.disk_mb}m", "nr_inodes": str(limits.inodes + 16), "mode": "0700"}
-        rootfs.attach_new("tmpfs", options, rootfs.READ_WRITE, stage)
+        path, stage = f"{above}/branches/{number}", f"{rootfs.STAGE}/{number}"
+        rootfs.attach_new("tmpfs", rootfs.layer_options(self.spec.limits, "0700"), rootfs.READ_WRITE, stage)
         for name in ("upper", "work", "snapshot", "scratch", "volumes"):
             os.mkdir(f"{stage}/{name}", 0o755)
         upper, snapshots = self._layers_of(of)
@@ -158,7 +153,7 @@ class BranchRoots:
     def _scratch(self, place: str, above: str, path: str) -> None:
         options = {"size": f"{self.spec.limits.tmp_mb}m", "mode": "0755"}
         rootfs.attach_new("tmpfs", options, rootfs.READ_WRITE, place)
-        for name, seen_at, mode in _SCRATCH:
+        for name, seen_at, mode in rootfs.SCRATCH:
             os.mkdir(f"{place}/{name}", mode)
             os.chmod(f"{place}/{name}", mode)
             # Without what is mounted below, such as software.
@@ -186,7 +181,7 @@ class BranchRoots:
         if not self._mounts:
             with open("/proc/self/mountinfo", "rb") as file:
                 points = sorted({unescaped(line.split(b" ")[4]) for line in file})
-            own, scratch = tuple(f"{place}/" for place in _OWN), tuple(f"/{place}/" for _, place, _ in _SCRATCH)
+            own, scratch = tuple(f"{place}/" for place in _OWN), tuple(f"/{place}/" for _, place, _ in rootfs.SCRATCH)
             self._mounts = [point for point in points if not f"{point}/".startswith(own)]
             self._within_scratch = [point for point in points if point.startswith(scratch)]
         return self._mounts, self._within_scratch
@@ -228,7 +223,10 @@ class BranchTable:
                 self._forget(int(message["branch"]))
                 self.roots.remove(int(message["branch"]))
             case "succeed":
-                self._succeed(int(message["branch"]))
+                self.successor = int(message["branch"])
+                if (leader := self._leaders.get(self.successor)) is not None:
+                    # It is the notebook's kernel now: what held for a branch, beside its parent, holds no longer.
+                    leader.memory_kb = leader.cpu_seconds = None
             case "measure":
                 return {"meters": self._measure(int(message["branch"]))}
             case "carry":
@@ -268,12 +266,6 @@ class BranchTable:
         )
         self._poll.register(self._leaders[number].pidfd, select.POLLIN)
         _set_mark(pid, number)
-
-    def _succeed(self, number: int) -> None:
-        """It is the notebook's kernel from now on: what held for a branch, beside its parent, holds no longer."""
-        self.successor = number
-        if number in self._leaders:
-            self._leaders[number].memory_kb = self._leaders[number].cpu_seconds = None
 
     def _forget(self, number: int) -> None:
         leader = self._leaders.pop(number, None)

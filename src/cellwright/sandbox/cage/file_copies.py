@@ -171,7 +171,6 @@ class ForeignCopier:
     def __init__(self, copier: Copier, project: os.stat_result) -> None:
         self._copier = copier
         self._owner = (project.st_uid, project.st_gid)
-        self.left_read_only = 0
 
     def copy(self, source: int, target: int, prefix: str = "") -> None:
         """All of it that fits; the rest stays as it is, readable if its mode says so."""
@@ -186,11 +185,8 @@ class ForeignCopier:
             is_foreign = (status.st_uid, status.st_gid) != self._owner
             if stat.S_ISDIR(status.st_mode):
                 self._walk_directory(source, layer, entry.name, path, status, is_foreign=is_foreign)
-            elif is_foreign and stat.S_ISREG(status.st_mode):
-                if self._copier.budget.has_room(status.st_size):
-                    self._copier.copy_file(source, layer.descriptor(), entry.name, status)
-                else:
-                    self.left_read_only += 1
+            elif is_foreign and stat.S_ISREG(status.st_mode) and self._copier.budget.has_room(status.st_size):
+                self._copier.copy_file(source, layer.descriptor(), entry.name, status)
 
     def _walk_directory(
         self, source: int, layer: _Layer, name: str, path: str, status: os.stat_result, *, is_foreign: bool

@@ -115,7 +115,7 @@ def _foreign_layer(spec: CageSpec, owner: os.stat_result, uid: int) -> int | Non
 
 def _new_layer(spec: CageSpec, uid: int | None) -> tuple[int, int]:
     """A capped, detached file system owned by the cage, and its opened root."""
-    options = {"size": f"{spec.limits.disk_mb}m", "nr_inodes": str(spec.limits.inodes + 16), "mode": "0755"}
+    options = rootfs.layer_options(spec.limits, "0755")
     if uid is not None:
         options |= {"uid": str(uid), "gid": str(uid)}
     layer = syscalls.new_filesystem("tmpfs", options, rootfs.READ_WRITE)

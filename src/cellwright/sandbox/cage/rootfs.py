@@ -29,6 +29,8 @@ _DEVICES = ("null", "zero", "full", "random", "urandom")
 _PROC_MASKS = ("cmdline", "kallsyms", "kcore", "keys", "key-users", "sysrq-trigger", "timer_list")
 _STAGES = ("/tmp", "/mnt", "/srv", "/usr")
 _SCRATCH_INODES = 100_000
+SCRATCH = (("shm", "dev/shm", 0o1777), ("home", "home/cell", 0o700), ("tmp", "tmp", 0o1777))
+"""Parts of the scratch space: name, where it is seen, mode. `tmp` comes last: it covers where the others are made."""
 _NOSUID_NODEV_NOEXEC = 0xE
 
 STAGE = "/.stage"
@@ -104,11 +106,15 @@ def open_system() -> list[tuple[str, int]]:
 def stage(limits: Limits) -> None:
     """A size-capped tmpfs for everything under construction; it becomes the current directory."""
     place = next(path for path in _STAGES if os.path.isdir(path))
-    options = {"size": f"{limits.disk_mb}m", "nr_inodes": str(limits.inodes + 16), "mode": "0700"}
-    attach_new("tmpfs", options, READ_WRITE, place)
+    attach_new("tmpfs", layer_options(limits, "0700"), READ_WRITE, place)
     os.chdir(place)
     for name in ("root", "upper", "work", "lower", "layer", "places", "volumes"):
         os.mkdir(name, 0o755)
+
+
+def layer_options(limits: Limits, mode: str) -> dict[str, str]:
+    """Of a tmpfs for changed files of the project."""
+    return {"size": f"{limits.disk_mb}m", "nr_inodes": str(limits.inodes + 16), "mode": mode}
 
 
 def build(spec: CageSpec, sources: DetachedMounts, system: list[tuple[str, int]]) -> None:
@@ -163,10 +169,10 @@ def _scratch(limits: Limits) -> None:
     """One capped filesystem, seen at three places."""
     options = {"size": f"{limits.tmp_mb}m", "nr_inodes": str(_SCRATCH_INODES), "mode": "0755"}
     attach_new("tmpfs", options, READ_WRITE, "tmp")
-    for name, place, mode in (("shm", "dev/shm", 0o1777), ("home", "home/cell", 0o700), ("tmp", "tmp", 0o1777)):
+    for name, seen_at, mode in SCRATCH:
         os.mkdir(f"tmp/{name}", mode)
         os.chmod(f"tmp/{name}", mode)
-        attach_at(syscalls.open_tree(f"tmp/{name}"), place)
+        attach_at(syscalls.open_tree(f"tmp/{name}"), seen_at)
 
 
 def _processes() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -28,27 +29,23 @@ class TrafficTotals:
     """Bytes so far, per host and in all."""
 
     caps: EgressCaps
-    out: dict[str, int] = field(default_factory=dict[str, int])
-    into: dict[str, int] = field(default_factory=dict[str, int])
-    all_out: int = 0
-    all_into: int = 0
+    out: Counter[str] = field(default_factory=Counter[str])
+    into: Counter[str] = field(default_factory=Counter[str])
 
     def room_out(self, host: str) -> int:
         """How many bytes may still be sent there."""
-        return min(self.caps.bytes_out_per_host - self.out.get(host, 0), self.caps.bytes_out - self.all_out)
+        return min(self.caps.bytes_out_per_host - self.out[host], self.caps.bytes_out - self.out.total())
 
     def spend_out(self, host: str, count: int) -> None:
         """Count bytes before they are sent; `RequestRejected` when they are too many."""
         if count > self.room_out(host):
             raise RequestRejected(403, f"host {host!r} was sent as many bytes as this notebook may send")
-        self.out[host] = self.out.get(host, 0) + count
-        self.all_out += count
+        self.out[host] += count
 
     def spend_into(self, host: str, count: int) -> None:
         """Count bytes that arrived; `RequestRejected` when they are too many."""
-        self.into[host] = self.into.get(host, 0) + count
-        self.all_into += count
-        if self.into[host] > self.caps.bytes_in_per_host or self.all_into > self.caps.bytes_in:
+        self.into[host] += count
+        if self.into[host] > self.caps.bytes_in_per_host or self.into.total() > self.caps.bytes_in:
             raise RequestRejected(403, f"host {host!r} sent as many bytes as this notebook may receive")
 
 

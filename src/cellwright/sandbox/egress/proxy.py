@@ -123,11 +123,6 @@ class Egress:
             scope.cancel()
 
     @property
-    def allowed(self) -> tuple[AllowedHost, ...]:
-        """The list as it is now."""
-        return tuple(self._hosts.values())
-
-    @property
     def visits(self) -> tuple[EgressRecord, ...]:
         """The latest visits, oldest first; a thousand are remembered."""
         return tuple(self._visits)

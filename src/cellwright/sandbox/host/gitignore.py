@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+from cellwright.policy.paths import matches_wild
 from cellwright.sandbox.linux.descriptors import FILE
 
 _MOST_RULE_BYTES: Final = 64 << 10
@@ -42,28 +43,8 @@ class IgnoreRule:
         """Whether it speaks of this path, given relative to the directory of its file."""
         if self.is_for_directories and not is_directory:
             return False
-        return self._fits(parts if self.is_anchored else parts[-1:])
-
-    def _fits(self, parts: Sequence[str]) -> bool:
-        """All ways to divide the path at once, so that many `**` cost no more than their number."""
-        end = len(self.segments)
-        reached = {0}
-        for part in parts:
-            for at in range(end - 1):
-                # `**/` also stands for no directory at all; at the end of a pattern it stands for something.
-                if at in reached and self.segments[at] is None:
-                    reached.add(at + 1)
-            following: set[int] = set()
-            for at in reached:
-                if at == end:
-                    continue
-                segment = self.segments[at]
-                if segment is None:
-                    following |= {at, at + 1}
-                elif segment.fullmatch(part):
-                    following.add(at + 1)
-            reached = following
-        return end in reached
+        wanted = parts if self.is_anchored else parts[-1:]
+        return matches_wild(self.segments, wanted, star=None, matches_one=_matches)
 
 
 def rules_in(directory: Path, name: str = ".gitignore") -> tuple[IgnoreRule, ...]:
@@ -98,12 +79,18 @@ def _rule(line: str) -> IgnoreRule | None:
     if not line:
         return None
     parts = line.removeprefix("/").split("/")
+    segments = [None if re.fullmatch(r"\*\*+", part) else _segment(part) for part in parts]
     return IgnoreRule(
-        segments=tuple(None if re.fullmatch(r"\*\*+", part) else _segment(part) for part in parts),
+        # `**/` also stands for no directory at all; at the end of a pattern it stands for something.
+        segments=(*segments, _segment("*")) if segments[-1] is None else tuple(segments),
         is_anchored="/" in line,
         is_for_directories=is_for_directories,
         is_exception=is_exception,
     )
+
+
+def _matches(segment: re.Pattern[str] | None, part: str) -> bool:
+    return segment is not None and segment.fullmatch(part) is not None
 
 
 @cache

@@ -6,6 +6,7 @@ library only: this runs in the zygote and in a cage's first process, too.
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -40,7 +41,7 @@ def open_beneath(root: int, parts: Sequence[str], *, is_made: bool = False) -> i
     for name in parts:
         with closing(here):
             if name in {"", ".", ".."}:
-                raise ValueError(f"bad path {'/'.join(parts)!r}")
+                raise OSError(errno.EXDEV, f"{'/'.join(parts)!r} leads elsewhere")
             if is_made:
                 with suppress(FileExistsError):
                     os.mkdir(name, 0o755, dir_fd=here)
