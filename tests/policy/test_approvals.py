@@ -13,43 +13,35 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cellwright.errors import Defect, UserError
-from cellwright.policy import (
-    Action,
+from cellwright.policy.actions import Action, ReadFile, Spend, UseNetwork, WriteFile, fingerprint
+from cellwright.policy.approvals import (
     AgreedEnvelope,
     Answered,
     AnswerRefused,
     ApprovalQuestion,
-    Envelope,
     Grant,
     KernelOrigin,
     Lapsed,
-    Malformed,
     ModelOrigin,
-    Money,
     No,
     Origin,
     Pending,
     Person,
     QuestionId,
     QuestionState,
-    ReadFile,
     Reply,
-    Spend,
-    UseNetwork,
-    WriteFile,
     Yes,
     active,
     answer,
     envelope_agreed,
-    envelope_of,
-    fingerprint,
     grant_of,
-    parse_question,
-    question_json,
     revoke,
-    scope_of,
     use,
 )
+from cellwright.policy.envelope import Envelope, envelope_of
+from cellwright.policy.money import Money
+from cellwright.policy.serialization import parse_question, question_json
+from cellwright.policy.targets import Malformed, scope_of
 from tests.policy.strategies import NOW, PROJECT, PROPERTY, actions
 
 ADA = Person(name="ada", door="web")

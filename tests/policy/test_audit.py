@@ -10,20 +10,11 @@ import pytest
 from hypothesis import given
 
 from cellwright.errors import UserError
-from cellwright.policy import (
-    BUILT_IN_RULES,
-    Action,
-    Actor,
-    AuditEntry,
-    AuditFilter,
-    ReadFile,
-    WriteFile,
-    audit_entry,
-    fingerprint,
-    judge,
-    parse_since,
-    read_rules,
-)
+from cellwright.policy.actions import Action, ReadFile, WriteFile, fingerprint
+from cellwright.policy.audit import Actor, AuditEntry, AuditFilter, audit_entry, parse_since
+from cellwright.policy.built_in import BUILT_IN_RULES
+from cellwright.policy.judgement import judge
+from cellwright.policy.rule_file import read_rules
 from tests.policy.strategies import NOW, PROJECT, PROPERTY, actions
 
 RULES = read_rules([BUILT_IN_RULES], project=PROJECT)

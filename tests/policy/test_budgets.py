@@ -11,15 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cellwright.errors import Defect
-from cellwright.policy import (
+from cellwright.policy.budgets import (
+    MEASURES,
+    PARTIES,
     Account,
     Budget,
     BudgetLedger,
     Limit,
-    Money,
-    Price,
     Reached,
-    UnknownPrice,
     Unpriced,
     Use,
     UseId,
@@ -30,8 +29,7 @@ from cellwright.policy import (
     reserve,
     settle,
 )
-from cellwright.policy.budgets import MEASURES, PARTIES
-from cellwright.policy.money import add, parse_money, subtract
+from cellwright.policy.money import Money, Price, UnknownPrice, add, parse_money, subtract
 from tests.policy.strategies import NOW, PROPERTY
 
 DAY = NOW.date()

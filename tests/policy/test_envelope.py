@@ -8,29 +8,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
-from cellwright.policy import (
+from cellwright.policy.actions import (
     Action,
     CallServerTool,
     DeleteFile,
     EditCells,
-    Envelope,
     GitCommit,
     InstallPackage,
-    Limit,
-    Malformed,
-    Money,
     QueryConnection,
     ReadFile,
     RunCode,
     RunShell,
     Spend,
-    UnknownPrice,
     UseNetwork,
     WriteFile,
-    covers,
-    envelope_of,
-    scope_of,
 )
+from cellwright.policy.budgets import Limit
+from cellwright.policy.envelope import Envelope, covers, envelope_of
+from cellwright.policy.money import Money, UnknownPrice
+from cellwright.policy.targets import Malformed, scope_of
 from tests.policy.strategies import PROJECT, PROPERTY, actions
 
 PLAN: list[Action] = [

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from cellwright.sandbox import probe
+from cellwright.sandbox.host.tiers import probe
 
 from .sighting import Sighting, survivors, sweep, watch
 from .victim import CAGE_UID, HERE, Stage

@@ -25,7 +25,8 @@ from cellwright.kernel.process.link import LinkClosed
 from cellwright.kernel.process.live_kernel import LiveKernel
 from cellwright.kernel.process.side_calls import SideCalls
 from cellwright.notebook import Edit
-from cellwright.sandbox import CageControl, FileChange
+from cellwright.sandbox.host.control import CageControl
+from cellwright.sandbox.host.file_changes import FileChange
 from cellwright.sandbox.spec import BRANCH_SLOTS
 from cellwright_guest import wire
 from cellwright_guest.facts_wire import HazardFacts
