@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from cellwright.journal import Flow, Workflow
-from cellwright.policy import settle
 from cellwright.policy.approvals import AnswerRefused, No, Yes
-from cellwright.policy.budgets import BudgetLedger, Limit, Reached, Unpriced, Use, UseId, Within, reserve
+from cellwright.policy.budgets import BudgetLedger, Limit, Reached, Unpriced, Use, UseId, Within, reserve, settle
 from cellwright.policy.money import Money, Price, UnknownPrice
 from cellwright.tools import ActionRefused, BudgetRaised, Guard, LeaveUncounted, PutPrice, Raise
 from tests.tools.office import ADA, SECRET, WHO, Office, open_office
