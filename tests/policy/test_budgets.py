@@ -235,13 +235,13 @@ LIMITS = (money_limit("5"), Limit(measure="tokens", per="person", window="day", 
 
 
 @PROPERTY
-@given(told=st.lists(st.tuples(uses, moments), max_size=10), data=st.data())
+@given(recorded=st.lists(st.tuples(uses, moments), max_size=10), data=st.data())
 def test_settled_totals_are_exact_never_negative_and_independent_of_order(
-    told: list[tuple[Use, datetime]], data: st.DataObject
+    recorded: list[tuple[Use, datetime]], data: st.DataObject
 ) -> None:
-    first = {use.id: (use, now) for use, now in reversed(told)}
+    first = {use.id: (use, now) for use, now in reversed(recorded)}
     ledger = BudgetLedger(limits=LIMITS)
-    for use, now in told:
+    for use, now in recorded:
         estimate = data.draw(
             uses.map(lambda drawn, use=use: Use(id=use.id, run=use.run, person=use.person, price=drawn.price))
         )
@@ -270,10 +270,10 @@ def test_settled_totals_are_exact_never_negative_and_independent_of_order(
 
 
 @PROPERTY
-@given(told=st.lists(st.tuples(uses, moments), max_size=12))
-def test_no_reservation_passes_a_limit(told: list[tuple[Use, datetime]]) -> None:
+@given(recorded=st.lists(st.tuples(uses, moments), max_size=12))
+def test_no_reservation_passes_a_limit(recorded: list[tuple[Use, datetime]]) -> None:
     ledger = BudgetLedger(limits=LIMITS)
-    for use, now in told:
+    for use, now in recorded:
         budget = reserve(ledger, use, now)
         if isinstance(budget, Within):
             ledger = settle(budget.ledger, use, now).ledger
@@ -281,10 +281,10 @@ def test_no_reservation_passes_a_limit(told: list[tuple[Use, datetime]]) -> None
 
 
 @PROPERTY
-@given(told=st.lists(st.tuples(uses, moments), max_size=12))
-def test_a_waiver_lets_no_known_money_pass_a_limit(told: list[tuple[Use, datetime]]) -> None:
+@given(recorded=st.lists(st.tuples(uses, moments), max_size=12))
+def test_a_waiver_lets_no_known_money_pass_a_limit(recorded: list[tuple[Use, datetime]]) -> None:
     ledger = leave_uncounted(leave_uncounted(BudgetLedger(limits=LIMITS), "r1"), "r2")
-    for use, now in told:
+    for use, now in recorded:
         budget = reserve(ledger, use, now)
         assert not isinstance(budget, Unpriced)
         if isinstance(budget, Within):

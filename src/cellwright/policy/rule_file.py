@@ -138,7 +138,7 @@ class RuleReader:
         return Rule(
             layer=layer,
             origin=self.file.origin,
-            line=self.file.places.place(at).line,
+            line=self.file.outline.position(at).line,
             says=table.then,
             kinds=kinds,
             conditions=self._conditions(at, table, kinds),
@@ -156,7 +156,7 @@ class RuleReader:
             at_most=amount,
             window=table.each,
             currency=currency,
-            where=f"{self.file.origin}:{self.file.places.place(at).line}",
+            where=f"{self.file.origin}:{self.file.outline.position(at).line}",
         )
 
     def _amount(self, path: Path, table: LimitTable) -> tuple[Decimal, str]:
@@ -258,8 +258,8 @@ def read_rules(texts: Iterable[RuleText], *, project: str = "/project", home: st
     rules, limits = list[Rule](), list[Limit]()
     for text in texts:
         file = read_toml(_decode(text), text.origin, see="the rule file format in docs/policy.md")
-        if (place := file.places.multiline_string) is not None:
-            refuse_text(text.origin, place, "a string goes over several lines.", "Write it on one line.")
+        if (position := file.outline.multiline_string) is not None:
+            refuse_text(text.origin, position, "a string goes over several lines.", "Write it on one line.")
         tables = file.into(RuleFileTable)
         reader = RuleReader(project=project, home=home, file=file)
         rules += [reader.rule(text.layer, number, table) for number, table in enumerate(tables.rule)]

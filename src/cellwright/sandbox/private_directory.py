@@ -48,17 +48,17 @@ def hold(directory: str) -> int:
 def sweep() -> list[str]:
     """Remove what killed processes of this user left; says which."""
     # The zygote has no environment, so it works in /tmp whatever TMPDIR says here.
-    places = dict.fromkeys((tempfile.gettempdir(), "/tmp"))
-    return [path for place in places for path in _leftovers(place) if _is_removed(path)]
+    folders = dict.fromkeys((tempfile.gettempdir(), "/tmp"))
+    return [path for folder in folders for path in _leftovers(folder) if _is_removed(path)]
 
 
-def _leftovers(place: str) -> list[str]:
+def _leftovers(folder: str) -> list[str]:
     try:
-        names = os.listdir(place)
+        names = os.listdir(folder)
     except OSError:
         return []
     found = ((name, _NAME.fullmatch(name)) for name in names)
-    return [f"{place}/{name}" for name, match in found if match and not os.path.exists(f"/proc/{match[1]}")]
+    return [f"{folder}/{name}" for name, match in found if match and not os.path.exists(f"/proc/{match[1]}")]
 
 
 def _is_removed(path: str) -> bool:

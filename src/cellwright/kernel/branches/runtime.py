@@ -113,7 +113,7 @@ class Forks:
 
     async def _start(self, parent: Kernel, limits: BranchLimits, is_within_call: bool) -> BranchKernel:
         began = time.perf_counter()
-        made = await parent.control.make_place(parent.seat)
+        made = await parent.control.make_branch_root(parent.seat)
         if made is None:
             raise Unavailable(f"All {BRANCH_SLOTS} places for branches are taken.")
         seat, place = made

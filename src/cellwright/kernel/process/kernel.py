@@ -171,7 +171,7 @@ class Kernel:
     async def keep(self, project: Path, terms: KeepTerms) -> KeepReport:
         """Carry those changes over into the real project; ends the kernel and all it started."""
         hidden = (*self.spec.hidden, *self.spec.protected)
-        return await self.control.keep(project, hidden=hidden, seat=self.seat, terms=terms)
+        return await self.control.keep(project, hidden=hidden, slot=self.seat, terms=terms)
 
     async def leave(self) -> None:
         """End this kernel's process, whose place another of its cage has taken; the cage goes on."""

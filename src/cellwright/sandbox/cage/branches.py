@@ -1,7 +1,7 @@
-"""Places for branches of a kernel, made by a cage's init: a root of its own, a copy of what the parent had changed.
+"""Roots for branches of a kernel, made by a cage's init, each with a copy of what the parent had changed.
 
-A place is the cage's root once more, mount by mount, with its own overlay of the project and its own scratch space. A
-branch enters it by `chroot`; whatever runs in it is known by that root, and ends with it.
+A branch root is the cage's root once more, mount by mount, with its own overlay of the project and its own scratch
+space. A branch enters it by `chroot`; whatever runs in it is known by that root, and ends with it.
 """
 
 # Plain paths and descriptors: this runs in a cage's init.
@@ -35,7 +35,7 @@ from cellwright.sandbox.linux.volumes import unescaped
 from cellwright.sandbox.spec import BRANCH_SLOTS, CageSpec
 
 MAIN = 0
-"""The number of the place that is no branch: the cage's own root."""
+"""The number of what is no branch: the cage's own root."""
 
 _OWN = ("/project", "/tmp", "/home/cell", "/dev/shm", rootfs.STAGE, "/branches")
 _KILL_TIMEOUT_SECONDS = 10.0
@@ -65,7 +65,7 @@ class BranchRoot:
 
 @dataclass(slots=True)
 class BranchRoots:
-    """Every place of one cage."""
+    """Every root of one cage."""
 
     spec: CageSpec
     main: OverlayView
@@ -76,7 +76,7 @@ class BranchRoots:
     """Ended, but something made from them still lives below."""
 
     def make(self, of: int) -> tuple[int, int] | None:
-        """Mount a place; its number and its root, open: nobody but init finds it by name. None if there is no room."""
+        """Mount a root; its number and the root, open: nobody but init finds it by name. None if there is no room."""
         number = next((one for one in range(1, BRANCH_SLOTS + 1) if one not in self._made), None)
         if number is None:
             return None
@@ -93,8 +93,8 @@ class BranchRoots:
         return (self.main,) if number == MAIN else self._made[number].history
 
     def processes(self, number: int) -> list[int]:
-        """Everything that runs in a place, by its root; whoever has left that, by the mark it was born with."""
-        by_root = {place.path: place.number for place in self._made.values()}
+        """Everything that runs in a branch, by its root; whoever has left that, by the mark it was born with."""
+        by_root = {root.path: root.number for root in self._made.values()}
         found: list[int] = []
         for name in os.listdir("/proc"):
             if name.isdigit() and name != "1":
@@ -104,26 +104,26 @@ class BranchRoots:
         return found
 
     def kill(self, number: int) -> None:
-        """End everything in a place: stopped first, so that nothing is forked while we look."""
+        """End everything in a branch: stopped first, so that nothing is forked while we look."""
         end = time.monotonic() + _KILL_TIMEOUT_SECONDS
         while (running := [pid for pid in self.processes(number) if not is_dead(pid)]) and time.monotonic() < end:
             stop_and_kill(running)
             time.sleep(_KILL_INTERVAL_SECONDS)
 
     def remove(self, number: int) -> None:
-        """End everything in a place and take it down; later, if something made from it still lives."""
+        """End everything in a branch and take its root down; later, if something made from it still lives."""
         if number not in self._made:
             return
         self.kill(number)
         self._left.add(number)
-        while ready := [one for one in self._left if not any(place.of == one for place in self._made.values())]:
+        while ready := [one for one in self._left if not any(root.of == one for root in self._made.values())]:
             for one in ready:
-                place = self._made.pop(one)
+                root = self._made.pop(one)
                 self._left.discard(one)
-                for descriptor in (place.history[0].upper, *place.history[0].lowers):
+                for descriptor in (root.history[0].upper, *root.history[0].lowers):
                     if descriptor is not None:
                         os.close(descriptor)
-                self._take_down(one, place.path)
+                self._take_down(one, root.path)
 
     def _build(self, number: int, of: int, above: str) -> None:
         path, stage = f"{above}/branches/{number}", f"{rootfs.STAGE}/{number}"
@@ -150,16 +150,16 @@ class BranchRoots:
             number=number, path=path, of=of, upper=f"{stage}/upper", snapshots=snapshots, history=history
         )
 
-    def _scratch(self, place: str, above: str, path: str) -> None:
+    def _scratch(self, scratch: str, above: str, path: str) -> None:
         options = {"size": f"{self.spec.limits.tmp_mb}m", "mode": "0755"}
-        rootfs.attach_new("tmpfs", options, rootfs.READ_WRITE, place)
+        rootfs.attach_new("tmpfs", options, rootfs.READ_WRITE, scratch)
         for name, seen_at, mode in rootfs.SCRATCH:
-            os.mkdir(f"{place}/{name}", mode)
-            os.chmod(f"{place}/{name}", mode)
+            os.mkdir(f"{scratch}/{name}", mode)
+            os.chmod(f"{scratch}/{name}", mode)
             # Without what is mounted below, such as software.
             with closing(syscalls.open_tree(f"{above}/{seen_at}", recursive=False)) as source:
-                _copy(_open(".", source), f"{place}/{name}")
-            rootfs.bind(f"{place}/{name}", f"{path}/{seen_at}")
+                _copy(_open(".", source), f"{scratch}/{name}")
+            rootfs.bind(f"{scratch}/{name}", f"{path}/{seen_at}")
 
     def _layers_of(self, number: int) -> tuple[str | None, tuple[str, ...]]:
         if number == MAIN:
@@ -174,14 +174,14 @@ class BranchRoots:
         return f"{self._root_of(number)}/project"
 
     def _known_mounts(self) -> tuple[list[str], list[str]]:
-        """What the cage's root is made of, without what each place has of its own, and what lies within scratch space.
+        """What the cage's root is made of, without what each branch has of its own, and what lies within scratch space.
 
         The outer first.
         """
         if not self._mounts:
             with open("/proc/self/mountinfo", "rb") as file:
                 points = sorted({unescaped(line.split(b" ")[4]) for line in file})
-            own, scratch = tuple(f"{place}/" for place in _OWN), tuple(f"/{place}/" for _, place, _ in rootfs.SCRATCH)
+            own, scratch = tuple(f"{path}/" for path in _OWN), tuple(f"/{path}/" for _, path, _ in rootfs.SCRATCH)
             self._mounts = [point for point in points if not f"{point}/".startswith(own)]
             self._within_scratch = [point for point in points if point.startswith(scratch)]
         return self._mounts, self._within_scratch
@@ -198,9 +198,9 @@ class BranchRoots:
 class BranchTable:
     """The branches of one cage's kernel, as its init keeps them: who runs where, and within which limits."""
 
-    def __init__(self, roots: BranchRoots, tell: Callable[[dict[str, Any]], None], poll: select.poll) -> None:
+    def __init__(self, roots: BranchRoots, emit: Callable[[dict[str, Any]], None], poll: select.poll) -> None:
         self.roots = roots
-        self._tell = tell
+        self._emit = emit
         self._poll = poll
         self._leaders: dict[int, _Leader] = {}
         self.successor = MAIN
@@ -244,20 +244,20 @@ class BranchTable:
         if number in self._leaders:
             signal.pidfd_send_signal(self._leaders[number].pidfd, sign)
 
-    def look_after(self) -> None:
+    def supervise(self) -> None:
         """Tell who has ended, and end who uses too much."""
         for number, leader in [*self._leaders.items()]:
             if _has_ended(leader.pidfd):
                 self._forget(number)
                 self.roots.kill(number)
-                self._tell({"event": "branch-ended", "branch": number, "limit": leader.limit})
+                self._emit({"event": "branch-ended", "branch": number, "limit": leader.limit})
             elif leader.limit is None and (limit := self._exceeded(number, leader)) is not None:
                 leader.limit = limit
                 self.roots.kill(number)
 
     def _adopt(self, number: int, pid: int, message: dict[str, Any]) -> None:
         if pid not in self.roots.processes(number):
-            raise OSError(errno.ESRCH, "that process is not in the branch's place")
+            raise OSError(errno.ESRCH, "that process is not in the branch's root")
         memory_mb, cpu_seconds = message.get("memory_mb"), message.get("cpu_seconds")
         self._leaders[number] = _Leader(
             pidfd=os.pidfd_open(pid),
@@ -316,7 +316,7 @@ class _Leader:
 
 
 def _mount_again(mounts: list[str], path: str) -> None:
-    """What the cage's root has there, in a place too."""
+    """What the cage's root has there, in a branch's too."""
     for mount in mounts:
         tree = syscalls.open_tree(mount, recursive=False)
         if mount == "/proc":
@@ -327,7 +327,7 @@ def _mount_again(mounts: list[str], path: str) -> None:
 
 
 def _mark(pid: str) -> int:
-    """The place a process was born in; 0 for those of none. Whoever leaves a root by `chroot` still has its mark."""
+    """The branch a process was born in; 0 for those of none. Whoever leaves a root by `chroot` still has its mark."""
     with open(f"/proc/{pid}/oom_score_adj", "rb") as file:
         number = _MAX_OOM_SCORE - int(file.read())
     return number if 1 <= number <= BRANCH_SLOTS else 0

@@ -83,23 +83,23 @@ def _private_directory() -> str:
 
 
 def _supervise(
-    spec: CageSpec, body: Callable[[], None], kernel_fd: int, control_fd: int, place: KernelDirectory, zygote: int
+    spec: CageSpec, body: Callable[[], None], kernel_fd: int, control_fd: int, own: KernelDirectory, zygote: int
 ) -> NoReturn:  # pyrefly: ignore[bad-return]  # it ends in `finally`
     code = init.SETUP_FAILED
     control = socket.socket(fileno=control_fd)
-    answers = Supervisor(control, Meters(directory=place.directory), spec, kill_all=kill_descendants)
+    answers = Supervisor(control, Meters(directory=own.directory), spec, kill_all=kill_descendants)
     try:
         gc.disable()
         _settle(answers, {kernel_fd, control_fd}, zygote)
         # Held as long as this process lives: a later start knows by it that the directory is in use.
-        hold(place.directory)
-        view = _fill(spec, place)
+        hold(own.directory)
+        view = _fill(spec, own)
         report, reporting = os.pipe()
         since_ns = file_time_ns()
         supervisor = os.getpid()
         kernel = os.fork()
         if kernel == 0:
-            init.be_kernel(lambda: _prepare_kernel(spec, place, supervisor), body, kernel_fd, reporting)
+            init.be_kernel(lambda: _prepare_kernel(spec, own, supervisor), body, kernel_fd, reporting)
         os.close(reporting)
         os.close(kernel_fd)
         answers.watch(kernel, report, view, since_ns)
@@ -108,7 +108,7 @@ def _supervise(
         answers.fail(f"{type(error).__name__}: {error}")
     finally:
         kill_descendants()
-        remove(place.directory)
+        remove(own.directory)
         os._exit(code & 0xFF)
 
 
@@ -124,46 +124,44 @@ def _settle(answers: Supervisor, kept: set[int], zygote: int) -> None:
     syscalls.prctl(syscalls.PR_SET_DUMPABLE, 0)
 
 
-def _fill(spec: CageSpec, place: KernelDirectory) -> View:
+def _fill(spec: CageSpec, own: KernelDirectory) -> View:
     """The private directory: scratch space and, unless the real files are used, a filtered copy of the project."""
     uid = (spec.uid or DEFAULT_UID) if syscalls.is_root() else None
     owner = None if uid is None else (uid, uid)
     for name in ("tmp", "home", "read-only"):
-        os.mkdir(f"{place.directory}/{name}", 0o755 if name == "read-only" else 0o700)
+        os.mkdir(f"{own.directory}/{name}", 0o755 if name == "read-only" else 0o700)
         if owner and name != "read-only":
-            os.chown(f"{place.directory}/{name}", *owner)
-    os.chmod(place.directory, 0o711)
+            os.chown(f"{own.directory}/{name}", *owner)
+    os.chmod(own.directory, 0o711)
     if spec.files == "direct":
         return OverlayView(upper=None, lowers=())
-    os.mkdir(place.project, 0o700)
+    os.mkdir(own.project, 0o700)
     if owner:
-        os.chown(place.project, *owner)
-    copy = os.open(place.project, DIRECTORY)
+        os.chown(own.project, *owner)
+    copy = os.open(own.project, DIRECTORY)
     budget = CopyBudget.of(spec.limits)
-    _copy_project(spec, place, copy, owner, budget)
+    _copy_project(spec, own, copy, owner, budget)
     for number, mount in enumerate(spec.data):
-        target = f"{place.project}/{mount.target}"
+        target = f"{own.project}/{mount.target}"
         os.makedirs(os.path.dirname(target), exist_ok=True)
         if owner is None or syscalls.is_open_to_all(mount.source):
             os.symlink(mount.source, target)
         else:
             # Root may read it, so the notebook root started may, although it runs as somebody else.
-            _set_aside(mount.source, f"{place.directory}/read-only/data-{number}", target, budget, owner)
+            _set_aside(mount.source, f"{own.directory}/read-only/data-{number}", target, budget, owner)
     return CopyView.of(copy)
 
 
 def _copy_project(
-    spec: CageSpec, place: KernelDirectory, copy: int, owner: tuple[int, int] | None, budget: CopyBudget
+    spec: CageSpec, own: KernelDirectory, copy: int, owner: tuple[int, int] | None, budget: CopyBudget
 ) -> None:
-    # Data covers what the project has in its place, as a mount does on other tiers.
+    # Data covers what the project has at its path, as a mount does on other tiers.
     leave_out = {*spec.hidden, *spec.left_out, *spec.protected, *(mount.target for mount in spec.data)}
     try:
         with opened(spec.project, GIVEN_DIRECTORY) as source:
             Copier(leave_out=leave_out, owner=owner, budget=budget).copy_all(source, copy)
         for number, path in enumerate(spec.protected):
-            _set_aside(
-                f"{spec.project}/{path}", f"{place.directory}/read-only/{number}", f"{place.project}/{path}", budget
-            )
+            _set_aside(f"{spec.project}/{path}", f"{own.directory}/read-only/{number}", f"{own.project}/{path}", budget)
     except OSError as error:
         if error.errno == errno.EFBIG:
             raise OSError(errno.EFBIG, "the project is too big for a copy; raise the limits disk and inodes") from None
@@ -185,7 +183,7 @@ def _set_aside(
         os.symlink(f"{copy}/{name}", seen_at)
 
 
-def _prepare_kernel(spec: CageSpec, place: KernelDirectory, supervisor: int) -> None:
+def _prepare_kernel(spec: CageSpec, own: KernelDirectory, supervisor: int) -> None:
     confinement.reset_signals()
     os.setsid()
     _become(spec)
@@ -194,11 +192,11 @@ def _prepare_kernel(spec: CageSpec, place: KernelDirectory, supervisor: int) -> 
         raise ConnectionError("the supervisor is gone")
     os.umask(0o022)
     os.environ.clear()
-    own = {"HOME": f"{place.directory}/home", "TMPDIR": f"{place.directory}/tmp", "CELLWRIGHT_PROJECT": place.project}
-    os.environ.update(spec.environment | own)
-    os.chdir(place.inside(spec.cwd))
+    variables = {"HOME": f"{own.directory}/home", "TMPDIR": f"{own.directory}/tmp", "CELLWRIGHT_PROJECT": own.project}
+    os.environ.update(spec.environment | variables)
+    os.chdir(own.inside(spec.cwd))
     if spec.tier == "C":
-        confinement.confine(spec, _rules(spec, place), capability=None, is_private=False, has_memory_group=False)
+        confinement.confine(spec, _rules(spec, own), capability=None, is_private=False, has_memory_group=False)
     else:
         confinement.limit(spec, has_memory_group=False)
 
@@ -218,12 +216,12 @@ def _become(spec: CageSpec) -> None:
                 )
 
 
-def _rules(spec: CageSpec, place: KernelDirectory) -> list[tuple[str, int]]:
+def _rules(spec: CageSpec, own: KernelDirectory) -> list[tuple[str, int]]:
     return [
         *((path, landlock.USE) for path in (*rootfs.SYSTEM, *spec.software)),
-        *((path, landlock.READ) for path in (*_READABLE, f"{place.directory}/read-only")),
+        *((path, landlock.READ) for path in (*_READABLE, f"{own.directory}/read-only")),
         # What we may not reach any more was set aside.
         *((mount.source, landlock.READ) for mount in spec.data if os.access(mount.source, os.R_OK)),
         *((path, landlock.READ | landlock.CHANGE_FILES) for path in _DEVICES),
-        *((path, landlock.CHANGE) for path in (place.project, f"{place.directory}/tmp", f"{place.directory}/home")),
+        *((path, landlock.CHANGE) for path in (own.project, f"{own.directory}/tmp", f"{own.directory}/home")),
     ]

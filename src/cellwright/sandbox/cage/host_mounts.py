@@ -145,28 +145,28 @@ def _mapping(owner_uid: int, owner_gid: int, uid: int) -> int:
         os.waitpid(pid, 0)
 
 
-def missing_places(spec: CageSpec) -> tuple[str, ...]:
-    """Direct mode: the places that will be made on the host as mount points, deepest first."""
+def missing_mount_points(spec: CageSpec) -> tuple[str, ...]:
+    """Direct mode: the mount points that will be made on the host, deepest first."""
     if spec.files != "direct":
         return ()
     missing: list[str] = []
     for path in (*spec.protected, *(mount.target for mount in spec.data)):
         parts = path.split("/")
         for end in range(1, len(parts) + 1):
-            place = os.path.join(spec.project, *parts[:end])
-            if not os.path.lexists(place) and place not in missing:
-                missing.append(place)
+            point = os.path.join(spec.project, *parts[:end])
+            if not os.path.lexists(point) and point not in missing:
+                missing.append(point)
     return tuple(sorted(missing, key=len, reverse=True))
 
 
-def remove_places(places: tuple[str, ...]) -> None:
+def remove_mount_points(points: tuple[str, ...]) -> None:
     """Take the mount points away again, as long as nobody has put anything there."""
-    for place in places:
+    for point in points:
         try:
-            status = os.lstat(place)
+            status = os.lstat(point)
             if stat.S_ISDIR(status.st_mode):
-                os.rmdir(place)
+                os.rmdir(point)
             elif stat.S_ISREG(status.st_mode) and status.st_size == 0:
-                os.unlink(place)
+                os.unlink(point)
         except OSError:
             continue

@@ -40,8 +40,8 @@ class Handover:
     meters: Meters
     rehearse: Callable[[], None] = lambda: None
     """Our own code for the new kernel to run while its root is being built; nothing of a notebook is there yet."""
-    doors: tuple[int, ...] = ()
-    """Ways into our control group; empty when the zygote puts us there."""
+    group_entries: tuple[int, ...] = ()
+    """Files that let us into our control group; empty when the zygote puts us there."""
 
     def descriptors(self) -> set[int]:
         """Everything init must keep open once it has forked the kernel."""
@@ -92,8 +92,8 @@ def _kill_all() -> dict[int, int]:
 def _enter_group(handover: Handover) -> None:
     """Wait for our user ids and our limits; whatever is forked from then on is held by them."""
     _await(handover.release_fd)
-    for door in handover.doors:
-        os.write(door, b"0")
+    for entry in handover.group_entries:
+        os.write(entry, b"0")
     _await(handover.release_fd)
     syscalls.unshare(syscalls.CLONE_NEWCGROUP)
 

@@ -41,7 +41,7 @@ class RunningCage:
     pidfd: int
     """The same as a handle that can be passed on; the zygote closes its copy in `finish`."""
     group: Group | None = None
-    placeholders: tuple[str, ...] = ()
+    mount_points: tuple[str, ...] = ()
     """Mount points that direct mode had to make on the host."""
     directory: str | None = None
     """The private directory of tiers C and D."""
@@ -79,12 +79,12 @@ def _start_caged(
     gid = uid if is_root else os.getegid()
     seccomp.program(has_private_network=True, has_memory_group=spec.tier == "A", has_proxy=spec.proxy_port is not None)
     group = _new_group(spec)
-    sources, meters, pipe, doors = None, Meters(), (), ()
+    sources, meters, pipe, group_entries = None, Meters(), (), ()
     try:
         meters = _open_meters(group)
-        doors = group.open_doors() if group is not None else ()
+        group_entries = group.open_entries() if group is not None else ()
         sources = host_mounts.sources_as_root(spec, uid) if is_root else None
-        placeholders = host_mounts.missing_places(spec)
+        mount_points = host_mounts.missing_mount_points(spec)
         pipe = release, releasing = os.pipe2(os.O_CLOEXEC)
         handover = init.Handover(
             body=body,
@@ -93,23 +93,23 @@ def _start_caged(
             release_fd=release,
             sources=sources,
             meters=meters,
-            doors=doors,
+            group_entries=group_entries,
             rehearse=rehearse,
         )
         pid = syscalls.clone(_NAMESPACES)
         if pid == 0:
             os.close(releasing)
             init.main(spec, handover)
-        _release(pid, releasing, None if doors else group, uid, gid)
+        _release(pid, releasing, None if group_entries else group, uid, gid)
     except BaseException:
         if group is not None:
             group.remove()
         raise
     finally:
-        for descriptor in (*pipe, *doors, *meters.descriptors(), *(sources.descriptors() if sources else ())):
+        for descriptor in (*pipe, *group_entries, *meters.descriptors(), *(sources.descriptors() if sources else ())):
             os.close(descriptor)
     _alive.add(pid)
-    return RunningCage(pid=pid, pidfd=os.pidfd_open(pid), group=group, placeholders=placeholders)
+    return RunningCage(pid=pid, pidfd=os.pidfd_open(pid), group=group, mount_points=mount_points)
 
 
 def _with_volumes(spec: CageSpec, *, is_root: bool) -> CageSpec:
@@ -183,7 +183,7 @@ def finish(caged: RunningCage, wait_status: int) -> KernelExit:
     if caged.group is not None:
         is_out_of_memory = number == signal.SIGKILL and caged.group.out_of_memory_kills() > 0
         caged.group.remove()
-    host_mounts.remove_places(caged.placeholders)
+    host_mounts.remove_mount_points(caged.mount_points)
     _alive.discard(caged.pid)
     if caged.directory is not None:
         processes.kill_strays(_alive)

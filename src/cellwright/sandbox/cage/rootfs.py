@@ -108,7 +108,7 @@ def stage(limits: Limits) -> None:
     place = next(path for path in _STAGES if os.path.isdir(path))
     attach_new("tmpfs", layer_options(limits, "0700"), READ_WRITE, place)
     os.chdir(place)
-    for name in ("root", "upper", "work", "lower", "layer", "places", "volumes"):
+    for name in ("root", "upper", "work", "lower", "layer", "points", "volumes"):
         os.mkdir(name, 0o755)
 
 

@@ -110,7 +110,7 @@ class Supervisor:
         self._sent_bytes = 0
         self._poll = select.poll()
         self._branches: BranchTable | None = None
-        """None where a cage has no root of its own, and so no place for branches."""
+        """None where a cage has no root of its own, and so none for branches."""
 
     def watch(self, kernel: int, report: int, views: View, since_ns: int) -> None:
         """Take over a kernel that was just forked."""
@@ -147,7 +147,7 @@ class Supervisor:
             if has_meters:
                 self._meter()
             if self._branches is not None:
-                self._branches.look_after()
+                self._branches.supervise()
             if self._control.fileno() in ready:
                 self._read_commands()
         if self._ending is None:
@@ -184,7 +184,7 @@ class Supervisor:
                 return
             if pid == self._kernel and self._ending is None:
                 if self._branches is not None and self._branches.successor != MAIN:
-                    # Another has taken its place: what is left of it is for nobody.
+                    # Another is the kernel now: what is left of it is for nobody.
                     self._kernel = 0
                     self._branches.roots.kill(MAIN)
                 else:
@@ -212,7 +212,7 @@ class Supervisor:
                 self._end(statuses[self._kernel])
 
     def stop(self) -> None:
-        """Leave the loop at the next turn."""
+        """Leave the loop at its next round."""
         self._is_stopping = True
 
     def _read_commands(self) -> None:

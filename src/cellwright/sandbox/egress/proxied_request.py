@@ -51,10 +51,10 @@ class TrafficTotals:
 
 @dataclass(slots=True, kw_only=True)
 class ProxiedRequest:
-    """One request on its way, with everything a `EgressRecord` will say."""
+    """One request on its way, with everything its `EgressRecord` will say."""
 
     target: Target | None
-    ledger: TrafficTotals
+    totals: TrafficTotals
     client: BufferedSocket
     address: str | None = None
     verdict: Outcome = "denied"
@@ -71,7 +71,7 @@ class ProxiedRequest:
         """The host it wants to reach."""
         return "" if self.target is None else self.target.host
 
-    def visit(self) -> EgressRecord:
+    def record(self) -> EgressRecord:
         """What is known now."""
         return EgressRecord(
             host=self.host,
@@ -84,14 +84,14 @@ class ProxiedRequest:
             why=self.why,
         )
 
-    def turned(self, turned: RequestRejected) -> None:
+    def reject(self, rejection: RequestRejected) -> None:
         """Remember why it goes no further."""
-        self.why = turned.why
-        self.verdict = "failed" if turned.status == 502 else "cut" if self.bytes_out else "denied"
+        self.why = rejection.why
+        self.verdict = "failed" if rejection.status == 502 else "cut" if self.bytes_out else "denied"
 
     async def send(self, server: BufferedSocket, data: bytes) -> None:
         """To the server, counted before it leaves."""
-        self.ledger.spend_out(self.host, len(data))
+        self.totals.spend_out(self.host, len(data))
         self.bytes_out += len(data)
         await server.send(data)
         self._touch()
@@ -105,7 +105,7 @@ class ProxiedRequest:
     def received(self, count: int) -> None:
         """From the server."""
         self.bytes_in += count
-        self.ledger.spend_into(self.host, count)
+        self.totals.spend_into(self.host, count)
         self._touch()
 
     @asynccontextmanager
@@ -115,31 +115,31 @@ class ProxiedRequest:
             self._touch()
             yield
         if self._scope.cancelled_caught:
-            raise RequestRejected(502, f"host {self.host!r}: nothing moved for {self.ledger.caps.idle_seconds:g} s")
+            raise RequestRejected(502, f"host {self.host!r}: nothing moved for {self.totals.caps.idle_seconds:g} s")
 
     def _touch(self) -> None:
         if self._scope is not None:
-            self._scope.deadline = anyio.current_time() + self.ledger.caps.idle_seconds
+            self._scope.deadline = anyio.current_time() + self.totals.caps.idle_seconds
 
 
 async def run_both(first: Callable[[], Awaitable[None]], second: Callable[[], Awaitable[None]]) -> None:
-    """Run both; the trouble of one ends the other and comes out as it is. When `second` is done, so is `first`."""
-    troubles: list[RequestRejected | HttpViolation | OSError] = []
+    """Run both; the error of one ends the other and comes out as it is. When `second` is done, so is `first`."""
+    errors: list[RequestRejected | HttpViolation | OSError] = []
     async with anyio.create_task_group() as tasks:
 
         async def attempt(part: Callable[[], Awaitable[None]], *, is_last: bool) -> None:
             try:
                 await part()
             except (RequestRejected, HttpViolation, OSError) as error:
-                troubles.append(error)
+                errors.append(error)
                 tasks.cancel_scope.cancel()
             if is_last:
                 tasks.cancel_scope.cancel()
 
         tasks.start_soon(lambda: attempt(first, is_last=False))
         await attempt(second, is_last=True)
-    if troubles:
-        raise troubles[0]
+    if errors:
+        raise errors[0]
 
 
 def refusal(status: int, why: str) -> bytes:

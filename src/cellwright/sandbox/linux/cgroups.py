@@ -40,16 +40,15 @@ class Group:
         for directory in dict.fromkeys(self.directories.values()):
             write(f"{directory}/cgroup.procs", str(pid))
 
-    def open_doors(self) -> tuple[int, ...]:
+    def open_entries(self) -> tuple[int, ...]:
         """Files into which a single-threaded process writes `0` to go in by itself; none where that is not possible.
 
         A process that moves only itself waits for nobody; moving another makes every fork on the machine wait (some
-        15 ms). Whoever opened the file is asked for permission, so a process without rights can be handed the door.
+        15 ms). Whoever opened the file is asked for permission, so a process without rights can be handed it open.
         """
         if self.version != 1:
             return ()
-        places = self.directories.values()
-        return tuple(os.open(f"{place}/tasks", os.O_WRONLY | os.O_CLOEXEC) for place in places)
+        return tuple(os.open(f"{path}/tasks", os.O_WRONLY | os.O_CLOEXEC) for path in self.directories.values())
 
     def limit(self, limits: Limits) -> None:
         """Set the caps; may be called again."""
@@ -172,19 +171,19 @@ def _mounts() -> dict[str, tuple[str, str]]:
     for line in _read("/proc/self/mountinfo").splitlines():
         left, _, right = line.partition(" - ")
         kind, _, options = right.split(" ", 2)
-        _, _, _, root, place, *_ = left.split(" ")
+        _, _, _, root, point, *_ = left.split(" ")
         if kind == "cgroup2":
-            mounts.setdefault("", (place, root))
+            mounts.setdefault("", (point, root))
         elif kind == "cgroup":
             for controller in options.rpartition(" ")[2].split(","):
-                mounts.setdefault(controller, (place, root))
+                mounts.setdefault(controller, (point, root))
     return mounts
 
 
 def _join(mount: tuple[str, str], path: str) -> str:
-    place, root = mount
+    point, root = mount
     inner = path.removeprefix(root) if root != "/" else path
-    return f"{place}/{inner.strip('/')}".rstrip("/")
+    return f"{point}/{inner.strip('/')}".rstrip("/")
 
 
 def _is_delegated(directory: str) -> bool:
