@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import socket
-from types import TracebackType
 
 import anyio
 import anyio.lowlevel
@@ -49,9 +48,7 @@ class BufferedSocket:
     def __enter__(self) -> BufferedSocket:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._socket.close()
 
     @property

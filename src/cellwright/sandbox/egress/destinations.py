@@ -72,35 +72,35 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BadTarget:
-    """Text that names no host."""
+class BadInput:
+    """Something a notebook sent that names no host, is no request or no TLS greeting, or could be read in two ways."""
 
     why: str
 
 
-def parse_authority(text: str, *, default_port: int | None) -> Target | BadTarget:
+def parse_authority(text: str, *, default_port: int | None) -> Target | BadInput:
     """`host`, `host:port` or `[address]:port`; without a default the port must be there."""
     if "@" in text:
-        return BadTarget(why="a user name in the address is not allowed")
+        return BadInput(why="a user name in the address is not allowed")
     ending = re.search(r":([^:\]]*)$", text)
     host_text = text[: ending.start()] if ending else text
     if ending is None and default_port is None:
-        return BadTarget(why="the port is missing")
+        return BadInput(why="the port is missing")
     if ending and not (_PORT.fullmatch(ending[1]) and is_port(int(ending[1]))):
-        return BadTarget(why=f"{ending[1][:20]!r} is no port")
+        return BadInput(why=f"{ending[1][:20]!r} is no port")
     host = normal_host(host_text)
-    if isinstance(host, BadTarget):
+    if isinstance(host, BadInput):
         return host
     return Target(host=host, port=int(ending[1]) if ending else default_port or 0)
 
 
-def normal_host(text: str) -> str | BadTarget:
+def normal_host(text: str) -> str | BadInput:
     """The one spelling of a host: names in ASCII and lower case, addresses in their plain form."""
     # Without brackets, the end of an IPv6 address could be read as a port.
     host = None if ":" in text and not text.startswith("[") else parse_host(text)
     if host is not None:
         return host.name
-    return BadTarget(why=f"{text[:80]!r} is no address or host name{'' if text.isascii() else '; give its xn-- form'}")
+    return BadInput(why=f"{text[:80]!r} is no address or host name{'' if text.isascii() else '; give its xn-- form'}")
 
 
 def address_in(host: str) -> Address | None:
@@ -143,7 +143,7 @@ class AllowedHost:
     def normal(self) -> str:
         """Its name in the form that is judged; `UserError` if it is none."""
         host = normal_host(self.name)
-        if isinstance(host, BadTarget):
+        if isinstance(host, BadInput):
             raise UserError(f"{self.name!r} cannot be approved: {host.why}.", hint="Give a plain host name.")
         return host
 

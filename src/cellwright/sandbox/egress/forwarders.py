@@ -14,7 +14,7 @@ import h11
 from cellwright.network import Proxy
 from cellwright.sandbox.egress import client_hello
 from cellwright.sandbox.egress.buffered_socket import BufferedSocket, HttpViolation
-from cellwright.sandbox.egress.destinations import Address, EgressCaps, Target, normal_host
+from cellwright.sandbox.egress.destinations import Address, BadInput, EgressCaps, Target, normal_host
 from cellwright.sandbox.egress.http_messages import HttpSide, RequestHead, credentials, for_client
 from cellwright.sandbox.egress.proxied_request import ProxiedRequest, RequestRejected, run_both
 
@@ -150,8 +150,8 @@ async def _greeting(proxied: ProxiedRequest, caps: EgressCaps) -> bytes:
     return data
 
 
-def _why_not_for(found: client_hello.ClientHello | client_hello.BadClientHello, host: str) -> str | None:
-    if isinstance(found, client_hello.BadClientHello):
+def _why_not_for(found: client_hello.ClientHello | BadInput, host: str) -> str | None:
+    if isinstance(found, BadInput):
         return f"{found.why}, and only TLS may go through to host {host!r}"
     if found.server_name is not None and normal_host(found.server_name) != host:
         return f"the TLS greeting names {found.server_name[:80]!r}, but host {host!r} was asked for"

@@ -19,6 +19,7 @@ from cellwright.sandbox.egress.destinations import (
     Address,
     Allowed,
     AllowedHost,
+    BadInput,
     Decide,
     Denied,
     EgressCaps,
@@ -30,7 +31,7 @@ from cellwright.sandbox.egress.destinations import (
     why_not_public,
 )
 from cellwright.sandbox.egress.forwarders import connect_through, exchange, open_tunnel, tunnel
-from cellwright.sandbox.egress.http_messages import BadHead, ConnectHead, HttpSide, RequestHead
+from cellwright.sandbox.egress.http_messages import ConnectHead, HttpSide, RequestHead
 from cellwright.sandbox.egress.proxied_request import ProxiedRequest, RequestRejected, TrafficTotals, refusal
 from cellwright.sandbox.linux import proxy_listener
 from cellwright.sandbox.spec import CERTIFICATES, PROXY_PORT
@@ -169,7 +170,7 @@ class Egress:
         if request is None:
             return False
         self._requests += 1
-        is_bad = isinstance(request, BadHead)
+        is_bad = isinstance(request, BadInput)
         with self._proxied(client, None if is_bad else request.target) as proxied:
             try:
                 if is_bad:
@@ -184,7 +185,7 @@ class Egress:
             await _refuse(client, rejection)
         return False
 
-    async def _read_head(self, client: HttpSide) -> ConnectHead | RequestHead | BadHead | None:
+    async def _read_head(self, client: HttpSide) -> ConnectHead | RequestHead | BadInput | None:
         """The next request; None when there is none any more."""
         try:
             first = b""
@@ -196,9 +197,9 @@ class Egress:
             with anyio.fail_after(self._caps.head_seconds):
                 return await client.request()
         except TimeoutError:
-            return BadHead(why="its head did not arrive in time")
+            return BadInput(why="its head did not arrive in time")
         except HttpViolation as error:
-            return BadHead(why=str(error))
+            return BadInput(why=str(error))
 
     @contextmanager
     def _proxied(self, client: BufferedSocket, target: Target | None) -> Generator[ProxiedRequest]:

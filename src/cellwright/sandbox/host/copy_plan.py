@@ -97,8 +97,6 @@ def plan_copy(
 class _Walk:
     """One walk over a project."""
 
-    depth: int
-    """How many directories lie between the working tree's root and the project."""
     above: tuple[_Level, ...]
     kept: frozenset[str]
     """Tracked and revealed paths."""
@@ -109,6 +107,7 @@ class _Walk:
     revealed: frozenset[str]
     skipped: frozenset[str]
     prefix: tuple[str, ...]
+    """The directories between the working tree's root and the project."""
     left_out: list[str] = field(default_factory=list[str])
     files: Counter[str] = field(default_factory=Counter[str])
     bytes: Counter[str] = field(default_factory=Counter[str])
@@ -120,7 +119,6 @@ class _Walk:
         tracked = _tracked(repository)
         revealed = frozenset(path.strip("/") for path in reveal)
         return cls(
-            depth=len(prefix),
             above=_rules_above(repository, prefix),
             kept=tracked | revealed,
             on_the_way=_parents(tracked | revealed),
@@ -133,7 +131,7 @@ class _Walk:
     def look(self, directory: Path, parts: tuple[str, ...], levels: tuple[_Level, ...], mode: _Mode) -> None:
         """Everything in one directory of the project and below it."""
         if mode == "by rules" and (own := rules_in(directory)):
-            levels = (*levels, (self.depth + len(parts), own))
+            levels = (*levels, (len(self.prefix) + len(parts), own))
         try:
             entries = os.scandir(directory)
         except OSError:

@@ -52,7 +52,6 @@ class _StagedChange:
     claim: staging_directory.StagingDirectory
     name: str
     """In the claim."""
-    what: str
     is_new: bool
     inner: list[str] = field(default_factory=list[str])
     """What comes with it."""
@@ -175,9 +174,8 @@ class ProjectWriter:
     def _note(self, change: FileChange, parts: list[str], folder: _Folder, name: str) -> None:
         staged, inside = folder.top, name
         if staged is None:
-            staged = _StagedChange(
-                change.path, parts, folder.claim, name, what=change.what, is_new=change.kind == "created"
-            )
+            is_new = change.kind == "created" or change.what == "directory"
+            staged = _StagedChange(change.path, parts, folder.claim, name, is_new)
             self._staged.append(staged)
         else:
             staged.inner.append(change.path)
@@ -289,9 +287,7 @@ class ProjectWriter:
 
     def _place(self, staged: _StagedChange) -> None:
         parent = self._parent_for(staged.parts[:-1])
-        self._check_target(
-            status_of(parent, staged.parts[-1]), staged.path, is_new=staged.is_new or staged.what == "directory"
-        )
+        self._check_target(status_of(parent, staged.parts[-1]), staged.path, is_new=staged.is_new)
         os.rename(staged.name, staged.parts[-1], src_dir_fd=staged.claim.descriptor, dst_dir_fd=parent)
         self._made.add(staged.path)
         self._kept += [staged.path, *staged.inner]
