@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, cast
 
 from cellwright.errors import UserError
@@ -200,10 +200,7 @@ class CageSpec:
     def from_json(cls, data: bytes) -> CageSpec:
         """The spec back from `to_json`."""
         raw = cast("dict[str, Any]", json.loads(data))
-        known = {field.name for field in fields(cls)}
-        values: dict[str, Any] = {name: value for name, value in raw.items() if name in known}
         for name in ("hidden", "left_out", "software", "protected", "volumes", "mounted_files"):
-            values[name] = tuple(raw[name])
-        values["limits"] = Limits(**raw["limits"])
-        values["data"] = tuple(DataMount(**mount) for mount in raw["data"])
-        return cls(**values)
+            raw[name] = tuple(raw[name])
+        data_mounts = tuple(DataMount(**mount) for mount in raw.pop("data"))
+        return cls(limits=Limits(**raw.pop("limits")), data=data_mounts, **raw)

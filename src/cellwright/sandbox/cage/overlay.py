@@ -7,7 +7,7 @@ gets one of its own in its place, whose changes go into the same layer: `upper/d
 """
 
 # Plain paths and descriptors: this runs between a clone and a pivot.
-# ruff: noqa: PTH101, PTH102, PTH103, PTH112, PTH114, PTH116, PTH120
+# ruff: noqa: PTH101, PTH102, PTH112, PTH114, PTH116, PTH120
 
 from __future__ import annotations
 
@@ -160,14 +160,8 @@ def _escaped(path: str) -> str:
 
 
 def _make_mount_point(path: str, tree: int) -> None:
-    """An empty file or directory to mount `tree` on."""
     _refuse_links(path)
-    os.makedirs(os.path.dirname(path), 0o755, exist_ok=True)
-    if not os.path.lexists(path):
-        if stat.S_ISDIR(os.fstat(tree).st_mode):
-            os.mkdir(path, 0o755)
-        else:
-            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644))
+    rootfs.make_mount_point(path, tree)
 
 
 def _refuse_links(path: str) -> None:

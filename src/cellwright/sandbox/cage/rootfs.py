@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from cellwright.sandbox.linux import syscalls
-from cellwright.sandbox.linux.descriptors import closing, opened
+from cellwright.sandbox.linux.descriptors import NEW_FILE, closing, opened
 from cellwright.sandbox.spec import BRANCH_SLOTS, CERTIFICATES, CageSpec, Limits
 
 READ_ONLY = syscalls.MOUNT_ATTR_RDONLY | syscalls.MOUNT_ATTR_NOSUID | syscalls.MOUNT_ATTR_NODEV
@@ -200,15 +200,20 @@ def bind(source: str, target: str, *, recursive: bool = False) -> None:
 
 
 def attach_at(tree: int, path: str) -> None:
-    """Attach a detached mount at `path`, making the place for it, and close it."""
-    _make_parent(path)
-    if stat.S_ISDIR(os.fstat(tree).st_mode):
-        if not os.path.isdir(path):
-            os.mkdir(path, 0o755)
-    elif not os.path.exists(path):
-        _write(path, "")
+    """Attach a detached mount at `path`, making the mount point for it, and close it."""
+    make_mount_point(path, tree)
     syscalls.attach(tree, path)
     os.close(tree)
+
+
+def make_mount_point(path: str, tree: int) -> None:
+    """An empty file or directory to mount `tree` on, unless something is there."""
+    _make_parent(path)
+    if not os.path.lexists(path):
+        if stat.S_ISDIR(os.fstat(tree).st_mode):
+            os.mkdir(path, 0o755)
+        else:
+            os.close(os.open(path, NEW_FILE, 0o644))
 
 
 def enter() -> None:
