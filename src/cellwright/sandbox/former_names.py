@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import importlib
 
-_HOMES = {"AllowedHost": "egress", "Egress": "egress", "EgressRecord": "egress", "probe": "host.tiers"}
+_HOMES = {
+    "AllowedHost": "egress",
+    "Egress": "egress",
+    "EgressRecord": "egress",
+    "Limits": "spec",
+    "probe": "host.tiers",
+}
 
 
 def __getattr__(name: str) -> object:
