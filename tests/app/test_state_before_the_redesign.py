@@ -29,7 +29,7 @@ from tests.runs.factory import apply, at_once, create, finish
 
 RECORDED = Path(__file__).parent / "recorded/state-before-the-redesign.tar.xz"
 # Runs name their notebooks by the whole path, and a chain of hashes holds it: there it is unpacked.
-FOLDER = Path("/tmp/cellwright-state-of-the-version-before")  # noqa: S108 (locked below, and gone afterwards)
+FOLDER = Path("/tmp/cellwright-state-of-the-version-before")
 DONE, WAITING, HALF_BUILT = "bbe0d1823457b539", "8a58a9b5e68dfcbe", "30d35988febb566d"
 EVENTS = 237
 # Of a person who never was, for nothing but this test.
