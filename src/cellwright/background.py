@@ -17,7 +17,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal, TextIO
@@ -93,22 +93,18 @@ def find(process: BackgroundProcess, greet: Greet) -> socket.socket | None:
     """A greeted connection, or None if no such process is there."""
     if not process.home.is_dir():
         return None
-    with _short_path(process) as path:
-        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
+    with _short_path(process) as path, ExitStack() as closing:
+        connection = closing.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC))
         try:
             connection.settimeout(_ANSWER_TIMEOUT_SECONDS)
             connection.connect(path)
             greet(connection)
         except (FileNotFoundError, ConnectionError, EOFError):
-            connection.close()
             return None
         except TimeoutError as problem:
-            connection.close()
             raise process.unresponsive_error() from problem
-        except BaseException:
-            connection.close()
-            raise
         connection.settimeout(None)
+        closing.pop_all()
         return connection
 
 
