@@ -115,7 +115,7 @@ class Impostor(Person):
 @pytest.mark.parametrize(
     "origin", [KernelOrigin(kernel="k1"), ModelOrigin(agent="planner"), Impostor(name="ada", door="web"), None, "ada"]
 )
-def test_nothing_but_a_person_at_a_door_can_answer(origin: Any) -> None:
+def test_nothing_but_a_person_at_an_interface_can_answer(origin: Any) -> None:
     assert refusal(Pending(question=question()), Yes(reach="once"), origin=origin) == "not-a-person"
     assert refusal(Pending(question=question()), No(), origin=origin) == "not-a-person"
 

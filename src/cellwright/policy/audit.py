@@ -1,4 +1,4 @@
-"""Audit entries: who did what, when, under which rule, with which result. The journal keeps them, doors show them."""
+"""Audit entries: who did what, when, under which rule, with which result. The journal keeps them, interfaces show them."""
 
 from __future__ import annotations
 

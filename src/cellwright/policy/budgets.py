@@ -41,7 +41,7 @@ class Limit:
 
 
 UseId = NewType("UseId", str)
-"""Names one use for good; the same use told twice counts once."""
+"""Names one use for good; the same use reported twice counts once."""
 
 _NOTHING: Final = Decimal(0)
 _FREE: Final = Money(amount=_NOTHING)
