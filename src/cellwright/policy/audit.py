@@ -1,4 +1,4 @@
-"""Audit entries: who did what, when, under which rule, with which result. The journal keeps them, interfaces show them."""
+"""Audit entries: who did what, when, under which rule, with which result. Journalled, and shown by interfaces."""
 
 from __future__ import annotations
 
