@@ -21,9 +21,9 @@ RULES = read_rules([BUILT_IN_RULES], project=PROJECT)
 AGENT = Actor(person="ada", agent="builder-1", role="builder")
 
 
-def entry_of(action: Action, **more: Any) -> AuditEntry:
+def entry_of(action: Action, *, detail: str = "", **more: Any) -> AuditEntry:
     known: dict[str, Any] = {"at": NOW, "run": "r1", "who": AGENT, "result": "done"}
-    return audit_entry(action, judge(action, RULES, run="r1", now=NOW), **(known | more))
+    return replace(audit_entry(action, judge(action, RULES, run="r1", now=NOW), **(known | more)), detail=detail)
 
 
 def test_an_entry_says_everything_on_one_line() -> None:

@@ -66,9 +66,7 @@ class AuditEntry:
 _ENTRY: Final = TypeAdapter(AuditEntry)
 
 
-def audit_entry(
-    action: Action, verdict: Verdict, *, at: datetime, run: str, who: Actor, result: Result, detail: str = ""
-) -> AuditEntry:
+def audit_entry(action: Action, verdict: Verdict, *, at: datetime, run: str, who: Actor, result: Result) -> AuditEntry:
     """The entry of an action that was judged."""
     return AuditEntry(
         at=at,
@@ -81,7 +79,6 @@ def audit_entry(
         basis=str(verdict.basis),
         reason=verdict.reason,
         result=result,
-        detail=detail,
     )
 
 
