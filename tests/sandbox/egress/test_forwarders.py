@@ -12,8 +12,8 @@ import pytest
 from anyio.streams.tls import TLSStream
 
 from cellwright.network import NetworkSettings
+from cellwright.policy.hosts import Address
 from cellwright.sandbox.egress import AllowedHost
-from cellwright.sandbox.egress.destinations import Address
 from tests.sandbox.egress.test_proxy import read_all, serving
 from tests.sandbox.egress.world import CSV, HOST, World, world
 from tests.walled_network import PASSWORD, ForwardProxy, forward_proxy

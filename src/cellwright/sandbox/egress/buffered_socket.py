@@ -9,7 +9,7 @@ import socket
 import anyio
 import anyio.lowlevel
 
-from cellwright.sandbox.egress.destinations import Address
+from cellwright.policy.hosts import Address
 
 _PIECE = 64 << 10
 

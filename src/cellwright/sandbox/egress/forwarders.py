@@ -12,9 +12,10 @@ import anyio
 import h11
 
 from cellwright.network import Proxy
+from cellwright.policy.hosts import Address
 from cellwright.sandbox.egress import client_hello
 from cellwright.sandbox.egress.buffered_socket import BufferedSocket, HttpViolation
-from cellwright.sandbox.egress.destinations import Address, BadInput, EgressCaps, Target, normal_host
+from cellwright.sandbox.egress.destinations import BadInput, EgressCaps, Target, normal_host
 from cellwright.sandbox.egress.http_messages import HttpSide, RequestHead, credentials, for_client
 from cellwright.sandbox.egress.proxied_request import ProxiedRequest, RequestRejected, run_both
 

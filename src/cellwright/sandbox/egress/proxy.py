@@ -14,9 +14,9 @@ import anyio
 
 from cellwright.errors import UserError
 from cellwright.network import NetworkSettings, Proxy
+from cellwright.policy.hosts import Address
 from cellwright.sandbox.egress.buffered_socket import BufferedSocket, HttpViolation
 from cellwright.sandbox.egress.destinations import (
-    Address,
     Allowed,
     AllowedHost,
     BadInput,
@@ -122,6 +122,11 @@ class Egress:
         self._hosts.pop(host, None)
         for scope in self._under_way.get(host, ()):
             scope.cancel()
+
+    @property
+    def allowed(self) -> tuple[AllowedHost, ...]:
+        """The list as it is now."""
+        return tuple(self._hosts.values())
 
     @property
     def visits(self) -> tuple[EgressRecord, ...]:
