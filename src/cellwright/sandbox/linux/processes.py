@@ -65,14 +65,11 @@ def below() -> set[int]:
 
 
 def _listed_children(pid: int) -> set[int]:
-    listed: set[int] = set()
     try:
-        for thread in os.listdir(f"/proc/{pid}/task"):
-            with open(f"/proc/{pid}/task/{thread}/children", "rb") as file:
-                listed |= set(map(int, file.read().split()))
+        threads = os.listdir(f"/proc/{pid}/task")
     except OSError:
-        return listed
-    return listed
+        return set()
+    return {int(child) for thread in threads for child in _read(f"/proc/{pid}/task/{thread}/children").split()}
 
 
 def cpu_seconds() -> float:
