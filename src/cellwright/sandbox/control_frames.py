@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import struct
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from cellwright import framing
 from cellwright.framing import BadFrame
@@ -53,6 +53,31 @@ class KernelExit:
     def out_of_memory(self) -> bool:
         """Whether it was killed because memory ran out."""
         return self.limit == "memory"
+
+
+LIMITS = {"memory", "cpu", "disk", "inodes"}
+"""The limits that can end a kernel."""
+
+
+def integer(value: object) -> int:
+    """A number; -1 for anything else, which is the number of nothing."""
+    return value if isinstance(value, int) else -1
+
+
+def items(value: object) -> list[object]:
+    """A list; an empty one for anything else."""
+    return cast("list[object]", value) if isinstance(value, list) else []
+
+
+def read_exit(message: dict[str, Any]) -> KernelExit:
+    """How a kernel ended, as far as the message says it properly."""
+    code, number = message.get("exit_code"), message.get("signal")
+    limit = message.get("limit")
+    return KernelExit(
+        exit_code=code if isinstance(code, int) else None,
+        signal=number if isinstance(number, int) else None,
+        limit=limit if limit in LIMITS else None,
+    )
 
 
 class ControlUnpacker:

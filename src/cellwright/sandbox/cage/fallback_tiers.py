@@ -20,8 +20,7 @@ from typing import NoReturn
 
 from cellwright.errors import UserError
 from cellwright.sandbox.cage import confinement, init, rootfs
-from cellwright.sandbox.cage.copy_changes import CopyView
-from cellwright.sandbox.cage.file_copies import Copier, CopyBudget
+from cellwright.sandbox.cage.file_copies import Copier, CopyBudget, CopyView
 from cellwright.sandbox.cage.overlay_changes import View
 from cellwright.sandbox.cage.rootfs import OverlayView
 from cellwright.sandbox.cage.supervisor import Meters, Supervisor, file_time_ns

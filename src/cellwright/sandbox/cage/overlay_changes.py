@@ -13,7 +13,7 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 
-from cellwright.sandbox.cage.copy_changes import CopyView, RawChange, copy_changes
+from cellwright.sandbox.cage.file_copies import CopyView, RawChange, copy_changes
 from cellwright.sandbox.cage.rootfs import LOWER, OverlayView
 from cellwright.sandbox.linux.descriptors import DIRECTORY, FILE, closing, open_beneath, opened
 from cellwright.sandbox.spec import CageSpec

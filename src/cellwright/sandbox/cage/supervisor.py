@@ -15,7 +15,7 @@ from typing import Any
 
 from cellwright import framing
 from cellwright.sandbox import control_frames
-from cellwright.sandbox.cage import copy_changes, overlay_changes
+from cellwright.sandbox.cage import file_copies, overlay_changes
 from cellwright.sandbox.cage.branches import MAIN, BranchRoots, BranchTable
 from cellwright.sandbox.cage.overlay_changes import View
 from cellwright.sandbox.cage.rootfs import OverlayView
@@ -70,7 +70,7 @@ class Meters:
             return "memory"
         if self.directory is None:
             return None
-        size, files = copy_changes.disk_use(self.directory)
+        size, files = file_copies.disk_use(self.directory)
         if size > (limits.disk_mb + limits.tmp_mb) * MEGABYTE:
             return "disk"
         return "inodes" if files > limits.inodes else None

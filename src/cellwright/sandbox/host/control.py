@@ -22,14 +22,14 @@ import anyio
 from cellwright import framing
 from cellwright.errors import Unavailable
 from cellwright.sandbox import control_frames
-from cellwright.sandbox.control_frames import KernelExit
-from cellwright.sandbox.host.control_messages import LIMITS, integer, items, read_change, read_exit
+from cellwright.sandbox.control_frames import LIMITS, KernelExit, integer, items, read_exit
 from cellwright.sandbox.host.file_changes import (
     ChangeRefused,
     FileChange,
     KeepReport,
     LeftFiles,
     MissingLeftFile,
+    read_change,
 )
 from cellwright.sandbox.host.keep_terms import KeepTerms, keep_changes, progress_lines
 from cellwright.sandbox.host.project_writer import ProjectWriter

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast
 
+from cellwright.errors import Unavailable
 from cellwright.sandbox.host import staging_directory
 from cellwright.sandbox.linux import syscalls
 from cellwright.sandbox.linux.descriptors import DIRECTORY, FILE, GIVEN_DIRECTORY, closing, open_beneath, opened
@@ -37,6 +38,30 @@ class FileChange:
     mode: int = 0o644
     target: str = ""
     """Where a symbolic link points."""
+
+
+def _printable(name: str) -> str:
+    """A name as proper Unicode; one that is none is changed here, and so found nowhere and not kept."""
+    return name if name.isascii() else name.encode("utf-8", "replace").decode()
+
+
+def read_change(raw: object) -> FileChange:
+    """One changed file; `Unavailable` if it is told in no form we know."""
+    match raw:
+        case [str(path), ("created" | "modified" | "deleted") as kind, str(what), int(size), int(mode)]:
+            name, _, target = what.partition(":")
+            if name not in {"file", "directory", "symlink"}:
+                raise Unavailable(f"The cage reported a {name[:20]!r}, which is no kind of file.")
+            return FileChange(
+                path=_printable(path[:4096]),
+                kind=kind,
+                what=cast("ChangeWhat", name),
+                bytes=max(0, size),
+                mode=mode,
+                target=_printable(target[:4096]),
+            )
+        case _:
+            raise Unavailable("The cage reported its changes in a form nobody knows.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
