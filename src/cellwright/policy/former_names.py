@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import warnings
 
 _HOMES = {
     "actions": ("UseNetwork",),
@@ -22,5 +23,7 @@ _HOMES = {
 def __getattr__(name: str) -> object:
     for home, names in _HOMES.items():
         if name in names:
+            message = f"`cellwright.policy.{name}` is imported from `cellwright.policy.{home}` now."
+            warnings.warn(message, DeprecationWarning, stacklevel=2)
             return getattr(importlib.import_module(f"cellwright.policy.{home}"), name)
     raise AttributeError(f"module 'cellwright.policy' has no attribute {name!r}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import warnings
 
 _HOMES = {
     "AllowedHost": "egress",
@@ -15,5 +16,7 @@ _HOMES = {
 
 def __getattr__(name: str) -> object:
     if name in _HOMES:
-        return getattr(importlib.import_module(f"cellwright.sandbox.{_HOMES[name]}"), name)
+        home = f"cellwright.sandbox.{_HOMES[name]}"
+        warnings.warn(f"`cellwright.sandbox.{name}` is imported from `{home}` now.", DeprecationWarning, stacklevel=2)
+        return getattr(importlib.import_module(home), name)
     raise AttributeError(f"module 'cellwright.sandbox' has no attribute {name!r}")
