@@ -11,8 +11,8 @@ from cellwright.cli.journal_options import DatabaseOption, JsonOption, KeyOption
 from cellwright.cli.render import console
 from cellwright.errors import UserError
 from cellwright.journal import Records
-from cellwright.policy import AuditFilter, parse_since
 from cellwright.policy.actions import KINDS
+from cellwright.policy.audit import AuditFilter, parse_since
 from cellwright.tools import AuditTrailLine
 from cellwright.tools.approval.audit_trail import audit_trail
 

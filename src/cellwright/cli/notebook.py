@@ -19,7 +19,8 @@ from cellwright.cli.terminal_input import ask_line, is_interactive
 from cellwright.errors import Unavailable, UserError
 from cellwright.kernel import Call, CellFinishedEvent, CellOutcome, Event, Observation, OpenNotebook
 from cellwright.notebook import Document, Graph, SaveConflict, graph, parse_edits, read, summary
-from cellwright.sandbox import FileChange, KeepQuestion
+from cellwright.sandbox.host.file_changes import FileChange
+from cellwright.sandbox.host.keep_terms import KeepQuestion
 
 app = typer.Typer(help="Open a marimo notebook without a browser.", no_args_is_help=True)
 

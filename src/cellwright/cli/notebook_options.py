@@ -13,7 +13,7 @@ from cellwright.errors import UserError
 if TYPE_CHECKING:
     from cellwright.app import Files
     from cellwright.kernel import PythonChoice
-    from cellwright.sandbox import FilesMode, Limits, Tier
+    from cellwright.sandbox.spec import FilesMode, Limits, Tier
 
 FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="A marimo notebook (.py).")]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]
@@ -113,7 +113,7 @@ def read_options(
 ) -> NotebookOptions:
     """What was typed. Raises `UserError`."""
     from cellwright.app import Files
-    from cellwright.sandbox import Limits
+    from cellwright.sandbox.spec import Limits
 
     modes: dict[str, FilesMode] = {"keep": "keep", "drop": "drop", "direct": "direct"}
     tiers: dict[str, Tier] = {"A": "A", "B": "B", "C": "C", "D": "D"}

@@ -26,7 +26,7 @@ from cellwright.kernel.environments.script_header import header_of
 from cellwright.kernel.process.zygote import package_paths
 from cellwright.notebook import NotebookFile, read
 from cellwright.notebook.atomic_write import write_atomically
-from cellwright.policy import Masker
+from cellwright.policy.masking.masker import Masker
 from cellwright.runs.verify import (
     SOURCE_NOTES,
     FileLocations,
@@ -48,7 +48,8 @@ from cellwright.runs.verify import (
     tools_here,
     verify,
 )
-from cellwright.sandbox import Limits, probe
+from cellwright.sandbox.host.tiers import probe
+from cellwright.sandbox.spec import Limits
 from cellwright.settings import Settings
 
 _CHANGES = 30

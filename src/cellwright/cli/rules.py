@@ -10,7 +10,7 @@ import typer
 from cellwright.cli.journal_options import JsonOption
 from cellwright.cli.render import approval_tables, console
 from cellwright.errors import UserError
-from cellwright.policy import read_rules
+from cellwright.policy.rule_file import read_rules
 from cellwright.settings import Settings
 from cellwright.tools.approval.rule_files import read_rule_file, rules_view
 

@@ -140,7 +140,7 @@ def _greeted(
     except BadStatusLine:
         return _predecessor(process, own)
     except HTTPException as problem:
-        raise process.silent() from problem
+        raise process.unresponsive_error() from problem
 
 
 def _predecessor(process: BackgroundProcess, own: str) -> PredecessorConnection | None:
@@ -150,7 +150,7 @@ def _predecessor(process: BackgroundProcess, own: str) -> PredecessorConnection 
     try:
         find(process, lambda connection: found.append(PredecessorConnection(connection, own)))
     except BadFrame as problem:
-        raise process.silent() from problem
+        raise process.unresponsive_error() from problem
     return found[0] if found else None
 
 
