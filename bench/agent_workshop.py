@@ -32,6 +32,7 @@ from cellwright.models.client.gateway_client import Models
 from cellwright.models.client.gateway_process import GatewayLaunch
 from cellwright.notebook import estimate_tokens
 from cellwright.policy import BUILT_IN_RULES, Masker, RuleText, read_rules
+from cellwright.runs.events import EVENT_TYPES
 from cellwright.sandbox import Limits, probe
 from cellwright.testing import CallTool, CallTools, ProviderProcess, Received
 from cellwright.tools import Guard
@@ -110,7 +111,9 @@ class Workshop:
         async def open_studio(flow: Flow, _: Assignment) -> AsyncGenerator[AgentContext]:
             yield self._studios[flow.run]
 
-        opening = Journal.open(self._folder / "journal.db", version="bench", workflows=[agent_workflow(open_studio)])
+        opening = Journal.open(
+            self._folder / "journal.db", version="bench", workflows=[agent_workflow(open_studio)], types=EVENT_TYPES
+        )
         self._journal = await stack.enter_async_context(opening)
 
     async def do(self, name: str, task: Task, style: Style) -> Came:

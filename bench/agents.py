@@ -35,6 +35,7 @@ from cellwright.models.config.names import CallId
 from cellwright.models.reports import ModelsReport
 from cellwright.notebook import estimate_tokens
 from cellwright.policy import BUILT_IN_RULES, Masker, Money, RunCode, read_rules
+from cellwright.runs.events import EVENT_TYPES
 from cellwright.tools import Guard
 from cellwright.tools.callers import DEFAULT_TOKENS
 from cellwright.tools.text_store import cut
@@ -194,7 +195,9 @@ async def _run() -> float:
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "journal.db"
-        async with Journal.open(path, version="bench", workflows=[agent_workflow(open_studio)]) as journal:
+        async with Journal.open(
+            path, version="bench", workflows=[agent_workflow(open_studio)], types=EVENT_TYPES
+        ) as journal:
             shelf.append(JournalTexts(journal.records))
             opened.set()
             began = time.process_time()

@@ -16,6 +16,7 @@ from cellwright.journal.chain import read_existing_key
 from cellwright.journal.database import JournalLocation
 from cellwright.journal.tables import is_journal
 from cellwright.policy import Masker
+from cellwright.runs.events import EVENT_TYPES
 from cellwright.settings import Settings
 
 JsonOption = Annotated[bool, typer.Option("--json", help="JSON on stdout.")]
@@ -67,6 +68,6 @@ async def open_records(database: str | None, key: Path | None, masker: Masker | 
     """The records of that journal; what is told through this door is masked."""
     place, hide = existing_journal(database), masker or terminal_masker()
     async with Records.open(
-        place.url, chain_key=chain_key(place, key), mask=lambda text: hide.mask(text).text
+        place.url, chain_key=chain_key(place, key), mask=lambda text: hide.mask(text).text, types=EVENT_TYPES
     ) as records:
         yield records

@@ -16,6 +16,7 @@ from dirty_equals import IsInt, IsStr
 from cellwright.agents.steering import pause_question
 from cellwright.journal import Flow, Journal, Question, Workflow
 from cellwright.policy import BudgetLedger, Limit, Masker, No, Reached, UseNetwork
+from cellwright.runs.events import EVENT_TYPES
 from cellwright.tools import ask_approval
 from cellwright.tools.approval.budget_questions import ask_for_more
 from tests.server.a_daemon import TinyRuns
@@ -81,7 +82,7 @@ async def door(tmp_path_factory: pytest.TempPathFactory, template: Path) -> Asyn
     settings = ready_settings(folder, template)
     where = settings.home / "journal.db"
     async with (
-        Journal.open(where, version="1", workflows=[Workflow(name="run", body=body)]) as journal,
+        Journal.open(where, version="1", workflows=[Workflow(name="run", body=body)], types=EVENT_TYPES) as journal,
         serve(folder / "folder", settings, TinyRuns(journal, folder)) as served,
     ):
         yield served, journal

@@ -18,11 +18,12 @@ from rich.tree import Tree
 
 from cellwright.cli.render import console
 from cellwright.cli.render.console import people
-from cellwright.journal import Fact, Recorded
+from cellwright.journal import Recorded
 from cellwright.policy.display_text import shown, shown_block
+from cellwright.runs.events import FilesNotKept
 from cellwright.runs.plan.plan import Plan, Task, parse_plan
-from cellwright.runs.views.progress import MARKS, ProgressView, elapsed, progress_line
-from cellwright.runs.views.run_view import FILES
+from cellwright.runs.views.progress import MARKS, elapsed, progress_line
+from cellwright.runs.views.run_view import RunView
 
 _COLOURS = {"planned": "dim", "running": "bold cyan", "done": "green", "failed": "red", "dropped": "dim strike"}
 _FRAMES_PER_SECOND = 4
@@ -31,7 +32,7 @@ _FRAMES_PER_SECOND = 4
 class Display(Protocol):
     """Shows a run to whoever watches."""
 
-    def show(self, recorded: Recorded, before: ProgressView, after: ProgressView) -> None:
+    def show(self, recorded: Recorded, before: RunView, after: RunView) -> None:
         """One more event, and what it changed."""
         ...
 
@@ -48,9 +49,9 @@ class Display(Protocol):
 class LineDisplay:
     """Lines that stay where they are written."""
 
-    write: Callable[[Recorded, ProgressView, ProgressView], None]
+    write: Callable[[Recorded, RunView, RunView], None]
 
-    def show(self, recorded: Recorded, before: ProgressView, after: ProgressView) -> None:
+    def show(self, recorded: Recorded, before: RunView, after: RunView) -> None:
         """One more event."""
         self.write(recorded, before, after)
 
@@ -61,17 +62,17 @@ class LineDisplay:
         """They are there."""
 
 
-def _event_line(recorded: Recorded, _: ProgressView, __: ProgressView) -> None:
+def _event_line(recorded: Recorded, _: RunView, __: RunView) -> None:
     """Every event, as it is kept."""
     json_line(recorded.json())
 
 
-def _plain_line(recorded: Recorded, before: ProgressView, after: ProgressView) -> None:
+def _plain_line(recorded: Recorded, before: RunView, after: RunView) -> None:
     """On stderr, each thing a person would notice."""
     if line := progress_line(before, recorded.event):
         people.print(Text(line), soft_wrap=True)
-    if after.view.plan is not None and _ids(before.view.plan) != _ids(after.view.plan):
-        for task in after.view.plan.tasks:
+    if after.plan is not None and _ids(before.plan) != _ids(after.plan):
+        for task in after.plan.tasks:
             people.print(Text(f"  {_task_line(task)}"), soft_wrap=True)
 
 
@@ -79,13 +80,13 @@ class LiveScreen:
     """The plan, the current cell, cost and time, drawn again in the same place, at most four times a second."""
 
     def __init__(self, run: str) -> None:
-        self._picture = ProgressView(run=run)
+        self._view = RunView(run=run)
         self._live: Live | None = None
 
-    def show(self, recorded: Recorded, before: ProgressView, after: ProgressView) -> None:
+    def show(self, recorded: Recorded, before: RunView, after: RunView) -> None:
         """One more event; it is drawn when it is time."""
-        self._picture = after
-        if isinstance(recorded.event, Fact) and recorded.event.topic == FILES:
+        self._view = after
+        if isinstance(recorded.event, FilesNotKept):
             # Nothing else will say it: the run is over when its notebook's files are settled.
             people.print(Text(progress_line(before, recorded.event)), soft_wrap=True)
 
@@ -110,7 +111,7 @@ class LiveScreen:
             self._live = None
 
     def _draw(self) -> RenderableType:
-        return drawn(self._picture, time.time())
+        return drawn(self._view, time.time())
 
 
 def display_for(run: str, *, as_json: bool) -> Display:
@@ -120,15 +121,14 @@ def display_for(run: str, *, as_json: bool) -> Display:
     return LiveScreen(run) if people.is_terminal else LineDisplay(_plain_line)
 
 
-def drawn(picture: ProgressView, now_seconds: float) -> RenderableType:
+def drawn(seen: RunView, now_seconds: float) -> RenderableType:
     """The whole screen."""
-    seen = picture.view
-    title = shown(seen.goal.words.splitlines()[0]) if seen.goal is not None else f"run {picture.run}"
-    since = elapsed(now_seconds - picture.began_ms / 1000) if picture.began_ms else "0 s"
+    title = shown(seen.goal.words.splitlines()[0]) if seen.goal is not None else f"run {seen.run}"
+    since = elapsed(now_seconds - seen.began_ms / 1000) if seen.began_ms else "0 s"
     lines: list[RenderableType] = [
         Text(title, style="bold", no_wrap=True, overflow="ellipsis"),
         Text(
-            f"{picture.stage} · {since} · {picture.cost} · run {picture.run}",
+            f"{seen.stage_words} · {since} · {seen.cost} · run {seen.run}",
             style="dim",
             no_wrap=True,
             overflow="ellipsis",
@@ -138,7 +138,7 @@ def drawn(picture: ProgressView, now_seconds: float) -> RenderableType:
         lines.append(plan_tree(seen.plan))
     if seen.cell:
         lines.append(Text(f"cell {shown(seen.cell)}", no_wrap=True, overflow="ellipsis"))
-    if said := seen.waits or picture.now:
+    if said := seen.waits or seen.now:
         lines.append(Text(f"… {shown(said)}", style="dim", no_wrap=True, overflow="ellipsis"))
     return Group(*lines)
 

@@ -15,7 +15,8 @@ from cellwright.cli.journal_options import DatabaseOption, JsonOption, KeyOption
 from cellwright.cli.render import console
 from cellwright.cli.runs.lookup import RunArgument, find_run
 from cellwright.policy.display_text import shown
-from cellwright.runs.views.branches import branch_view_json, open_choices, read_branch_views
+from cellwright.runs.views.branch_views import branch_view_json
+from cellwright.runs.views.branches import open_choices, read_branch_views
 from cellwright.runs.views.run_view import check_is_run
 
 _data = Console(highlight=False)

@@ -24,11 +24,10 @@ from cellwright.cli.run.watch import RunWatch, WatchOutcome
 from cellwright.cli.runs.lookup import AgentArgument, RunArgument, find_run, find_workflow
 from cellwright.cli.terminal_input import is_interactive
 from cellwright.errors import UserError
-from cellwright.journal import Fact
 from cellwright.policy.display_text import shown_block
 from cellwright.runs.deliver.delivery import parse_delivery
-from cellwright.runs.views.progress import read_progress, run_json, run_summary_json
-from cellwright.runs.views.run_view import RUN_WORKFLOW, check_is_run, newest_first
+from cellwright.runs.views.progress import run_json, run_summary_json
+from cellwright.runs.views.run_view import RUN_WORKFLOW, check_is_run, newest_first, read_view
 
 _NEWEST: Final = 20
 
@@ -76,7 +75,7 @@ async def _list(show_all: bool, database: str | None, key: Path | None) -> list[
     async with open_records(database, key) as records:
         runs = await newest_first(records, [each for each in await records.runs() if each.name == RUN_WORKFLOW])
         some = [each for number, each in enumerate(runs) if show_all or number < _NEWEST or each.is_going]
-        return [run_summary_json(each, await read_progress(records, each.run)) for each in some]
+        return [run_summary_json(each, await read_view(records.log.read_all, each.run)) for each in some]
 
 
 async def _show(run: str, database: str | None, key: Path | None) -> dict[str, Any]:
@@ -134,13 +133,8 @@ async def _steps(run: str, database: str | None, key: Path | None) -> tuple[str,
     async with open_records(database, key) as records:
         name = await find_workflow(records, run)
         found = await list_contexts(records.log.read_all, name)
-        facts = [fact for fact in found.values() if fact.subject.startswith((f"{name}#", f"{name}/"))]
-        return name, [_line(fact) for fact in facts]
-
-
-def _line(fact: Fact) -> dict[str, Any]:
-    agent, _, step = fact.subject.rpartition("#")
-    return {"agent": agent, "step": int(step), "tokens": int(fact.numbers.get("tokens", 0))}
+        own = [each for each in found.values() if each.call.startswith((f"{name}#", f"{name}/"))]
+        return name, [{"agent": each.call.rpartition("#")[0], "step": each.step, "tokens": each.tokens} for each in own]
 
 
 async def _context(run: str, step: int, database: str | None, key: Path | None) -> tuple[str, str, dict[str, Any]]:
@@ -155,8 +149,8 @@ async def _context(run: str, step: int, database: str | None, key: Path | None) 
     async with open_records(database, key) as records:
         name = await find_workflow(records, run)
         found = await list_contexts(records.log.read_all, name)
-        fact = found.get(f"{name}#{step}")
-        if fact is None:
+        stored = found.get(f"{name}#{step}")
+        if stored is None:
             raise UserError(f"{name!r} has no step {step} of an agent.", hint=f"See `cellwright runs context {name}`.")
-        prompt = await read_prompt(JournalTexts(records), fact.text)
+        prompt = await read_prompt(JournalTexts(records), stored.prompt)
         return name, render_prompt(prompt), prompt_view(prompt)

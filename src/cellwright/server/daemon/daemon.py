@@ -20,8 +20,9 @@ import uvicorn
 
 from cellwright.background import BackgroundProcess, listen
 from cellwright.errors import CellwrightError
-from cellwright.journal import Fact, RunId, stream_of
+from cellwright.journal import RunId, stream_of
 from cellwright.journal.log import beside
+from cellwright.runs.events import RunCarriedOver
 from cellwright.server.daemon.application import daemon_application
 from cellwright.server.daemon.launch import DaemonStart, daemon_at
 from cellwright.server.daemon.messages import DaemonStatus, DaemonVersion, WebAddress, When
@@ -32,9 +33,6 @@ from cellwright.server.http.addresses import WebOptions
 from cellwright.server.http.uvicorn_server import EmbeddedServer, run_server
 
 logger = logging.getLogger(__name__)
-
-CARRIED_OVER = "carried-over"
-"""The topic under which the old run's stream tells which run goes on with it."""
 
 
 async def fork_stranded_runs(carrier: RunExecutor) -> None:
@@ -51,7 +49,7 @@ async def _fork_stranded_run(carrier: RunExecutor, run: RunId) -> None:
     new = await carrier.fork(run)
     version = (await carrier.records.status(new)).version
     words = f"Its code was of version {old.version}; it goes on as {new} with version {version}."
-    await carrier.records.log.append(stream_of(run), Fact(topic=CARRIED_OVER, subject=new, text=words))
+    await carrier.records.log.append(stream_of(run), RunCarriedOver(run=new, text=words))
     logger.info("The run %s: %s", run, words)
 
 

@@ -15,7 +15,8 @@ from fastapi import Path as InPath
 from starlette.responses import Response
 
 from cellwright.errors import UserError
-from cellwright.runs.views.progress import delivery_of, read_progress
+from cellwright.runs.views.progress import delivery_of
+from cellwright.runs.views.run_view import read_view
 from cellwright.server.http.auth.dependencies import Reader, RunName, status_of
 from cellwright.server.http.problems import ResourceNotFound
 from cellwright.server.http.resources import ApiResources
@@ -70,8 +71,8 @@ def artifacts_routes(house: ApiResources) -> APIRouter:
 async def _artifact_files(house: ApiResources, run: str) -> list[_ArtifactFile]:
     """Where the run's files are or will be, as its own stream tells. Raises `ResourceNotFound`."""
     status = await status_of(house.live.records, run)
-    picture = await read_progress(house.live.records, run)
-    delivery, goal = delivery_of(status.standing, picture), picture.view.goal
+    view = await read_view(house.live.records.log.read_all, run)
+    delivery, goal = delivery_of(status.standing, view), view.goal
     if goal is None:
         return []
     notebook = Path(goal.notebook)

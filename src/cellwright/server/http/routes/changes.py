@@ -13,27 +13,23 @@ from fastapi import APIRouter, Path
 from cellwright.agents import steering
 from cellwright.errors import UserError
 from cellwright.journal import stream_of
+from cellwright.runs.events import ChangeReviewed
 from cellwright.runs.history.changes import (
     CellChange,
-    CellReview,
-    CellReviews,
     NotebookChange,
-    add_review_event,
     changes_of,
-    review_event,
 )
 from cellwright.runs.history.history import REDO_HINT, before_cell, undo_target
 from cellwright.runs.views import branches
+from cellwright.runs.views.branch_views import branch_view_json
 from cellwright.runs.views.branches import (
-    BranchViews,
     DecidedBranches,
     NoSuchBranch,
     NotWaiting,
-    add_branch_event,
-    branch_view_json,
     open_choices,
 )
 from cellwright.runs.views.questions import run_inbox
+from cellwright.runs.views.run_view import RunView
 from cellwright.server.http.auth.dependencies import Approver, Reader, RunName, Steerer, check_run
 from cellwright.server.http.auth.tokens import ApiCaller
 from cellwright.server.http.problems import Conflict, ResourceNotFound
@@ -61,14 +57,14 @@ _BRANCH_TAGS: Final = ["changes"]
 def branches_routes(house: ApiResources) -> APIRouter:
     """What was tried, and what is decided about it."""
     router = APIRouter(tags=[*_BRANCH_TAGS])
-    lanes = RunProjections(house.live.records.log, begin=lambda run: BranchViews(), add=add_branch_event)
+    views = RunProjections(house.live.records.log)
 
     @router.get("/runs/{run}/branches", operation_id="list_branches", summary="What a run tried in branches")
     async def list_branches(_: Reader, run: RunName) -> Branches:
         await check_run(house.live.records, run)
         # The questions first: one that was answered meanwhile is then decided in the lanes.
         choices = await open_choices(house.live.records, run)
-        found = (await lanes.of(run)).lanes
+        found = (await views.of(run)).branches.lanes
         return Branches(branches=[BranchShape.model_validate(branch_view_json(lane, choices)) for lane in found])
 
     _add_decisions(router, house)
@@ -111,36 +107,34 @@ def changes_routes(house: ApiResources) -> APIRouter:
     """What a run changed."""
     router = APIRouter(tags=[*_TAGS])
     reviewing = RunRevisions(house)
-    books = RunProjections(house.live.records.log, begin=lambda run: CellReviews(), add=add_review_event)
-    _add_list(router, house, reviewing, books)
-    _add_verdict(router, house, reviewing, books)
+    views = RunProjections(house.live.records.log)
+    _add_list(router, house, reviewing, views)
+    _add_verdict(router, house, reviewing, views)
     _add_undo(router, house, reviewing)
     _add_redo(router, house, reviewing)
     return router
 
 
-def _add_list(
-    router: APIRouter, house: ApiResources, reviewing: RunRevisions, books: RunProjections[CellReviews]
-) -> None:
+def _add_list(router: APIRouter, house: ApiResources, reviewing: RunRevisions, views: RunProjections) -> None:
     @router.get("/runs/{run}/changes", operation_id="list_changes", summary="What a run changed, cell by cell")
     async def list_changes(_: Reader, run: RunName) -> Changes:
         await check_run(house.live.records, run)
-        timeline, book = await reviewing.timeline(run), await books.of(run)
-        changes = [_change(change, book) for change in changes_of(timeline)]
+        timeline, view = await reviewing.timeline(run), await views.of(run)
+        changes = [_change(change, view) for change in changes_of(timeline)]
         return Changes(changes=changes, can_redo=timeline.redoable is not None)
 
 
-def _change(change: NotebookChange, book: CellReviews) -> ChangeShape:
+def _change(change: NotebookChange, view: RunView) -> ChangeShape:
     return ChangeShape(
         number=change.number,
         agent=change.agent,
         is_undone=change.is_undone,
-        at_ms=book.when(change.key),
-        cells=[_cell(cell, book.find(change.key, cell.cell)) for cell in change.cells],
+        at_ms=view.change_made_ms(change.key),
+        cells=[_cell(cell, view.reviews.get((change.key, cell.cell))) for cell in change.cells],
     )
 
 
-def _cell(cell: CellChange, review: CellReview | None) -> CellChangeShape:
+def _cell(cell: CellChange, review: ChangeReviewed | None) -> CellChangeShape:
     return CellChangeShape(
         cell=cell.cell,
         name=cell.name,
@@ -155,9 +149,7 @@ def _cell(cell: CellChange, review: CellReview | None) -> CellChangeShape:
 # ── one cell ──
 
 
-def _add_verdict(
-    router: APIRouter, house: ApiResources, reviewing: RunRevisions, books: RunProjections[CellReviews]
-) -> None:
+def _add_verdict(router: APIRouter, house: ApiResources, reviewing: RunRevisions, views: RunProjections) -> None:
     @router.post(
         "/runs/{run}/changes/{number}/cells/{cell}",
         operation_id="review_change",
@@ -168,7 +160,7 @@ def _add_verdict(
     ) -> CellChangeShape:
         await check_run(house.live.records, run)
         change, changed = _found(changes_of(await reviewing.timeline(run)), number, cell)
-        before = (await books.of(run)).find(change.key, cell)
+        before = (await views.of(run)).reviews.get((change.key, cell))
         if said.verdict == "reject":
             target = UndoCell(number=number, cell=changed.cell)
             outcome = await reviewing.move(run, target, caller.as_person)
@@ -177,8 +169,8 @@ def _add_verdict(
         elif before is not None and before.verdict == "rejected":
             raise Conflict("This change was taken back.", hint="It cannot be accepted any more.")
         verdict = "rejected" if said.verdict == "reject" else "accepted"
-        review = CellReview(verdict=verdict, comment=said.comment, by=caller.person)
-        await house.live.records.log.append(stream_of(run), review_event(change.key, cell, review))
+        review = ChangeReviewed(change=change.key, cell=cell, verdict=verdict, comment=said.comment, by=caller.person)
+        await house.live.records.log.append(stream_of(run), review)
         await _tell_agents(house, run, changed, review, caller)
         return _cell(changed, review)
 
@@ -194,7 +186,7 @@ def _found(history: tuple[NotebookChange, ...], number: int, cell: str) -> tuple
 
 
 async def _tell_agents(
-    house: ApiResources, run: str, changed: CellChange, review: CellReview, caller: ApiCaller
+    house: ApiResources, run: str, changed: CellChange, review: ChangeReviewed, caller: ApiCaller
 ) -> None:
     """Those at work hear of it before their next step."""
     if run not in house.live.desks or (review.verdict == "accepted" and not review.comment):

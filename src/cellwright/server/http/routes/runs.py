@@ -20,7 +20,7 @@ from cellwright.journal import RunId, RunStatus
 from cellwright.journal.names import new_run_id
 from cellwright.runs import Goal
 from cellwright.runs.goal.request import GoalRequest, read_goal
-from cellwright.runs.views.progress import ProgressView, delivery_of, run_json_of, run_summary_json, update_progress
+from cellwright.runs.views.progress import delivery_of, run_json_of, run_summary_json
 from cellwright.runs.views.run_view import RUN_WORKFLOW, active_notebooks, newest_first
 from cellwright.server.http.auth.dependencies import Reader, RunName, Steerer, status_of
 from cellwright.server.http.problems import ResourceNotFound
@@ -99,21 +99,21 @@ Before = Annotated[str | None, Query(max_length=100, description="`next` of the 
 def runs_routes(house: ApiResources) -> APIRouter:
     """Runs."""
     router = APIRouter(tags=[*_TAGS])
-    pictures = RunProjections(house.live.records.log, begin=lambda run: ProgressView(run=run), add=update_progress)
-    _add_list(router, house, pictures)
-    _add_show(router, house, pictures, ProofCache(house.settings))
+    views = RunProjections(house.live.records.log)
+    _add_list(router, house, views)
+    _add_show(router, house, views, ProofCache(house.settings))
     _add_start(router, house)
     add_steering(router, house)
     return router
 
 
-def _add_list(router: APIRouter, house: ApiResources, pictures: RunProjections[ProgressView]) -> None:
+def _add_list(router: APIRouter, house: ApiResources, views: RunProjections) -> None:
     @router.get("/runs", operation_id="list_runs", summary="Runs, the newest first")
     async def list_runs(
         _: Reader, search: Search = "", status: Status = "", limit: Limit = 50, before: Before = None
     ) -> shapes.RunLines:
         found: list[shapes.RunLine] = []
-        async for line in _lines(house, pictures, before):
+        async for line in _lines(house, views, before):
             if _is_meant(line, search, status):
                 found.append(line)
             if len(found) > limit:
@@ -121,21 +121,19 @@ def _add_list(router: APIRouter, house: ApiResources, pictures: RunProjections[P
         return shapes.RunLines(runs=found[:limit], next=found[limit - 1].run if len(found) > limit else None)
 
 
-async def _lines(
-    house: ApiResources, pictures: RunProjections[ProgressView], before: str | None
-) -> AsyncIterator[shapes.RunLine]:
+async def _lines(house: ApiResources, views: RunProjections, before: str | None) -> AsyncIterator[shapes.RunLine]:
     records = house.live.records
     runs = await newest_first(records, [each for each in await records.runs() if each.name == RUN_WORKFLOW])
     names = [str(each.run) for each in runs]
     if before is not None and before not in names:
         raise ResourceNotFound(f"No run {before!r}.", hint="Begin again with the first page.")
     for status in runs[names.index(before) + 1 :] if before is not None else runs:
-        yield await line_of_run(status, pictures)
+        yield await line_of_run(status, views)
 
 
-async def line_of_run(status: RunStatus, pictures: RunProjections[ProgressView]) -> shapes.RunLine:
+async def line_of_run(status: RunStatus, views: RunProjections) -> shapes.RunLine:
     """One run of many."""
-    return shapes.RunLine.model_validate(run_summary_json(status, await pictures.of(status.run)))
+    return shapes.RunLine.model_validate(run_summary_json(status, await views.of(status.run)))
 
 
 def _is_meant(line: shapes.RunLine, search: str, status: shapes.StatusFilter) -> bool:
@@ -151,15 +149,13 @@ def _has(line: shapes.RunLine, status: shapes.StatusFilter) -> bool:
     return status == (line.status if status in shapes.STATUSES else line.standing)
 
 
-def _add_show(
-    router: APIRouter, house: ApiResources, pictures: RunProjections[ProgressView], proofs: ProofCache
-) -> None:
+def _add_show(router: APIRouter, house: ApiResources, views: RunProjections, proofs: ProofCache) -> None:
     @router.get("/runs/{run}", operation_id="show_run", summary="Everything about one run")
     async def show_run(_: Reader, run: RunName) -> shapes.RunDetail:
         records = house.live.records
-        status, picture = await status_of(records, run), await pictures.of(run)
-        delivery = delivery_of(status.standing, picture)
-        view = run_json_of(records, house.masker, status, picture)
+        status, seen = await status_of(records, run), await views.of(run)
+        delivery = delivery_of(status.standing, seen)
+        view = run_json_of(records, house.masker, status, seen)
         proof = None
         if delivery is not None:
             proof = await anyio.to_thread.run_sync(proofs.of, delivery.proof, delivery.notebook)
