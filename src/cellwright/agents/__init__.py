@@ -9,6 +9,8 @@ Never:  what is allowed (policy), provider SDKs, kernels of its own, plans of se
 not wait for it.
 """
 
+import importlib
+
 from cellwright.agents.assignment import AgentReport, Assignment, Note
 from cellwright.agents.role import Role, built_in_roles, read_role, read_roles
 
@@ -21,3 +23,10 @@ __all__ = [
     "read_role",
     "read_roles",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """The names of prompts, which load marimo: from their module when they are first used."""
+    if name in {"Prompt", "PromptPart", "PromptSpan", "Rank", "Weight", "assemble"}:
+        return getattr(importlib.import_module("cellwright.agents.prompt.prompt"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
