@@ -16,7 +16,6 @@ import pytest
 from cellwright.errors import Defect, UserError
 from cellwright.journal import (
     Event,
-    EventTypes,
     Fact,
     Lease,
     LeaseConflict,
@@ -24,9 +23,8 @@ from cellwright.journal import (
     Recorded,
     Records,
     RunStarted,
-    UnknownEvent,
 )
-from cellwright.journal.events import EVENT_TYPES, encode, kind_of
+from cellwright.journal.events import EVENT_TYPES, EventTypes, UnknownEvent, encode, kind_of
 from tests.journal.processes import Warm
 from tests.journal.sixty import KEY
 from tests.sampling import some

@@ -35,10 +35,9 @@ from cellwright.journal import (
     StepFinished,
     StepStarted,
     TaskChanged,
-    UnknownEvent,
     verify,
 )
-from cellwright.journal.events import encode, kind_of, with_text
+from cellwright.journal.events import UnknownEvent, encode, kind_of, with_text
 from cellwright.journal.projections import fold, timeline
 from cellwright.runs.deliver.delivery import ComparedWay, Comparison, Delivery, delivery_json
 from cellwright.runs.events import (
@@ -125,7 +124,7 @@ FORMER: list[tuple[Fact, RoomEvent]] = [
     (Fact(topic="says", subject="r/agent:1", text="I look."), AgentSpoke(workflow="r/agent:1", text="I look.")),
     (
         Fact(topic="agent-context", subject="r/agent:1#2", text="ab12", numbers={"tokens": 9, "parts": 3, "step": 2}),
-        PromptStored(call="r/agent:1#2", prompt="ab12", step=2, tokens=9, parts=3),
+        PromptStored(call="r/agent:1#2", prompt="ab12", tokens=9),
     ),
     (
         Fact(topic="artifact", subject="plan.md", text="ab12 r/agent:1"),
@@ -203,7 +202,7 @@ def test_an_event_nobody_knows_or_can_read_is_shown_and_changes_nothing() -> Non
         'goal-set: {"goal": 3}',
     ]
     [first, *_] = told(*strange)
-    assert (first.json()["kind"], first.json()["event"]) == ("moon-landed", {"at": 1})
+    assert (first.json()["kind"], first.json()["event"]) == ("moon-landed", {"body": '{"at": 1}'})
     view = fold(update_view, RunView(run="r"), told(*strange))
     assert view == RunView(run="r", began_ms=1_001, last_ms=1_002)
 

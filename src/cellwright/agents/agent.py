@@ -258,13 +258,8 @@ class Agent:
         )
         said = reply_text(read_response(answer))
         told = [AgentSpoke(workflow=self._flow.id, text=said[:_SAYS_LIMIT])] if said else []
-        stored = PromptStored(
-            call=f"{self._flow.id}#{self._step}",
-            prompt=answer.context,
-            step=self._step,
-            tokens=prompt.tokens,
-            parts=len(prompt.spans),
-        )
+        step = f"{self._flow.id}#{self._step}"
+        stored = PromptStored(call=step, prompt=answer.context, tokens=prompt.tokens)
         await self._flow.tell(stored, cost, *told)
 
     # ── act ──

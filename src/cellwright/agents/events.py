@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Final, Self
 
-from cellwright.journal import Fact, FormerFact, RoomEvent
+from cellwright.journal import Fact, RoomEvent
+from cellwright.journal.events import FormerFact
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentSpoke(RoomEvent):
     """What a model said beside its tool calls."""
 
-    LINE: ClassVar[str] = "{0.workflow} says: {0.text}"
     WAS: ClassVar[FormerFact | None] = FormerFact(topic="says", subject="workflow", text="text")
     workflow: str
     text: str
@@ -22,22 +22,18 @@ class AgentSpoke(RoomEvent):
 class PromptStored(RoomEvent):
     """What a model read in one step is stored."""
 
-    LINE: ClassVar[str] = "prompt of {0.call}: {0.tokens} tokens"
     WAS: ClassVar[FormerFact | None] = FormerFact(topic="agent-context", subject="call", text="prompt")
     call: str
     """`WORKFLOW#STEP`"""
     prompt: str
     """Under which name."""
-    step: int
     tokens: int
-    parts: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArtifactWritten(RoomEvent):
     """A document of the run has a new text."""
 
-    LINE: ClassVar[str] = "{0.by} wrote {0.name}"
     WAS: ClassVar[FormerFact | None] = FormerFact(topic="artifact")
     name: str
     text: str
@@ -56,7 +52,6 @@ class ArtifactWritten(RoomEvent):
 class PersonSaid(RoomEvent):
     """Words for agents at work."""
 
-    LINE: ClassVar[str] = "{0.by} says: {0.text}"
     WAS: ClassVar[FormerFact | None] = FormerFact(topic="agent-say", subject="by", text="text")
     by: str
     text: str
@@ -79,7 +74,6 @@ class StopAsked(RoomEvent):
 class HandOverAsked(RoomEvent):
     """Agents that began before this order are to stop with what they have: something else is to be done."""
 
-    LINE: ClassVar[str] = "{0.by} wants what there is: {0.reason}"
     WAS: ClassVar[FormerFact | None] = FormerFact(topic="agent-hand-over", subject="by", text="reason")
     by: str
     reason: str
@@ -90,7 +84,6 @@ class HandOverAsked(RoomEvent):
 class PauseAsked(RoomEvent):
     """Agents are to pause before their next step."""
 
-    LINE: ClassVar[str] = "{0.by} paused it"
     WAS: ClassVar[FormerFact | None] = FormerFact(topic="agent-pause", subject="by")
     by: str
 
@@ -99,7 +92,6 @@ class PauseAsked(RoomEvent):
 class UnpauseAsked(RoomEvent):
     """Agents that are about to pause or stop are to go on."""
 
-    LINE: ClassVar[str] = "{0.by} let it go on"
     WAS: ClassVar[FormerFact | None] = FormerFact(topic="agent-go-on", subject="by")
     by: str
 

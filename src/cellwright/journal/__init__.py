@@ -25,9 +25,7 @@ from cellwright.journal.events import (
     CostRecorded,
     EffectInDoubt,
     Event,
-    EventTypes,
     Fact,
-    FormerFact,
     QuestionAnswered,
     QuestionAsked,
     QuestionWithdrawn,
@@ -42,7 +40,6 @@ from cellwright.journal.events import (
     StepFinished,
     StepStarted,
     TaskChanged,
-    UnknownEvent,
 )
 from cellwright.journal.flow import Flow, Rate, Workflow
 from cellwright.journal.journal import Journal
@@ -68,10 +65,8 @@ __all__ = [
     "EffectUnknown",
     "Event",
     "EventLog",
-    "EventTypes",
     "Fact",
     "Flow",
-    "FormerFact",
     "Journal",
     "Json",
     "Lease",
@@ -100,7 +95,6 @@ __all__ = [
     "StepFinished",
     "StepStarted",
     "TaskChanged",
-    "UnknownEvent",
     "Workflow",
     "crash_at",
     "masked_json",

@@ -213,12 +213,12 @@ class RoomEvent:
     """An event of an upper room. Its fields may be any values pydantic can write as JSON and read again."""
 
     LINE: ClassVar[str] = ""
-    """The event in one line of a timeline: `str.format` with the event as `{0}`."""
+    """The event in one line of a timeline: `str.format` with the event as `{0}`; empty: its kind and its texts."""
     WAS: ClassVar[FormerFact | None] = None
 
     def line(self) -> str:
         """The event in one line of a timeline."""
-        return self.LINE.format(self)
+        return self.LINE.format(self) if self.LINE else " ".join([f"{kind_of(self)}:", *_texts(self).values()])
 
     @classmethod
     def upcast(cls, fact: Fact, was: FormerFact) -> Self:
@@ -288,13 +288,14 @@ class Recorded:
 
     def json(self) -> dict[str, Any]:
         """As plain JSON values, for an export."""
+        event = self.event
         return {
             "stream": self.stream,
             "sequence": self.sequence,
             "at_ms": self.at_ms,
-            "kind": kind_of(self.event),
+            "kind": kind_of(event),
             "key": self.key,
-            "event": event_json(self.event),
+            "event": {"body": event.body} if isinstance(event, UnknownEvent) else json.loads(encode(event)),
             "link": self.link,
         }
 
@@ -348,19 +349,8 @@ class EventTypes:
             return fact
 
 
-def event_json(event: Event) -> dict[str, Any]:
-    """The fields of an event as plain JSON values."""
-    try:
-        fields = json.loads(encode(event))
-    except ValueError:
-        fields = None
-    return fields if isinstance(fields, dict) else {"body": fields}
-
-
 def with_text(event: Event, change: Callable[[str], str]) -> Event:
     """The event with every text changed, e.g. masked, however deep it stands; ids and names are texts too."""
-    if isinstance(event, UnknownEvent):
-        return dataclasses.replace(event, body=change(event.body))
     if isinstance(event, RoomEvent):
         return _with_nested_text(event, change)
     changed: dict[str, Any] = {name: change(value) for name, value in _texts(event).items()}
@@ -380,6 +370,6 @@ def _with_nested_text(event: RoomEvent, change: Callable[[str], str]) -> RoomEve
         return Fact(topic=kind_of(event), subject="", text=text)
 
 
-def _texts(event: JournalEvent) -> dict[str, str]:
+def _texts(event: Event) -> dict[str, str]:
     values = ((item.name, getattr(event, item.name)) for item in dataclasses.fields(event))
     return {name: value for name, value in values if isinstance(value, str) and value}

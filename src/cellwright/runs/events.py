@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Final, Literal
 
 from cellwright.agents.events import AGENT_EVENT_TYPES
-from cellwright.journal import EventTypes, FormerFact, RoomEvent, TaskChanged
+from cellwright.journal import RoomEvent, TaskChanged
+from cellwright.journal.events import EventTypes, FormerFact
 from cellwright.runs.deliver.delivery import Comparison, Delivery
 from cellwright.runs.goal.goal import Goal
 from cellwright.runs.plan.plan import Plan, PlanEdit, Task
@@ -107,7 +108,6 @@ class RunDelivered(RoomEvent):
 class ChangeReviewed(RoomEvent):
     """What a person said about one cell's change."""
 
-    LINE: ClassVar[str] = "{0.by} {0.verdict} the change of {0.cell} {0.comment}"
     WAS: ClassVar[FormerFact | None] = FormerFact(topic="review", subject="cell", is_json=True)
     change: str
     """The call that made it."""
@@ -121,7 +121,6 @@ class ChangeReviewed(RoomEvent):
 class NewGoal(RoomEvent):
     """A person gave it another goal; it goes by it from its next step on."""
 
-    LINE: ClassVar[str] = "{0.by} changed the goal: {0.words}"
     WAS: ClassVar[FormerFact | None] = FormerFact(topic="run-goal", subject="by", text="words")
     words: str
     by: str
@@ -141,7 +140,6 @@ class PlanChanged(RoomEvent):
 class HostVisited(RoomEvent):
     """Its notebook or an agent reached for another machine."""
 
-    LINE: ClassVar[str] = "visited {0.host}: {0.verdict}"
     WAS: ClassVar[FormerFact | None] = FormerFact(topic="network", subject="host", text="verdict")
     host: str
     """With its port."""
@@ -156,7 +154,6 @@ class HostVisited(RoomEvent):
 class RunCarriedOver(RoomEvent):
     """Its code is gone; another run goes on from its steps, with the code of today."""
 
-    LINE: ClassVar[str] = "carried over to {0.run}: {0.text}"
     WAS: ClassVar[FormerFact | None] = FormerFact(topic="carried-over", subject="run", text="text")
     run: str
     """The one that goes on."""

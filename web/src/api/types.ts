@@ -110,7 +110,7 @@ export interface EventBodies {
   "host-visited": { host: string; verdict: string; bytes_in: number; bytes_out: number; milliseconds: number };
   "run-carried-over": { run: string; text: string };
   "agent-spoke": { workflow: string; text: string };
-  "prompt-stored": { call: string; prompt: string; step: number; tokens: number; parts: number };
+  "prompt-stored": { call: string; prompt: string; tokens: number };
   "artifact-written": { name: string; text: string; by: string };
   "person-said": { by: string; text: string };
   "stop-asked": { by: string; reason: string };

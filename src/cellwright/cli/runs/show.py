@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final
 import anyio
 import typer
 
+from cellwright.agents.events import PromptStored
 from cellwright.cli.journal_options import (
     DatabaseOption,
     JsonOption,
@@ -134,7 +135,12 @@ async def _steps(run: str, database: str | None, key: Path | None) -> tuple[str,
         name = await find_workflow(records, run)
         found = await list_contexts(records.log.read_all, name)
         own = [each for each in found.values() if each.call.startswith((f"{name}#", f"{name}/"))]
-        return name, [{"agent": each.call.rpartition("#")[0], "step": each.step, "tokens": each.tokens} for each in own]
+        return name, [_step_line(each) for each in own]
+
+
+def _step_line(stored: PromptStored) -> dict[str, Any]:
+    agent, _, step = stored.call.rpartition("#")
+    return {"agent": agent, "step": int(step), "tokens": stored.tokens}
 
 
 async def _context(run: str, step: int, database: str | None, key: Path | None) -> tuple[str, str, dict[str, Any]]:

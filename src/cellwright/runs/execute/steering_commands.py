@@ -116,14 +116,3 @@ async def _going(records: Records, run: str) -> None:
 
 def _stream(run: str) -> str:
     return f"orders:{run}"
-
-
-__all__ = [
-    "SteeringBatch",
-    "SteeringCommand",
-    "change_goal",
-    "change_plan",
-    "pause",
-    "read_commands",
-    "resume",
-]

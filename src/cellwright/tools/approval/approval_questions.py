@@ -13,8 +13,9 @@ from typing import Any, ClassVar, Final
 import anyio.to_thread
 
 from cellwright.errors import Defect, UserError
-from cellwright.journal import Flow, FormerFact, Json, OpenQuestion, Recorded, RoomEvent, masked_json
+from cellwright.journal import Flow, Json, OpenQuestion, Recorded, RoomEvent, masked_json
 from cellwright.journal import Question as Asking
+from cellwright.journal.events import FormerFact
 from cellwright.policy import (
     Action,
     Answered,
@@ -48,7 +49,6 @@ class GrantGiven(RoomEvent):
 class GrantRevoked(RoomEvent):
     """A person took such a yes back."""
 
-    LINE: ClassVar[str] = "grant {0.grant} revoked by {0.by}"
     WAS: ClassVar[FormerFact | None] = FormerFact(topic="grant-revoked", subject="grant", text="by")
     grant: str
     by: str

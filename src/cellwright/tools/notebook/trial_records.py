@@ -10,7 +10,6 @@ from pydantic import TypeAdapter, ValidationError
 
 from cellwright.journal import (
     Flow,
-    FormerFact,
     Json,
     Question,
     QuestionAnswered,
@@ -19,6 +18,7 @@ from cellwright.journal import (
     RoomEvent,
     stream_of,
 )
+from cellwright.journal.events import FormerFact
 
 BRANCHES: Final = "branches"
 """Under this name a tool's value holds what it tried."""
@@ -151,7 +151,6 @@ _LONGEST: Final = 60
 class BranchDropped(RoomEvent):
     """A person dropped this branch; others still wait."""
 
-    LINE: ClassVar[str] = "{0.by} dropped the branch {0.branch}"
     WAS: ClassVar[FormerFact | None] = FormerFact(topic="branch-dropped", subject="branch", text="by")
     branch: str
     by: str
