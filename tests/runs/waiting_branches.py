@@ -25,7 +25,7 @@ def three(run: str) -> list[TrialRecord]:
 
 async def _body(flow: Flow, _: Any) -> dict[str, Any]:
     tried = three(flow.id)
-    await flow.tell(*map(tried))
+    await flow.tell(*tried)
     decision = await ask_which(flow, tried)
     return {"accepted": decision.accepted, "by": decision.by, "dropped": dict(decision.dropped)}
 
