@@ -20,7 +20,7 @@ from cellwright.cli.render import console
 from cellwright.cli.render.console import people
 from cellwright.journal import Recorded
 from cellwright.policy.display_text import shown, shown_block
-from cellwright.runs.events import FilesNotKept
+from cellwright.runs.events import STAGE_WORDS, FilesNotKept
 from cellwright.runs.plan.plan import Plan, Task, parse_plan
 from cellwright.runs.views.progress import MARKS, elapsed, progress_line
 from cellwright.runs.views.run_view import RunView
@@ -128,7 +128,7 @@ def drawn(seen: RunView, now_seconds: float) -> RenderableType:
     lines: list[RenderableType] = [
         Text(title, style="bold", no_wrap=True, overflow="ellipsis"),
         Text(
-            f"{seen.stage_words} · {since} · {seen.cost} · run {seen.run}",
+            f"{STAGE_WORDS[seen.stage]} · {since} · {seen.cost} · run {seen.run}",
             style="dim",
             no_wrap=True,
             overflow="ellipsis",

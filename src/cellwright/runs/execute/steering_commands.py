@@ -17,7 +17,7 @@ from cellwright.journal import Flow, Recorded, Records, stream_of
 from cellwright.policy import Person
 from cellwright.runs.events import GoalSet, NewGoal, PlanChanged
 from cellwright.runs.plan.plan import ChangeTask, DropTask, PlanEdit, edited
-from cellwright.runs.views.run_view import read_plan, read_view
+from cellwright.runs.views.run_view import read_view
 
 LONGEST_GOAL: Final = 20_000
 
@@ -88,7 +88,7 @@ async def change_goal(records: Records, run: str, words: str, person: Person) ->
 async def change_plan(records: Records, run: str, edit: PlanEdit, person: Person) -> None:
     """Change the plan of a run at work. Raises `UserError` if the plan, as it is told so far, does not allow it."""
     await _going(records, run)
-    plan = await read_plan(records.log.read_all, run)
+    plan = (await read_view(records.log.read_all, run)).plan
     if plan is None:
         raise UserError(f"The run {run!r} has no plan yet.", hint="Wait until it is made; `cellwright runs watch`.")
     edited(plan, edit)

@@ -25,8 +25,10 @@ from cellwright.policy import Masker
 from cellwright.policy.display_text import shown
 from cellwright.runs.deliver.delivery import Delivery, DeliveryStatus, delivery_json
 from cellwright.runs.events import CellReported, FilesNotKept, GoalSet, PlanAdopted, RunWaiting, StageEntered
+from cellwright.runs.goal.goal import goal_json
+from cellwright.runs.plan.plan import plan_json
 from cellwright.runs.views.questions import PAUSED, open_question_view, run_inbox
-from cellwright.runs.views.run_view import RunView, check_is_run, read_view, short_line, view_json
+from cellwright.runs.views.run_view import RunView, check_is_run, read_view, short_line
 from cellwright.tools.notebook.trial_records import TrialRecord
 
 MARKS: Final = {"planned": "○", "running": "●", "done": "✓", "failed": "✗", "dropped": "–"}
@@ -149,7 +151,13 @@ def run_json_of(records: Records, masker: Masker, status: RunStatus, view: RunVi
     delivery = delivery_of(status.standing, view)
     return {
         **run_summary_json(status, view),
-        **view_json(view),
+        "goal": None if view.goal is None else goal_json(view.goal),
+        "note": view.note,
+        "plan": None if view.plan is None else plan_json(view.plan),
+        "cell": view.cell,
+        "waits": view.waits,
+        "files": view.files,
+        "tokens": view.tokens,
         "questions": [open_question_view(item) for item in run_inbox(records, masker).read(status.questions)],
         "steps": len(status.steps),
         "agents": [each.workflow for each in status.children],

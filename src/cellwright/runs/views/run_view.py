@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import AsyncIterable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from cellwright.agents.events import AgentSpoke
 from cellwright.errors import UserError
@@ -33,9 +33,8 @@ from cellwright.journal import (
 )
 from cellwright.journal.projections import Cost, cost
 from cellwright.policy.display_text import shown
-from cellwright.runs.deliver.delivery import Delivery, delivery_json
+from cellwright.runs.deliver.delivery import Delivery
 from cellwright.runs.events import (
-    STAGE_WORDS,
     CellReported,
     ChangeReviewed,
     FilesNotKept,
@@ -46,8 +45,8 @@ from cellwright.runs.events import (
     RunWaiting,
     StageEntered,
 )
-from cellwright.runs.goal.goal import Goal, goal_json
-from cellwright.runs.plan.plan import Plan, plan_json
+from cellwright.runs.goal.goal import Goal
+from cellwright.runs.plan.plan import Plan
 from cellwright.runs.views.branch_views import BranchViews, add_branch_event
 from cellwright.tools.notebook.trial_records import BranchDropped, TrialRecord
 
@@ -110,11 +109,6 @@ class RunView:
         if unpriced and not self.microdollars:
             return unpriced
         return dollars(self.microdollars) + (f" + {unpriced}" if unpriced else "")
-
-    @property
-    def stage_words(self) -> str:
-        """How far it has come, in words."""
-        return STAGE_WORDS[self.stage]
 
     def change_made_ms(self, key: str) -> int | None:
         """When the change was made; calls inside a program were done with it."""
@@ -249,27 +243,6 @@ async def read_view(read: ReadStream, run: str) -> RunView:
     async for recorded in read(stream_of(run)):
         seen = update_view(seen, recorded)
     return seen
-
-
-async def read_plan(read: ReadStream, run: str) -> Plan | None:
-    """The plan as it stands now; None before there is one."""
-    return (await read_view(read, run)).plan
-
-
-def view_json(seen: RunView) -> dict[str, Any]:
-    """As plain values, for `--json` and other programs."""
-    return {
-        "goal": None if seen.goal is None else goal_json(seen.goal),
-        "stage": seen.stage,
-        "note": seen.note,
-        "plan": None if seen.plan is None else plan_json(seen.plan),
-        "cell": seen.cell,
-        "waits": seen.waits,
-        "files": seen.files,
-        "microdollars": seen.microdollars,
-        "tokens": seen.tokens,
-        "delivery": None if seen.delivery is None else delivery_json(seen.delivery),
-    }
 
 
 RUN_WORKFLOW: Final = "run"
