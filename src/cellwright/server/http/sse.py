@@ -165,10 +165,10 @@ class _RunList:
 class RunListFeed:
     """Looks at the journal when it grew, and only at the runs that did."""
 
-    def __init__(self, records: Records) -> None:
+    def __init__(self, records: Records, views: RunProjections) -> None:
         self._records = records
         self._log: EventLog = records.log
-        self._views = RunProjections(self._log)
+        self._views = views
         self._turn = anyio.Lock()
         self._mark: anyio.Event | None = None
         self._state = _RunList()

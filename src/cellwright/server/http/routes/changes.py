@@ -34,7 +34,6 @@ from cellwright.server.http.auth.dependencies import Approver, Reader, RunName, 
 from cellwright.server.http.auth.tokens import ApiCaller
 from cellwright.server.http.problems import Conflict, ResourceNotFound
 from cellwright.server.http.resources import ApiResources
-from cellwright.server.http.run_projections import RunProjections
 from cellwright.server.http.run_revisions import RunRevisions
 from cellwright.server.http.schemas.changes import (
     BranchDecided,
@@ -57,14 +56,13 @@ _BRANCH_TAGS: Final = ["changes"]
 def branches_routes(house: ApiResources) -> APIRouter:
     """What was tried, and what is decided about it."""
     router = APIRouter(tags=[*_BRANCH_TAGS])
-    views = RunProjections(house.live.records.log)
 
     @router.get("/runs/{run}/branches", operation_id="list_branches", summary="What a run tried in branches")
     async def list_branches(_: Reader, run: RunName) -> Branches:
         await check_run(house.live.records, run)
         # The questions first: one that was answered meanwhile is then decided in the lanes.
         choices = await open_choices(house.live.records, run)
-        found = (await views.of(run)).branches.lanes
+        found = (await house.views.of(run)).branches.lanes
         return Branches(branches=[BranchShape.model_validate(branch_view_json(lane, choices)) for lane in found])
 
     _add_decisions(router, house)
@@ -107,19 +105,18 @@ def changes_routes(house: ApiResources) -> APIRouter:
     """What a run changed."""
     router = APIRouter(tags=[*_TAGS])
     reviewing = RunRevisions(house)
-    views = RunProjections(house.live.records.log)
-    _add_list(router, house, reviewing, views)
-    _add_verdict(router, house, reviewing, views)
+    _add_list(router, house, reviewing)
+    _add_verdict(router, house, reviewing)
     _add_undo(router, house, reviewing)
     _add_redo(router, house, reviewing)
     return router
 
 
-def _add_list(router: APIRouter, house: ApiResources, reviewing: RunRevisions, views: RunProjections) -> None:
+def _add_list(router: APIRouter, house: ApiResources, reviewing: RunRevisions) -> None:
     @router.get("/runs/{run}/changes", operation_id="list_changes", summary="What a run changed, cell by cell")
     async def list_changes(_: Reader, run: RunName) -> Changes:
         await check_run(house.live.records, run)
-        timeline, view = await reviewing.timeline(run), await views.of(run)
+        timeline, view = await reviewing.timeline(run), await house.views.of(run)
         changes = [_change(change, view) for change in changes_of(timeline)]
         return Changes(changes=changes, can_redo=timeline.redoable is not None)
 
@@ -149,7 +146,7 @@ def _cell(cell: CellChange, review: ChangeReviewed | None) -> CellChangeShape:
 # ── one cell ──
 
 
-def _add_verdict(router: APIRouter, house: ApiResources, reviewing: RunRevisions, views: RunProjections) -> None:
+def _add_verdict(router: APIRouter, house: ApiResources, reviewing: RunRevisions) -> None:
     @router.post(
         "/runs/{run}/changes/{number}/cells/{cell}",
         operation_id="review_change",
@@ -160,7 +157,7 @@ def _add_verdict(router: APIRouter, house: ApiResources, reviewing: RunRevisions
     ) -> CellChangeShape:
         await check_run(house.live.records, run)
         change, changed = _found(changes_of(await reviewing.timeline(run)), number, cell)
-        before = (await views.of(run)).reviews.get((change.key, cell))
+        before = (await house.views.of(run)).reviews.get((change.key, cell))
         if said.verdict == "reject":
             target = UndoCell(number=number, cell=changed.cell)
             outcome = await reviewing.move(run, target, caller.as_person)

@@ -104,7 +104,7 @@ def events_routes(house: ApiResources) -> APIRouter:
     """Events."""
     router = APIRouter(tags=[*_TAGS])
     log = house.live.records.log
-    pages, news = StreamPages(log), RunListFeed(house.live.records)
+    pages, news = StreamPages(log), RunListFeed(house.live.records, house.views)
 
     @router.get("/runs/{run}/timeline", operation_id="read_timeline", summary="What happened in a run")
     async def read_timeline(_: Reader, run: RunName, after: After = 0, limit: Limit = 200) -> Timeline:

@@ -16,7 +16,7 @@ from fastapi import APIRouter, Query
 from cellwright.analyst.data_search import project_files
 from cellwright.data.files import split_name
 from cellwright.errors import UserError
-from cellwright.journal import RunId, RunStatus
+from cellwright.journal import RunId
 from cellwright.journal.names import new_run_id
 from cellwright.runs import Goal
 from cellwright.runs.goal.request import GoalRequest, read_goal
@@ -28,7 +28,6 @@ from cellwright.server.http.proof_cache import ProofCache
 from cellwright.server.http.resources import ApiResources
 from cellwright.server.http.routes.questions import asked_now
 from cellwright.server.http.routes.run_steering import add_steering
-from cellwright.server.http.run_projections import RunProjections
 from cellwright.server.http.schemas import runs as shapes
 from cellwright.server.http.schemas.runs import NewRun
 from cellwright.tools.project_files import ProjectFiles
@@ -99,21 +98,20 @@ Before = Annotated[str | None, Query(max_length=100, description="`next` of the 
 def runs_routes(house: ApiResources) -> APIRouter:
     """Runs."""
     router = APIRouter(tags=[*_TAGS])
-    views = RunProjections(house.live.records.log)
-    _add_list(router, house, views)
-    _add_show(router, house, views, ProofCache(house.settings))
+    _add_list(router, house)
+    _add_show(router, house, ProofCache(house.settings))
     _add_start(router, house)
     add_steering(router, house)
     return router
 
 
-def _add_list(router: APIRouter, house: ApiResources, views: RunProjections) -> None:
+def _add_list(router: APIRouter, house: ApiResources) -> None:
     @router.get("/runs", operation_id="list_runs", summary="Runs, the newest first")
     async def list_runs(
         _: Reader, search: Search = "", status: Status = "", limit: Limit = 50, before: Before = None
     ) -> shapes.RunLines:
         found: list[shapes.RunLine] = []
-        async for line in _lines(house, views, before):
+        async for line in _lines(house, before):
             if _is_meant(line, search, status):
                 found.append(line)
             if len(found) > limit:
@@ -121,19 +119,14 @@ def _add_list(router: APIRouter, house: ApiResources, views: RunProjections) -> 
         return shapes.RunLines(runs=found[:limit], next=found[limit - 1].run if len(found) > limit else None)
 
 
-async def _lines(house: ApiResources, views: RunProjections, before: str | None) -> AsyncIterator[shapes.RunLine]:
+async def _lines(house: ApiResources, before: str | None) -> AsyncIterator[shapes.RunLine]:
     records = house.live.records
     runs = await newest_first(records, [each for each in await records.runs() if each.name == RUN_WORKFLOW])
     names = [str(each.run) for each in runs]
     if before is not None and before not in names:
         raise ResourceNotFound(f"No run {before!r}.", hint="Begin again with the first page.")
     for status in runs[names.index(before) + 1 :] if before is not None else runs:
-        yield await line_of_run(status, views)
-
-
-async def line_of_run(status: RunStatus, views: RunProjections) -> shapes.RunLine:
-    """One run of many."""
-    return shapes.RunLine.model_validate(run_summary_json(status, await views.of(status.run)))
+        yield shapes.RunLine.model_validate(run_summary_json(status, await house.views.of(status.run)))
 
 
 def _is_meant(line: shapes.RunLine, search: str, status: shapes.StatusFilter) -> bool:
@@ -149,11 +142,11 @@ def _has(line: shapes.RunLine, status: shapes.StatusFilter) -> bool:
     return status == (line.status if status in shapes.STATUSES else line.standing)
 
 
-def _add_show(router: APIRouter, house: ApiResources, views: RunProjections, proofs: ProofCache) -> None:
+def _add_show(router: APIRouter, house: ApiResources, proofs: ProofCache) -> None:
     @router.get("/runs/{run}", operation_id="show_run", summary="Everything about one run")
     async def show_run(_: Reader, run: RunName) -> shapes.RunDetail:
         records = house.live.records
-        status, seen = await status_of(records, run), await views.of(run)
+        status, seen = await status_of(records, run), await house.views.of(run)
         delivery = delivery_of(status.standing, seen)
         view = run_json_of(records, house.masker, status, seen)
         proof = None
