@@ -9,9 +9,8 @@ Never:  what is allowed (policy), provider SDKs, kernels of its own, plans of se
 not wait for it.
 """
 
-import importlib
-
 from cellwright.agents.assignment import AgentReport, Assignment, Note
+from cellwright.agents.names import __getattr__ as __getattr__
 from cellwright.agents.role import Role, built_in_roles, read_role, read_roles
 
 __all__ = [
@@ -23,10 +22,3 @@ __all__ = [
     "read_role",
     "read_roles",
 ]
-
-
-def __getattr__(name: str) -> object:
-    """The names of prompts, which load marimo: from their module when they are first used."""
-    if name in {"Prompt", "PromptPart", "PromptSpan", "Rank", "Weight", "assemble"}:
-        return getattr(importlib.import_module("cellwright.agents.prompt.prompt"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
