@@ -207,8 +207,9 @@ class Run:
                 is_over = not is_overruled or report.outcome not in STOPPED
                 end = await self._parts.settle(part, report, is_over=is_over, is_attended=self._goal.is_attended)
                 if end is not None:
-                    self._alone |= {part.task.id} if end.status == "planned" else set()
-                    if end.status == "done":
+                    if end.status == "planned":
+                        self._alone.add(part.task.id)
+                    elif end.status == "done":
                         self._used.take_answer(report)
                     await self._became(self._plan.find(part.task.id) or part.task, end.status, end.note)
         if is_stopped and not is_overruled:
