@@ -18,7 +18,7 @@ from cellwright.app import WorkspaceOptions, agent_context_opener
 from cellwright.journal import Journal, OpenQuestion, Records
 from cellwright.journal.crash import AtCrashPoint, carry_on
 from cellwright.models.client.gateway_client import Models
-from cellwright.policy import No, Reply, Yes
+from cellwright.policy.approvals import No, Reply, Yes
 from cellwright.runs.events import EVENT_TYPES, HostVisited
 from cellwright.settings import Settings
 from cellwright.tools import Inbox

@@ -10,19 +10,10 @@ from pydantic import TypeAdapter
 
 from cellwright.journal import Event, Fact, Recorded, TaskChanged
 from cellwright.journal.events import encode, kind_of
-from cellwright.policy import (
-    Action,
-    Answered,
-    ApprovalQuestion,
-    Grant,
-    QuestionId,
-    Scope,
-    Spend,
-    Yes,
-    action_json,
-    grant_of,
-    scope_of,
-)
+from cellwright.policy.actions import Action, Spend
+from cellwright.policy.approvals import Answered, ApprovalQuestion, Grant, QuestionId, Yes, grant_of
+from cellwright.policy.serialization import action_json
+from cellwright.policy.targets import Scope, scope_of
 from cellwright.runs.events import EVENT_TYPES
 from cellwright.tools.approval import approval_questions as book
 from tests.policy.strategies import NOW, PROJECT, PROPERTY, actions

@@ -14,7 +14,7 @@ import pytest
 from cellwright.journal import OpenQuestion, Records
 from cellwright.kernel import OpenNotebook
 from cellwright.notebook import EditCell, read
-from cellwright.policy import Person
+from cellwright.policy.approvals import Person
 from cellwright.runs.views import branches
 from cellwright.runs.views.branch_views import branch_view_json
 from cellwright.runs.views.branches import open_choices, read_branch_views

@@ -14,7 +14,7 @@ from cellwright.agents import steering
 from cellwright.agents.steering import SteeringInput
 from cellwright.errors import UserError
 from cellwright.journal import Flow, Recorded, Records, stream_of
-from cellwright.policy import Person
+from cellwright.policy.approvals import Person
 from cellwright.runs.events import GoalSet, NewGoal, PlanChanged
 from cellwright.runs.plan.plan import ChangeTask, DropTask, PlanEdit, edited
 from cellwright.runs.views.run_view import read_view

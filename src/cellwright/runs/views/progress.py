@@ -21,8 +21,8 @@ from cellwright.journal import (
     StepErred,
     TaskChanged,
 )
-from cellwright.policy import Masker
 from cellwright.policy.display_text import shown
+from cellwright.policy.masking.masker import Masker
 from cellwright.runs.deliver.delivery import Delivery, DeliveryStatus, delivery_json
 from cellwright.runs.events import CellReported, FilesNotKept, GoalSet, PlanAdopted, RunWaiting, StageEntered
 from cellwright.runs.goal.goal import goal_json

@@ -16,21 +16,20 @@ from cellwright.errors import Defect, UserError
 from cellwright.journal import Flow, Json, OpenQuestion, Recorded, RoomEvent, masked_json
 from cellwright.journal import Question as Asking
 from cellwright.journal.events import FormerFact
-from cellwright.policy import (
-    Action,
+from cellwright.policy.actions import Action
+from cellwright.policy.approvals import (
     Answered,
     ApprovalQuestion,
-    Envelope,
     Grant,
-    Masker,
     Pending,
     QuestionId,
+    about_fingerprint,
     answer,
-    parse_question,
-    question_json,
     revoke,
 )
-from cellwright.policy.approvals import about_fingerprint
+from cellwright.policy.envelope import Envelope
+from cellwright.policy.masking.masker import Masker
+from cellwright.policy.serialization import parse_question, question_json
 
 STREAM: Final = "approvals"
 Grants = Mapping[QuestionId, Grant]
