@@ -34,6 +34,7 @@ from cellwright.notebook import estimate_tokens
 from cellwright.policy.built_in import BUILT_IN_RULES
 from cellwright.policy.masking.masker import Masker
 from cellwright.policy.rule_file import RuleText, read_rules
+from cellwright.runs.events import EVENT_TYPES
 from cellwright.sandbox.host.tiers import probe
 from cellwright.sandbox.spec import Limits
 from cellwright.testing import CallTool, CallTools, ProviderProcess, Received
@@ -113,7 +114,9 @@ class Workshop:
         async def open_studio(flow: Flow, _: Assignment) -> AsyncGenerator[AgentContext]:
             yield self._studios[flow.run]
 
-        opening = Journal.open(self._folder / "journal.db", version="bench", workflows=[agent_workflow(open_studio)])
+        opening = Journal.open(
+            self._folder / "journal.db", version="bench", workflows=[agent_workflow(open_studio)], types=EVENT_TYPES
+        )
         self._journal = await stack.enter_async_context(opening)
 
     async def do(self, name: str, task: Task, style: Style) -> Came:

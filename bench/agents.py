@@ -39,6 +39,7 @@ from cellwright.policy.built_in import BUILT_IN_RULES
 from cellwright.policy.masking.masker import Masker
 from cellwright.policy.money import Money
 from cellwright.policy.rule_file import read_rules
+from cellwright.runs.events import EVENT_TYPES
 from cellwright.tools import Guard
 from cellwright.tools.callers import DEFAULT_TOKENS
 from cellwright.tools.text_store import cut
@@ -198,7 +199,9 @@ async def _run() -> float:
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "journal.db"
-        async with Journal.open(path, version="bench", workflows=[agent_workflow(open_studio)]) as journal:
+        async with Journal.open(
+            path, version="bench", workflows=[agent_workflow(open_studio)], types=EVENT_TYPES
+        ) as journal:
             shelf.append(JournalTexts(journal.records))
             opened.set()
             began = time.process_time()

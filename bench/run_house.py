@@ -23,12 +23,13 @@ from bench.failure import BenchFailed
 from bench.memory import family, proportional_mb
 from bench.stage import Stage
 from cellwright.background import has_ended, running_pid
-from cellwright.journal import Fact, Records, stream_of
+from cellwright.journal import Records, stream_of
 from cellwright.models.client import gateway_process as gateway_launching
 from cellwright.models.config.keys import key_variables
 from cellwright.runs import Delivery, Goal
+from cellwright.runs.events import EVENT_TYPES, StageEntered
 from cellwright.runs.plan.brief import STORY_TASK
-from cellwright.runs.views.run_view import STAGE, read_view
+from cellwright.runs.views.run_view import read_view
 from cellwright.server import DaemonClient, connect
 from cellwright.server.daemon.launch import DaemonLaunch, daemon_at
 from cellwright.settings import Settings
@@ -158,7 +159,7 @@ class RunHouse:
             stack.push_async_callback(anyio.to_thread.run_sync, _end_daemon, home)
             daemon = await stack.enter_async_context(connect(settings, launch=launch))
             standing = await daemon.status()
-            records = await stack.enter_async_context(Records.open(home / "journal.db"))
+            records = await stack.enter_async_context(Records.open(home / "journal.db", types=EVENT_TYPES))
             yield cls(
                 settings=settings,
                 project=project,
@@ -226,9 +227,9 @@ class RunHouse:
     async def stage_seconds(self, run: str) -> dict[str, float]:
         """How long each stage took, by the journal's own times."""
         told = [
-            (recorded.at_ms, recorded.event.subject)
+            (recorded.at_ms, recorded.event.stage)
             async for recorded in self.records.log.read_all(stream_of(run))
-            if isinstance(recorded.event, Fact) and recorded.event.topic == STAGE
+            if isinstance(recorded.event, StageEntered)
         ]
         return {stage: (after - at) / 1e3 for (at, stage), (after, _) in pairwise(told)}
 

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
-from cellwright.agents import assemble
 from cellwright.agents.prompt.conversation import (
     AgentTurn,
     CallStatus,
@@ -18,6 +17,7 @@ from cellwright.agents.prompt.conversation import (
     history_parts,
     times_repeated,
 )
+from cellwright.agents.prompt.prompt import assemble
 
 NONCE = "c0ffee"
 

@@ -9,7 +9,7 @@ import pytest
 
 from cellwright.policy.actions import Action, UseNetwork
 from cellwright.testing import CallTool
-from cellwright.tools.notebook.trial_records import TrialRecord, read_trial
+from cellwright.tools.notebook.trial_records import TrialRecord
 from tests.agents.test_notebook_work import apply, create
 from tests.agents.workshop import DONE, Workshop, a_role, an_assignment, open_workshop
 from tests.conftest import Opener
@@ -179,7 +179,7 @@ def _messages(shop: Workshop) -> list[dict[str, Any]]:
 
 async def branches(shop: Workshop) -> list[TrialRecord]:
     events = [recorded.event async for recorded in shop.journal.log.read_all("run:r")]
-    return [tried for event in events if (tried := read_trial(event)) is not None]
+    return [event for event in events if isinstance(event, TrialRecord)]
 
 
 @pytest.mark.slow

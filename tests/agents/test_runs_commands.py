@@ -10,6 +10,7 @@ import pytest
 
 from cellwright.agents.steering import SteeringInput, read_steering
 from cellwright.journal import Records
+from cellwright.runs.events import EVENT_TYPES
 from cellwright.testing import CallTool
 from tests.agents.test_loop import counting
 from tests.agents.workshop import DONE, KEY, open_workshop
@@ -59,7 +60,7 @@ async def test_a_word_and_a_stop_reach_the_agent_from_another_process(worked: Pa
     assert "before its next step" in (await cellwright(worked, "runs", "say", "r", "Only 2024.")).stderr
     assert json.loads((await cellwright(worked, "runs", "say", "r", "In euros.", "--json")).stdout)["said"]
     await cellwright(worked, "runs", "stop", "r", "--reason", "Enough.")
-    async with Records.open(worked, chain_key=KEY) as records:
+    async with Records.open(worked, chain_key=KEY, types=EVENT_TYPES) as records:
         orders = await read_steering(records.log.read_all, "r", SteeringInput())
         assert [heard.text for heard in orders.heard] == ["Only 2024.", "In euros."]
         assert orders.stop.endswith("stopped it: Enough.")

@@ -11,12 +11,13 @@ from typing import Any
 import anyio
 from pydantic import TypeAdapter
 
-from cellwright.agents import AgentReport, Assignment, Prompt, Role, built_in_roles
+from cellwright.agents import AgentReport, Assignment, Role, built_in_roles
 from cellwright.agents.agent_context import AgentContext
 from cellwright.agents.artifacts import artifact_tools
 from cellwright.agents.failure_survey import notebook_survey
 from cellwright.agents.loop import agent_workflow, assignment_json
 from cellwright.agents.prompt.context_providers import ContextProvider, NotebookContext
+from cellwright.agents.prompt.prompt import Prompt
 from cellwright.agents.prompt.prompt_store import JournalTexts, list_contexts, read_prompt
 from cellwright.journal import Flow, Journal, OpenQuestion, Workflow
 from cellwright.journal.crash import AtCrashPoint, carry_on
@@ -26,6 +27,7 @@ from cellwright.policy.approvals import Person
 from cellwright.policy.built_in import BUILT_IN_RULES
 from cellwright.policy.masking.masker import Masker, Secret
 from cellwright.policy.rule_file import RuleText, read_rules
+from cellwright.runs.events import EVENT_TYPES
 from cellwright.testing import CallTool, Received
 from cellwright.tools import Guard, Inbox, InboxItem
 from cellwright.tools.notebook.editor import NotebookEditor
@@ -167,6 +169,7 @@ async def open_workshop(
                 workflows=[agent_workflow(open_studio), *workflows],
                 chain_key=KEY,
                 at_crash_point=at_crash_point,
+                types=EVENT_TYPES,
             )
         )
         shelf.append(JournalTexts(journal.records))

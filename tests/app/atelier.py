@@ -15,11 +15,11 @@ from cellwright.agents import AgentReport
 from cellwright.agents.loop import agent_workflow
 from cellwright.agents.prompt.prompt_store import JournalTexts
 from cellwright.app import WorkspaceOptions, agent_context_opener
-from cellwright.app.run_network import VISITED
-from cellwright.journal import Fact, Journal, OpenQuestion, Records
+from cellwright.journal import Journal, OpenQuestion, Records
 from cellwright.journal.crash import AtCrashPoint, carry_on
 from cellwright.models.client.gateway_client import Models
 from cellwright.policy.approvals import No, Reply, Yes
+from cellwright.runs.events import EVENT_TYPES, HostVisited
 from cellwright.settings import Settings
 from cellwright.tools import Inbox
 from cellwright.tools.approval.audit_trail import audit_trail
@@ -80,8 +80,8 @@ class Atelier(Workshop):
     async def visits(self, run: str = "r") -> list[tuple[str, str]]:
         """Which hosts were visited, and how that ended, as the run's stream tells it."""
         events = [recorded.event async for recorded in self.journal.log.read_all(f"run:{run}")]
-        facts = [event for event in events if isinstance(event, Fact) and event.topic == VISITED]
-        return [(fact.subject, fact.text.partition(" ")[0].rstrip(":")) for fact in facts]
+        visits = [event for event in events if isinstance(event, HostVisited)]
+        return [(visit.host, visit.verdict.partition(" ")[0].rstrip(":")) for visit in visits]
 
 
 @asynccontextmanager
@@ -100,7 +100,7 @@ async def open_atelier(
     )
     async with AsyncExitStack() as stack:
         models = await stack.enter_async_context(Models.open(house.home, launch=house.launch()))
-        records = await stack.enter_async_context(Records.open(where, chain_key=KEY))
+        records = await stack.enter_async_context(Records.open(where, chain_key=KEY, types=EVENT_TYPES))
         opener = agent_context_opener(notebook, records=records, person="ada", options=chosen)
         journal = await stack.enter_async_context(
             Journal.open(
@@ -109,6 +109,7 @@ async def open_atelier(
                 workflows=[agent_workflow(opener)],
                 chain_key=KEY,
                 at_crash_point=at_crash_point,
+                types=EVENT_TYPES,
             )
         )
         desk = Inbox(journal.records, masker=MASKER)

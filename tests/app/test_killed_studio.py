@@ -16,6 +16,7 @@ import pytest
 from cellwright.journal import CrashPoint, Records
 from cellwright.models.client.gateway_client import Models
 from cellwright.policy.approvals import Yes
+from cellwright.runs.events import EVENT_TYPES
 from cellwright.testing import CallTool
 from cellwright.tools import Inbox, InboxItem
 from tests.agents.workshop import ADA, DONE, KEY, MASKER
@@ -110,7 +111,10 @@ async def test_a_studio_opened_again_after_two_kills_has_done_everything_once(
         DONE,
     )
     codes: list[int] = []
-    async with Models.open(house.home, launch=house.launch()), Records.open(where, chain_key=KEY) as records:
+    async with (
+        Models.open(house.home, launch=house.launch()),
+        Records.open(where, chain_key=KEY, types=EVENT_TYPES) as records,
+    ):
         # Leave was given, the cell has run again, and nobody has written that down.
         first = await killing.start(CrashPoint.EFFECT_HAPPENED, 2)
         assert f"Connect to {HOST}" in await say_yes(records)
@@ -140,7 +144,10 @@ async def test_a_person_may_answer_while_no_process_is_there_and_the_next_one_go
     killing = Killing(forker=forker, house=house, where=where, notebook=path)
     fetch = FETCH.format(url=internet.url("/birds.csv"))
     house.provider.script(CallTool("run_program", {"code": fetch}), DONE)
-    async with Models.open(house.home, launch=house.launch()), Records.open(where, chain_key=KEY) as records:
+    async with (
+        Models.open(house.home, launch=house.launch()),
+        Records.open(where, chain_key=KEY, types=EVENT_TYPES) as records,
+    ):
         waiting = await killing.start()
         await asked(records)
         await killing.kill(waiting)

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from cellwright.app.run_network import VISITED, Network, NetworkPolicy, open_network_access
+from cellwright.app.run_network import Network, NetworkPolicy, open_network_access
 from cellwright.errors import Defect
-from cellwright.journal import Fact, Records
+from cellwright.journal import Records
 from cellwright.policy.actions import RunCode, UseNetwork
 from cellwright.policy.built_in import BUILT_IN_RULES
 from cellwright.policy.rule_file import read_rules
+from cellwright.runs.events import EVENT_TYPES, HostVisited
 from cellwright.sandbox.egress import AllowedHost
 from cellwright.settings import Settings
 from cellwright.tools.web_tools import FetchedPage, FetchFailure
@@ -63,7 +64,7 @@ def test_a_yes_means_the_private_network_only_where_the_name_says_so(host: str, 
 
 async def test_leave_is_remembered_with_its_ports_and_nothing_else_is(where: Path, tmp_path: Path) -> None:
     kept = tmp_path / "state" / "leave.json"
-    async with Records.open(where, chain_key=KEY) as records:
+    async with Records.open(where, chain_key=KEY, types=EVENT_TYPES) as records:
         async with open_network_access(Network(), AGREED, kept=kept, records=records) as way_out:
             await way_out.put_into_effect(UseNetwork(host="Data.example", port=443))
             await way_out.put_into_effect(UseNetwork(host="data.example", port=8080))
@@ -85,19 +86,19 @@ async def resolve(_: str) -> list[IPv4Address | IPv6Address]:
 
 async def test_every_visit_is_told_in_the_runs_stream(where: Path, tmp_path: Path) -> None:
     network = Network(private_hosts=frozenset({"data.example"}), resolve=resolve)
-    async with Records.open(where, chain_key=KEY) as records:
+    async with Records.open(where, chain_key=KEY, types=EVENT_TYPES) as records:
         with site() as web:
             web.pages["/wren"] = "<p>It sings.</p>"
             async with open_network_access(network, AGREED, kept=tmp_path / "leave.json", records=records) as way_out:
                 assert isinstance(await way_out.fetch.get(web.url("/wren", "data.example")), FetchedPage)
                 assert isinstance(await way_out.fetch.get(web.url("/wren", "other.example")), FetchFailure)
         told = [recorded.event async for recorded in records.log.read_all("run:r")]
-        facts = [event for event in told if isinstance(event, Fact) and event.topic == VISITED]
-    assert [fact.subject for fact in facts] == [f"data.example:{web.port}", f"other.example:{web.port}"]
-    assert facts[0].text == "allowed at 127.0.0.1"
-    assert facts[0].numbers["bytes_in"] > len("<p>It sings.</p>")
-    assert facts[1].text.startswith("denied")
-    assert "which was not approved" in facts[1].text
+        visits = [event for event in told if isinstance(event, HostVisited)]
+    assert [visit.host for visit in visits] == [f"data.example:{web.port}", f"other.example:{web.port}"]
+    assert visits[0].verdict == "allowed at 127.0.0.1"
+    assert visits[0].bytes_in > len("<p>It sings.</p>")
+    assert visits[1].verdict.startswith("denied")
+    assert "which was not approved" in visits[1].verdict
     assert web.came == [("data.example", "/wren")]
 
 

@@ -21,6 +21,7 @@ import pytest
 
 from cellwright.journal import Records
 from cellwright.policy.masking.masker import Masker
+from cellwright.runs.events import EVENT_TYPES
 from cellwright.server.http.auth.tokens import TokenStore
 from cellwright.testing import ProviderServer
 from cellwright.tools import Inbox
@@ -83,7 +84,7 @@ def test_rules_settings_keys_tokens_grants_and_proofs_of_then_count(home: Path) 
     assert parsed(home, "notebook", "proof", "page.py", code=None)["trust"] == "ours"
 
     async def standing() -> list[str]:
-        async with Records.open(home / "journal.db") as records:
+        async with Records.open(home / "journal.db", types=EVENT_TYPES) as records:
             # It counts for ninety days.
             grants = await Inbox(records, masker=Masker.of(salt=b"s" * 16)).grants(datetime(2026, 11, 17, tzinfo=UTC))
             return [grant.id for grant in grants]

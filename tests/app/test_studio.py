@@ -21,6 +21,7 @@ from cellwright.notebook import read
 from cellwright.policy.actions import UseNetwork
 from cellwright.policy.approvals import AgreedEnvelope
 from cellwright.policy.envelope import Envelope, envelope_of
+from cellwright.runs.events import EVENT_TYPES
 from cellwright.settings import Settings
 from cellwright.testing import CallTool
 from tests.agents.workshop import ADA, DONE, an_assignment
@@ -358,7 +359,7 @@ async def test_every_tool_that_a_built_in_role_names_is_there(
     settings = Settings(home=house.home, cache=house.home / "cache")
     options = WorkspaceOptions(settings=settings, pool=pool, launch=house.launch())
     async with (
-        Records.open(where, chain_key=CHAIN_KEY) as records,
+        Records.open(where, chain_key=CHAIN_KEY, types=EVENT_TYPES) as records,
         open_agent_context(path, workflow="r", records=records, person="ada", options=options) as studio,
     ):
         there = {tool.name for tool in studio.tools} | {"compare_readings", "run_program"}
@@ -374,7 +375,7 @@ async def test_a_gateway_is_started_on_demand_with_the_keys_of_the_environment_a
     settings = Settings(home=house.home, cache=house.home / "cache", environment=environment)
     options = WorkspaceOptions(settings=settings, pool=pool)
     async with (
-        Records.open(where, chain_key=CHAIN_KEY) as records,
+        Records.open(where, chain_key=CHAIN_KEY, types=EVENT_TYPES) as records,
         open_agent_context(project(), workflow="r", records=records, person="ada", options=options) as studio,
     ):
         [model] = [each for each in (await studio.models.listed()).models if each.name == "near:one"]

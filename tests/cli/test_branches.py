@@ -10,8 +10,8 @@ import anyio.to_thread
 from dirty_equals import IsInt
 from inline_snapshot import snapshot
 
-from cellwright.journal import Fact, Journal, stream_of
-from cellwright.tools.notebook.trial_records import TrialCell, TrialCheck, TrialRecord, TrialVariable, trial_event
+from cellwright.journal import Event, Fact, Journal, stream_of
+from cellwright.tools.notebook.trial_records import TrialCell, TrialCheck, TrialRecord, TrialVariable
 from tests.cli.in_process import Said, run_here
 from tests.cli.told_runs import has_ended, open_told, started
 
@@ -59,16 +59,15 @@ async def as_json(home: Path, *words: str) -> Any:
     return json.loads((await cellwright(home, *words, "--json")).stdout)
 
 
-async def tried(journal: Journal, run: str, *facts: Fact) -> None:
+async def tried(journal: Journal, run: str, *events: Event) -> None:
     await started(journal, run)
     await has_ended(journal, run)
-    for fact in facts:
-        await journal.log.append(stream_of(run), fact)
+    await journal.log.append(stream_of(run), *events)
 
 
 async def test_every_branch_is_told_with_its_outcome_and_what_differs(tmp_path: Path) -> None:
     async with open_told(tmp_path) as journal:
-        await tried(journal, "sales", trial_event(FAILED), trial_event(KEPT))
+        await tried(journal, "sales", FAILED, KEPT)
         found = await as_json(tmp_path, "runs", "branches", "sales")
         assert found["run"] == "sales"
         assert [lane["branch"] for lane in found["branches"]] == ["call-1", "call-2"]
@@ -108,7 +107,7 @@ async def test_every_branch_is_told_with_its_outcome_and_what_differs(tmp_path: 
 
 async def test_a_person_reads_a_table_and_why_a_branch_was_no_fork(tmp_path: Path) -> None:
     async with open_told(tmp_path) as journal:
-        await tried(journal, "sales", trial_event(FAILED), trial_event(KEPT))
+        await tried(journal, "sales", FAILED, KEPT)
         shown = (await cellwright(tmp_path, "runs", "branches", "sales")).stdout
     lines = [" ".join(line.split()) for line in shown.splitlines()]
     assert lines[0] == "branch purpose way status cells variables files ms kept"
@@ -127,7 +126,7 @@ async def test_a_person_reads_a_table_and_why_a_branch_was_no_fork(tmp_path: Pat
 async def test_a_branch_told_again_after_a_crash_is_one_branch_as_the_last_word_says(tmp_path: Path) -> None:
     again = TrialRecord(branch="call-1", purpose="mend clean", way="fork", status="passed", is_kept=True)
     async with open_told(tmp_path) as journal:
-        await tried(journal, "sales", trial_event(FAILED), trial_event(KEPT), trial_event(again))
+        await tried(journal, "sales", FAILED, KEPT, again)
         [first, second] = (await as_json(tmp_path, "runs", "branches", "sales"))["branches"]
     assert (first["branch"], first["status"], first["is_kept"]) == ("call-1", "passed", True)
     assert second["branch"] == "call-2"
@@ -151,7 +150,7 @@ async def test_control_characters_of_hostile_names_do_not_reach_the_terminal(tmp
         variables=(TrialVariable(name="x", before="\x1b]0;t\x07", after="[red]no markup[/red]"),),
     )
     async with open_told(tmp_path) as journal:
-        await tried(journal, "sales", trial_event(hostile))
+        await tried(journal, "sales", hostile)
         shown = (await cellwright(tmp_path, "runs", "branches", "sales")).stdout
     assert "\x1b" not in shown
     assert "[red]no markup[/red]" in shown

@@ -14,6 +14,7 @@ from dirty_equals import IsStr
 
 from cellwright.cli.terminal_input import person_here
 from cellwright.journal import Journal, Workflow
+from cellwright.runs.events import EVENT_TYPES
 from tests.cli.in_process import Said, run_here
 from tests.cli.test_inbox_commands import body
 from tests.tools.office import RATES, open_office
@@ -112,7 +113,7 @@ def test_an_approval_is_not_answered_unseen_as_if_it_were_a_plain_question(both:
 
 async def test_a_run_at_work_takes_the_answer_of_a_former_spelling(tmp_path: Path) -> None:
     workflows = [Workflow(name="walk", body=body)]
-    async with Journal.open(tmp_path / "journal.db", version="1", workflows=workflows) as journal:
+    async with Journal.open(tmp_path / "journal.db", version="1", workflows=workflows, types=EVENT_TYPES) as journal:
         await journal.run("walk", run="walk")
         with anyio.fail_after(120):
             while not (pending := await journal.records.questions.pending("walk")):

@@ -30,6 +30,7 @@ from cellwright.errors import UserError
 from cellwright.journal import Flow, Journal, Question, Workflow
 from cellwright.policy.budgets import BudgetLedger, Limit, Unpriced, Use, UseId, reserve
 from cellwright.policy.money import UnknownPrice
+from cellwright.runs.events import EVENT_TYPES
 from cellwright.tools import Guard
 from tests.cli.in_process import Said, run_here
 from tests.sampling import some
@@ -354,7 +355,7 @@ async def body(flow: Flow, _argument: Any) -> str:
 async def walking(home: Home, run: str = "walk") -> AsyncGenerator[tuple[Journal, str]]:
     """A run at work that asks which road to take, and the question's name."""
     workflows = [Workflow(name="walk", body=body)]
-    async with Journal.open(home.folder / "journal.db", version="1", workflows=workflows) as journal:
+    async with Journal.open(home.folder / "journal.db", version="1", workflows=workflows, types=EVENT_TYPES) as journal:
         await journal.run("walk", run=run)
         with anyio.fail_after(120):
             while not (pending := await journal.records.questions.pending(run)):
@@ -400,7 +401,7 @@ async def test_what_an_agent_asks_cannot_steer_the_terminal(home: Home) -> None:
         return await flow.ask(Question(text="\x1b[2J\x1b]0;owned\x07Go on?", choices=("yes\x1b[1m", "no")))
 
     workflows = [Workflow(name="steer", body=steer)]
-    async with Journal.open(home.folder / "journal.db", version="1", workflows=workflows) as journal:
+    async with Journal.open(home.folder / "journal.db", version="1", workflows=workflows, types=EVENT_TYPES) as journal:
         await journal.run("steer", run="s")
         with anyio.fail_after(120):
             while not (pending := await journal.records.questions.pending("s")):
@@ -416,7 +417,7 @@ async def test_a_paused_run_goes_on_when_its_question_is_answered(home: Home) ->
         return await flow.ask(pause_question("ada"))
 
     workflows = [Workflow(name="pause", body=pause)]
-    async with Journal.open(home.folder / "journal.db", version="1", workflows=workflows) as journal:
+    async with Journal.open(home.folder / "journal.db", version="1", workflows=workflows, types=EVENT_TYPES) as journal:
         await journal.run("pause", run="p")
         with anyio.fail_after(120):
             while not (pending := await journal.records.questions.pending("p")):

@@ -31,6 +31,7 @@ from cellwright.journal import (
     TaskChanged,
     Workflow,
 )
+from cellwright.runs.events import EVENT_TYPES
 from tests.sampling import spread
 
 Cli = Callable[..., Any]
@@ -57,7 +58,9 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
         return await flow.step("add", add)
 
     async def fill() -> None:
-        async with Journal.open(path, version="1", workflows=[Workflow(name="count", body=count)]) as opened:
+        async with Journal.open(
+            path, version="1", workflows=[Workflow(name="count", body=count)], types=EVENT_TYPES
+        ) as opened:
             assert await opened.result(await opened.run("count", 1, run="first")) == 2
             await opened.log.append("run:first", ENTRY)
 
@@ -224,7 +227,7 @@ def test_what_makes_no_sense_is_an_error_with_a_hint(cli: Cli, words: list[str],
 
 def test_a_run_is_shown_with_its_tasks_cost_audit_and_story(cli: Cli, database: Path) -> None:
     async def tell() -> None:
-        async with Records.open(database) as records:
+        async with Records.open(database, types=EVENT_TYPES) as records:
             await records.log.append(
                 "run:first",
                 TaskChanged(task="t", title="Load \x1b[31mred", state="done", note="all of it"),
@@ -258,7 +261,7 @@ def test_events_of_a_run_that_was_pruned_can_still_be_shown(cli: Cli, database: 
     cli("journal", "prune", "--older-than", "0s")
 
     async def tell() -> None:
-        async with Records.open(database) as records:
+        async with Records.open(database, types=EVENT_TYPES) as records:
             await records.log.append("run:first", CostRecorded(what="late", microdollars=7))
 
     anyio.run(tell)
@@ -319,7 +322,7 @@ def test_a_run_that_was_given_up_is_seen_with_the_reason_and_let_go_on(cli: Cli,
 
 async def ask_with(database: Path, version: str, done: list[str], run: str = "old", most_recoveries: int = 5) -> None:
     """A worker of this version, which ends when it has asked, or has given the run up."""
-    async with Records.open(database) as records:
+    async with Records.open(database, types=EVENT_TYPES) as records:
         before = len([told async for told in records.log.read_all(f"run:{run}")])
     async with asking(database, version, done, most_recoveries) as opened:
         await opened.run("ask", run=run)
@@ -353,5 +356,7 @@ async def asking(database: Path, version: str, done: list[str], most_recoveries:
         return [await flow.step("first", first), await flow.ask(Question(text="Go on?"))]
 
     workflows = [Workflow(name="ask", body=ask)]
-    async with Journal.open(database, version=version, workflows=workflows, most_recoveries=most_recoveries) as opened:
+    async with Journal.open(
+        database, version=version, workflows=workflows, most_recoveries=most_recoveries, types=EVENT_TYPES
+    ) as opened:
         yield opened

@@ -6,22 +6,24 @@ import pytest
 from inline_snapshot import snapshot
 from rich.console import Console
 
+from cellwright.agents.events import AgentSpoke
 from cellwright.cli.render.run_output import drawn
-from cellwright.journal import CostRecorded, Event, Fact, Recorded, RunEnded, RunResumed, StepStarted
-from cellwright.runs.views.progress import ProgressView, elapsed, update_progress
-from cellwright.runs.views.run_view import cell_event, goal_event, plan_event, stage_event, task_event, wait_event
+from cellwright.journal import CostRecorded, Event, Recorded, RunEnded, RunResumed, StepStarted
+from cellwright.runs.events import CellReported, GoalSet, PlanAdopted, RunWaiting, StageEntered, task_event
+from cellwright.runs.views.progress import elapsed
+from cellwright.runs.views.run_view import RunView, update_view
 from tests.cli.told_runs import COMPARE, PLAN, READ, a_goal
 
 
-def seen(*events: Event) -> ProgressView:
-    picture = ProgressView(run="r")
+def seen(*events: Event) -> RunView:
+    picture = RunView(run="r")
     for number, event in enumerate(events, start=1):
         recorded = Recorded(stream="run:r", sequence=number, at_ms=number * 1_000, event=event, link="")
-        picture = update_progress(picture, recorded)
+        picture = update_view(picture, recorded)
     return picture
 
 
-def screen(picture: ProgressView, width: int = 80) -> str:
+def screen(picture: RunView, width: int = 80) -> str:
     console = Console(width=width, no_color=True)
     with console.capture() as captured:
         console.print(drawn(picture, 75.0))
@@ -40,12 +42,12 @@ def done(task: str) -> Event:
 
 def test_the_screen_has_the_plan_the_cell_the_cost_and_the_time() -> None:
     picture = seen(
-        goal_event(a_goal("Why did revenue fall?\nIn Q3.")),
-        stage_event("build"),
-        plan_event(PLAN),
+        GoalSet(goal=a_goal("Why did revenue fall?\nIn Q3.")),
+        StageEntered(stage="build"),
+        PlanAdopted(plan=PLAN),
         done(READ.id),
         cost(1_200),
-        cell_event("sales", "ok", 0.2),
+        CellReported(name="sales", status="ok", seconds=0.2),
         StepStarted(workflow="r/agent:2", step=4, name="tool apply"),
     )
     assert screen(picture) == snapshot(
@@ -63,7 +65,7 @@ cell sales: ok
 
 
 def test_before_anything_is_told_the_screen_says_so_much() -> None:
-    assert screen(ProgressView(run="r")) == "run r\nwaiting for its turn · 0 s · $0.0000 · run r"
+    assert screen(RunView(run="r")) == "run r\nwaiting for its turn · 0 s · $0.0000 · run r"
 
 
 def test_what_has_no_known_price_is_said_to_have_none() -> None:
@@ -73,15 +75,19 @@ def test_what_has_no_known_price_is_said_to_have_none() -> None:
 
 
 def test_why_it_waits_goes_before_what_is_done_and_is_gone_when_it_goes_on() -> None:
-    waiting = [StepStarted(workflow="r", step=1, name="hear"), wait_event("Another run works on this notebook.")]
+    waiting = [StepStarted(workflow="r", step=1, name="hear"), RunWaiting(why="Another run works on this notebook.")]
     assert "Another run works on this notebook." in screen(seen(*waiting))
-    assert "Another run" not in screen(seen(*waiting, stage_event("brief")))
+    assert "Another run" not in screen(seen(*waiting, StageEntered(stage="brief")))
 
 
 def test_what_agents_wrote_is_shown_on_one_line_without_hidden_characters() -> None:
     evil = "line one\nline two\x1b[2J\u202e" + "x" * 500
-    for event in (Fact(topic="says", subject="coder", text=evil), cell_event(evil, "ok", 1.0), wait_event(evil)):
-        shown = screen(seen(goal_event(a_goal()), event), width=120)
+    for event in (
+        AgentSpoke(workflow="coder", text=evil),
+        CellReported(name=evil, status="ok", seconds=1.0),
+        RunWaiting(why=evil),
+    ):
+        shown = screen(seen(GoalSet(goal=a_goal()), event), width=120)
         assert not {"\x1b", "\u202e"} & set(shown)
         assert max(map(len, shown.splitlines())) <= 120
 
@@ -102,4 +108,4 @@ def test_time_is_said_as_people_say_it(seconds: float, words: str) -> None:
 
 def test_a_task_that_failed_says_why() -> None:
     failed = task_event(type(COMPARE)(id="compare", title="Compare", status="failed", note="no such column"))
-    assert "✗ compare  Compare the quarters: no such column" in screen(seen(plan_event(PLAN), failed))
+    assert "✗ compare  Compare the quarters: no such column" in screen(seen(PlanAdopted(plan=PLAN), failed))

@@ -13,6 +13,7 @@ import anyio
 import pytest
 
 from cellwright.journal import Records
+from cellwright.runs.events import EVENT_TYPES
 from tests.cli.terminal import SECONDS, Terminal, on_terminal
 from tests.sampling import some
 
@@ -78,7 +79,7 @@ def test_ctrl_c_twice_stops_the_run(tmp_path: Path) -> None:
     assert "stopped by ada with Ctrl-C" in terminal.shown
 
     async def standing() -> str:
-        async with Records.open(tmp_path / "journal.db") as records:
+        async with Records.open(tmp_path / "journal.db", types=EVENT_TYPES) as records:
             return (await records.status("r")).standing
 
     assert anyio.run(standing) == "cancelled"
@@ -111,7 +112,7 @@ def test_the_end_of_input_leaves_the_question_open_and_says_how_to_answer_it(tmp
 @pytest.mark.slow
 def test_a_question_that_is_answered_elsewhere_is_no_longer_asked_here(tmp_path: Path) -> None:
     async def answer() -> None:
-        async with Records.open(tmp_path / "journal.db") as records:
+        async with Records.open(tmp_path / "journal.db", types=EVENT_TYPES) as records:
             [question] = await records.questions.pending("r")
             await records.questions.answer(question.id, "Q3", by="grace")
 

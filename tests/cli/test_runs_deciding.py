@@ -13,6 +13,7 @@ import anyio.to_thread
 import pytest
 
 from cellwright.journal import Journal
+from cellwright.runs.events import EVENT_TYPES
 from tests.cli.in_process import Said, run_here
 from tests.runs.waiting_branches import WAITS, decided, waits
 
@@ -50,7 +51,7 @@ class Terminal:
 
 @pytest.fixture
 async def terminal(tmp_path: Path) -> AsyncGenerator[Terminal]:
-    async with Journal.open(tmp_path / "journal.db", version="1", workflows=[WAITS]) as journal:
+    async with Journal.open(tmp_path / "journal.db", version="1", workflows=[WAITS], types=EVENT_TYPES) as journal:
         await waits(journal, "sales")
         yield Terminal(home=tmp_path, journal=journal)
 

@@ -13,7 +13,8 @@ import pytest
 from dirty_equals import IsFloat, IsInt
 from inline_snapshot import snapshot
 
-from cellwright.journal import Fact, Flow, Journal, StepFailed, Workflow, stream_of
+from cellwright.journal import Flow, Journal, StepFailed, Workflow, stream_of
+from cellwright.runs.events import EVENT_TYPES, CellReported, RunWaiting
 from cellwright.runs.goal.goal import goal_json
 from tests.cli.in_process import Said, run_here
 from tests.cli.told_runs import WORDS, a_goal, has_ended, is_asking, open_told, started
@@ -222,7 +223,7 @@ async def test_what_agents_wrote_cannot_steer_the_terminal(tmp_path: Path) -> No
     async with open_told(tmp_path) as journal:
         await started(journal, "r", f"{evil} ask")
         await is_asking(journal, "r")
-        await journal.log.append(stream_of("r"), Fact(topic="waits", subject=evil), Fact(topic="cell", subject=evil))
+        await journal.log.append(stream_of("r"), RunWaiting(why=evil), CellReported(name=evil, status="ok"))
         for words in (["runs", "list"], ["runs", "show", "r"]):
             said = await cellwright(tmp_path, *words)
             assert not {"\x1b", "\x07", "\u202e"} & set(said.stdout + said.stderr)
@@ -236,7 +237,9 @@ async def test_a_workflow_that_is_no_run_is_not_shown_as_one(tmp_path: Path) -> 
         return "there"
 
     place = tmp_path / "journal.db"
-    async with Journal.open(place, version="1", workflows=[Workflow(name="walk", body=walk)]) as journal:
+    async with Journal.open(
+        place, version="1", workflows=[Workflow(name="walk", body=walk)], types=EVENT_TYPES
+    ) as journal:
         await journal.run("walk", goal_json(a_goal()), run="w")
         await has_ended(journal, "w")
         assert (await as_json(tmp_path, "runs", "list"))["runs"] == []

@@ -21,17 +21,18 @@ from cellwright.policy.actions import UseNetwork
 from cellwright.policy.approvals import No
 from cellwright.policy.masking.masker import Masker
 from cellwright.runs.deliver.delivery import DeliveredCheck, Delivery, delivery_json
+from cellwright.runs.events import (
+    EVENT_TYPES,
+    CellReported,
+    GoalSet,
+    PlanAdopted,
+    RunDelivered,
+    RunWaiting,
+    StageEntered,
+    task_event,
+)
 from cellwright.runs.goal.goal import Goal, goal_json, parse_goal
 from cellwright.runs.plan.plan import Plan, Task
-from cellwright.runs.views.run_view import (
-    cell_event,
-    delivery_event,
-    goal_event,
-    plan_event,
-    stage_event,
-    task_event,
-    wait_event,
-)
 from cellwright.tools import ask_approval
 
 READ = Task(id="read-sales", title="Read the sales")
@@ -52,11 +53,13 @@ def a_goal(words: str = WORDS, folder: Path = Path("/project"), **more: Any) -> 
 
 async def carry_out(flow: Flow, goal: Goal, news: News) -> Any:
     """Plans, builds one task, does what its words want (ask, approve, work, break), delivers."""
-    await flow.tell(goal_event(goal), stage_event("queued"), wait_event("Another run works on this notebook."))
-    await flow.tell(stage_event("brief"), plan_event(PLAN), stage_event("build"))
+    await flow.tell(
+        GoalSet(goal=goal), StageEntered(stage="queued"), RunWaiting(why="Another run works on this notebook.")
+    )
+    await flow.tell(StageEntered(stage="brief"), PlanAdopted(plan=PLAN), StageEntered(stage="build"))
     await flow.tell(
         task_event(replace(READ, status="running")),
-        cell_event("sales", "ok", 0.25),
+        CellReported(name="sales", status="ok", seconds=0.25),
         CostRecorded(what="near:one", microdollars=1_200, input_tokens=900, output_tokens=100),
         task_event(replace(READ, status="done", note="12 rows")),
         task_event(replace(COMPARE, status="running")),
@@ -74,7 +77,7 @@ async def carry_out(flow: Flow, goal: Goal, news: News) -> Any:
         tokens=1_000,
         seconds=2.0,
     )
-    await flow.tell(delivery_event(delivery), stage_event("over", delivery.status))
+    await flow.tell(RunDelivered(delivery=delivery), StageEntered(stage="over", note=delivery.status))
     return delivery_json(delivery)
 
 
@@ -127,7 +130,9 @@ async def open_told(home: Path) -> AsyncGenerator[Journal]:
     async def body(flow: Flow, argument: Any) -> Any:
         return await carry_out(flow, parse_goal(argument), news)
 
-    async with Journal.open(home / "journal.db", version="1", workflows=[Workflow(name="run", body=body)]) as journal:
+    async with Journal.open(
+        home / "journal.db", version="1", workflows=[Workflow(name="run", body=body)], types=EVENT_TYPES
+    ) as journal:
         opened.append(journal)
         is_open.set()
         yield journal

@@ -12,10 +12,8 @@ from cellwright.journal import (
     AuditRecorded,
     CostRecorded,
     Event,
-    QuestionAnswered,
     QuestionAsked,
     Recorded,
-    RunEnded,
     RunRecovered,
     RunStarted,
     StepErred,
@@ -24,7 +22,7 @@ from cellwright.journal import (
     TaskChanged,
 )
 from cellwright.journal.events import EVENT_TYPES
-from cellwright.journal.projections import Cost, RunProgress, TaskProgress, audit, cost, fold, progress, timeline
+from cellwright.journal.projections import Cost, audit, cost, fold, timeline
 
 AUDITED = AuditRecorded(
     run="r", person="ada", action_kind="write-file", what="write a.csv", verdict="allow", basis="default", result="done"
@@ -92,28 +90,6 @@ def test_the_audit_is_the_entries_with_their_places() -> None:
     assert (line.stream, line.sequence, line.entry) == ("run:r", 15, AUDITED)
 
 
-def test_progress_follows_tasks_steps_and_questions() -> None:
-    half = fold(progress, RunProgress(), recorded(*STORY[:8]))
-    assert half.steps_running == {("r/plot:1", 2)}
-    now = fold(progress, RunProgress(), recorded(*STORY))
-    assert now == RunProgress(
-        outcome="going",
-        tasks=(
-            TaskProgress(task="t1", title="Load", state="done"),
-            TaskProgress(task="t2", title="Plot", state="planned"),
-        ),
-        steps_done=2,
-        questions=frozenset({"r#5"}),
-    )
-    ends: list[Event] = [
-        QuestionAnswered(question="r#5", answer="yes", by="ada"),
-        RunEnded(workflow="r/plot:1", name="plot", outcome="failed", error="x"),
-    ]
-    going = fold(progress, now, recorded(*ends))
-    assert (going.outcome, going.questions) == ("going", frozenset())
-    assert fold(progress, going, recorded(RunEnded(workflow="r", name="build", outcome="done"))).outcome == "done"
-
-
 def test_every_event_has_words_and_no_projection_trips_over_it() -> None:
     fields: dict[str, Any] = {"workflow": "w", "outcome": "done", "state": "done", "numbers": {}}
     numbers: dict[str, int] = dict.fromkeys(("attempt", "from_step", "step", "milliseconds", "microdollars"), 1)
@@ -125,5 +101,4 @@ def test_every_event_has_words_and_no_projection_trips_over_it() -> None:
         ]
     )
     assert all(moment.text for moment in fold(timeline, (), events))
-    assert fold(progress, RunProgress(), events).outcome == "done"
     assert len(fold(audit, (), events)) == 1

@@ -10,10 +10,12 @@ from pathlib import Path
 import anyio
 import pytest
 
-from cellwright.journal import Fact, Recorded, stream_of
+from cellwright.journal import Recorded, stream_of
+from cellwright.journal.events import encode
 from cellwright.runs.deliver.report.report import report_text
-from cellwright.runs.views.progress import ProgressView, progress_line, update_progress
-from cellwright.runs.views.run_view import files_event
+from cellwright.runs.events import FilesNotKept
+from cellwright.runs.views.progress import progress_line
+from cellwright.runs.views.run_view import RunView, update_view
 from tests.conftest import notebook_source
 from tests.models.houses import House
 from tests.runs.factory import Factory, Kernels, apply, at_once, create, finish, open_factory, plan, task
@@ -34,14 +36,10 @@ async def delivered(factory: Factory, code: str, *limits: str) -> list[str]:
     assert (delivery.why, delivery.status) == ("", "done")
     written = await anyio.Path(delivery.report).read_text()
     page, words = html.unescape(re.sub("</?code>", "`", written)), report_text(delivery)
-    facts = [
-        recorded.event
-        async for recorded in factory.runs.records.log.read_all(stream_of("r"))
-        if isinstance(recorded.event, Fact)
-    ]
+    told = [encode(recorded.event).decode() async for recorded in factory.runs.records.log.read_all(stream_of("r"))]
     for caveat in delivery.caveats:
         assert (page.count(caveat), words.count(caveat)) == (1, 1)
-        assert sum(json.dumps(caveat, ensure_ascii=False) in fact.text or caveat in fact.subject for fact in facts) == 1
+        assert sum(json.dumps(caveat, ensure_ascii=False)[1:-1] in event for event in told) == 1
     return list(delivery.caveats)
 
 
@@ -92,6 +90,6 @@ async def test_files_within_the_limits_are_kept_before_the_run_is_over_and_a_sin
 
 def test_what_no_delivery_says_is_a_line_for_whoever_watches_and_stands_in_the_run() -> None:
     said = "No file that the notebook changed was kept: the disk is full."
-    recorded = Recorded(stream="run:r", sequence=1, at_ms=1, event=files_event(said), link="")
-    assert progress_line(ProgressView(run="r"), recorded.event) == f"files: {said}"
-    assert update_progress(ProgressView(run="r"), recorded).view.files == said
+    recorded = Recorded(stream="run:r", sequence=1, at_ms=1, event=FilesNotKept(text=said), link="")
+    assert progress_line(RunView(run="r"), recorded.event) == f"files: {said}"
+    assert update_view(RunView(run="r"), recorded).files == said

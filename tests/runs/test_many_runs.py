@@ -10,9 +10,10 @@ from pathlib import Path
 import anyio
 import pytest
 
-from cellwright.journal import Fact, StepStarted, stream_of
+from cellwright.journal import StepStarted, stream_of
 from cellwright.runs import Delivery
 from cellwright.runs.deliver.delivery import parse_delivery
+from cellwright.runs.events import StageEntered
 from cellwright.runs.execute.slots import SlotLimits
 from cellwright.testing import CallTool, Fault
 from tests.conftest import notebook_source
@@ -69,7 +70,7 @@ async def spell(factory: Factory, run: str) -> Spell:
         match recorded.event:
             case StepStarted(workflow=workflow) if workflow == run and not began:
                 began = recorded.at_ms
-            case Fact(topic="stage", subject="over"):
+            case StageEntered(stage="over"):
                 ended = recorded.at_ms
             case _:
                 pass

@@ -12,11 +12,13 @@ from cellwright.policy.masking.masker import Masker
 from cellwright.runs.plan.brief import work_text
 from cellwright.runs.plan.plan import Alternative, Task, parse_plan, plan_json
 from cellwright.runs.views import branches
-from cellwright.runs.views.branches import branch_view_json, read_branch_views
-from cellwright.runs.views.progress import ProgressView, progress_line
+from cellwright.runs.views.branch_views import branch_view_json
+from cellwright.runs.views.branches import read_branch_views
+from cellwright.runs.views.progress import progress_line
 from cellwright.runs.views.questions import run_inbox
+from cellwright.runs.views.run_view import RunView
 from cellwright.testing import CallTool
-from cellwright.tools.notebook.trial_records import BRANCH_CHOICE, TrialRecord, trial_event
+from cellwright.tools.notebook.trial_records import BRANCH_CHOICE, TrialRecord
 from tests.conftest import notebook_source
 from tests.models.houses import House
 from tests.runs.factory import ADA, Kernels, create, finish, open_factory, plan, task
@@ -88,6 +90,6 @@ def test_a_plan_says_who_decides_and_older_plans_leave_it_to_the_checks() -> Non
 
 def test_whoever_watches_reads_that_a_branch_waits_and_who_decided() -> None:
     waits = TrialRecord(branch="r/c0.1", purpose="mean", status="passed", waits=True)
-    assert progress_line(ProgressView(run="r"), trial_event(waits)) == "branch mean: passed, waits for a person"
+    assert progress_line(RunView(run="r"), waits) == "branch mean: passed, waits for a person"
     kept = replace(waits, waits=False, is_kept=True, decision="accepted", decided_by="ada")
-    assert progress_line(ProgressView(run="r"), trial_event(kept)) == "branch mean: passed, kept (accepted by ada)"
+    assert progress_line(RunView(run="r"), kept) == "branch mean: passed, kept (accepted by ada)"

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from cellwright.errors import UserError
+from cellwright.journal.events import encode
+from cellwright.runs.events import EVENT_TYPES, PlanChanged
 from cellwright.runs.plan.plan import (
     AddTask,
     ChangeTask,
@@ -18,7 +20,6 @@ from cellwright.runs.plan.plan import (
     Task,
     TaskStatus,
     checked,
-    edit_json,
     edited,
     parse_edit,
     parse_plan,
@@ -110,7 +111,8 @@ def test_a_plan_that_cannot_be_carried_out_is_refused_with_the_reason(plan: Plan
     "edit", [AddTask(task=JOIN), ChangeTask(task="join", todo="left"), DropTask(task="a"), RetryTask(task="b")]
 )
 def test_changes_survive_being_written_down(edit: Any) -> None:
-    assert parse_edit(edit_json(edit)) == edit
+    told = PlanChanged(edit=edit, by="ann")
+    assert EVENT_TYPES.decode("plan-changed", encode(told).decode()) == told
 
 
 def test_a_plan_survives_being_written_down() -> None:

@@ -7,7 +7,7 @@ from typing import Any, Final
 import anyio
 
 from cellwright.journal import Flow, Journal, Workflow
-from cellwright.tools.notebook.trial_records import TrialRecord, TrialVariable, ask_which, trial_event
+from cellwright.tools.notebook.trial_records import TrialRecord, TrialVariable, ask_which
 
 
 def three(run: str) -> list[TrialRecord]:
@@ -25,7 +25,7 @@ def three(run: str) -> list[TrialRecord]:
 
 async def _body(flow: Flow, _: Any) -> dict[str, Any]:
     tried = three(flow.id)
-    await flow.tell(*map(trial_event, tried))
+    await flow.tell(*tried)
     decision = await ask_which(flow, tried)
     return {"accepted": decision.accepted, "by": decision.by, "dropped": dict(decision.dropped)}
 

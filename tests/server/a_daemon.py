@@ -19,6 +19,7 @@ from cellwright.errors import UserError
 from cellwright.journal import Flow, Journal, Question, RunId, Workflow
 from cellwright.kernel import KernelPool, OpenNotebook
 from cellwright.runs import Goal, goal_json
+from cellwright.runs.events import EVENT_TYPES
 from cellwright.server.__main__ import main
 from cellwright.server.executor import ExecutorOpener
 from cellwright.settings import Settings
@@ -110,7 +111,7 @@ def tiny_opener(folder: Path, journal_version: str = "1") -> ExecutorOpener:
         where = settings.ready_home() / "journal.db"
         async with open_pool(settings) as pool:
             workflows = [tiny_run(folder, settings, pool)]
-            async with Journal.open(where, version=journal_version, workflows=workflows) as journal:
+            async with Journal.open(where, version=journal_version, workflows=workflows, types=EVENT_TYPES) as journal:
                 yield TinyRuns(journal, folder)
 
     return open_tiny

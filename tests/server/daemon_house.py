@@ -18,6 +18,7 @@ import anyio
 from cellwright.background import BackgroundProcess, running_pid
 from cellwright.journal import Records, read_key
 from cellwright.runs import Goal
+from cellwright.runs.events import EVENT_TYPES
 from cellwright.server import DaemonLaunch
 from cellwright.server.daemon.launch import daemon_at
 from cellwright.settings import Settings
@@ -115,7 +116,7 @@ class House:
     @asynccontextmanager
     async def records(self) -> AsyncGenerator[Records]:
         """As any other process sees the journal."""
-        async with Records.open(self.home / "journal.db") as records:
+        async with Records.open(self.home / "journal.db", types=EVENT_TYPES) as records:
             yield records
 
     async def until(self, run: str, standing: str) -> None:

@@ -8,9 +8,9 @@ import anyio
 import pytest
 
 from cellwright.errors import Unavailable
-from cellwright.journal import Fact, RunForked, stream_of
+from cellwright.journal import RunForked, stream_of
+from cellwright.runs.events import RunCarriedOver
 from cellwright.server import connect, runs_here_or_there
-from cellwright.server.daemon.daemon import CARRIED_OVER
 from tests.server.a_daemon import STEPS
 from tests.server.daemon_house import SECONDS, House, a_goal, lines
 
@@ -104,7 +104,7 @@ async def test_a_run_of_older_steps_is_carried_over_and_that_is_told(house: Hous
         new_events = [recorded.event async for recorded in records.log.read_all(stream_of(new.run))]
         assert (await records.status("mine")).standing == "cancelled"
     words = f"Its code was of version 1; it goes on as {new.run} with version 2."
-    assert Fact(topic=CARRIED_OVER, subject=new.run, text=words) in old_events
+    assert RunCarriedOver(run=new.run, text=words) in old_events
     assert any(isinstance(event, RunForked) and event.forked_from == "mine" for event in new_events)
     assert words in house.log
     assert (house.worked("mine"), house.worked(new.run)) == (["first"], ["second", "third"])

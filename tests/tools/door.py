@@ -8,12 +8,15 @@ import anyio
 
 from cellwright.journal import CrashPoint, Records, crash_at
 from cellwright.policy.approvals import Yes
+from cellwright.runs.events import EVENT_TYPES
 from cellwright.tools import Inbox
 from tests.tools.office import ADA, KEY, MASKER
 
 
 async def main(where: str, point: str) -> None:
-    async with Records.open(where, chain_key=KEY, at_crash_point=crash_at(CrashPoint(point))) as records:
+    async with Records.open(
+        where, chain_key=KEY, at_crash_point=crash_at(CrashPoint(point)), types=EVENT_TYPES
+    ) as records:
         desk = Inbox(records, masker=MASKER)
         [waiting] = await desk.pending()
         await desk.answer(waiting.question.id, Yes(reach="always"), ADA, waiting.question.fingerprint)

@@ -19,6 +19,7 @@ from cellwright.policy.built_in import BUILT_IN_RULES
 from cellwright.policy.masking.masker import Masker, Secret
 from cellwright.policy.rule_file import RuleText, read_rules
 from cellwright.policy.serialization import action_json, parse_action
+from cellwright.runs.events import EVENT_TYPES
 from cellwright.tools import ActionPermitted, ActionRefused, AuditTrailLine, Guard, Inbox, InboxItem
 from cellwright.tools.approval.audit_trail import audit_trail
 
@@ -89,7 +90,7 @@ async def open_office(
 
     known = [Workflow(name="act", body=act), *workflows]
     async with Journal.open(
-        where, version="1", workflows=known, chain_key=chain_key, at_crash_point=at_crash_point
+        where, version="1", workflows=known, chain_key=chain_key, at_crash_point=at_crash_point, types=EVENT_TYPES
     ) as journal:
         yield Office(journal=journal, desk=Inbox(journal.records, masker=MASKER), guard=guard)
 

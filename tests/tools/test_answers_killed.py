@@ -12,6 +12,7 @@ import pytest
 
 from cellwright.journal import CrashPoint, QuestionAnswered, Records
 from cellwright.policy.approvals import Yes
+from cellwright.runs.events import EVENT_TYPES
 from cellwright.tools import Inbox
 from tests.tools.office import ADA, KEY, MASKER, RATES, open_office
 
@@ -26,7 +27,7 @@ async def killed_door(where: Path, point: CrashPoint) -> int:
 
 async def standing(where: Path) -> tuple[int, int, int]:
     """How many questions wait, answers were told, and lasting yeses hold."""
-    async with Records.open(where, chain_key=KEY) as records:
+    async with Records.open(where, chain_key=KEY, types=EVENT_TYPES) as records:
         desk = Inbox(records, masker=MASKER)
         told = [recorded.event async for recorded in records.log.read_all("run:r")]
         answers = sum(isinstance(event, QuestionAnswered) for event in told)

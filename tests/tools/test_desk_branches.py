@@ -16,7 +16,7 @@ from cellwright.tools.history.moves import NothingToMove
 from cellwright.tools.notebook.editor import NotebookEditor
 from cellwright.tools.notebook.outcomes import EditOutcome
 from cellwright.tools.notebook.saved_notebook import EditorPoint
-from cellwright.tools.notebook.trial_records import TrialRecord, read_trial
+from cellwright.tools.notebook.trial_records import TrialRecord
 from cellwright.tools.notebook_tools import notebook_tools
 from cellwright.tools.tool import Done, ToolError, ToolResult
 from tests.tools.workshop import Workshop, open_workshop
@@ -131,7 +131,7 @@ def done(result: ToolResult) -> Done:
 async def tried(shop: Workshop, run: str) -> list[TrialRecord]:
     """What the run's stream tells of branches."""
     events = [recorded.event async for recorded in shop.journal.log.read_all(f"run:{run}")]
-    return [found for event in events if (found := read_trial(event)) is not None]
+    return [event for event in events if isinstance(event, TrialRecord)]
 
 
 def a_mend(notebook: OpenNotebook, old: str, new: str) -> dict[str, object]:

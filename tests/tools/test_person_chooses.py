@@ -16,7 +16,8 @@ from cellwright.kernel import OpenNotebook
 from cellwright.notebook import EditCell, read
 from cellwright.policy.approvals import Person
 from cellwright.runs.views import branches
-from cellwright.runs.views.branches import branch_view_json, open_choices, read_branch_views
+from cellwright.runs.views.branch_views import branch_view_json
+from cellwright.runs.views.branches import open_choices, read_branch_views
 from cellwright.tools import TypedAnswer
 from cellwright.tools.alternatives_tool import decided_by_checks
 from cellwright.tools.notebook.editor import NotebookEditor

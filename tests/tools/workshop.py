@@ -14,6 +14,7 @@ from cellwright.journal import Flow, Journal, StepFinished, Workflow
 from cellwright.journal.crash import AtCrashPoint, carry_on
 from cellwright.policy.built_in import BUILT_IN_RULES
 from cellwright.policy.rule_file import RuleText, read_rules
+from cellwright.runs.events import EVENT_TYPES
 from cellwright.runs.views.questions import run_inbox
 from cellwright.tools import Guard, Inbox, InboxItem
 from cellwright.tools.callers import GuardedCaller, standard
@@ -87,5 +88,6 @@ async def open_workshop(
         workflows=[Workflow(name="calls", body=calls)],
         chain_key=KEY,
         at_crash_point=at_crash_point,
+        types=EVENT_TYPES,
     ) as journal:
         yield Workshop(journal=journal, desk=run_inbox(journal.records, MASKER))

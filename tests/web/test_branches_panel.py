@@ -12,7 +12,7 @@ from cellwright.cli.journal_options import open_records
 from cellwright.journal import stream_of
 from cellwright.policy.masking.masker import Masker
 from cellwright.testing import Fault
-from cellwright.tools.notebook.trial_records import TrialCell, TrialCheck, TrialRecord, TrialVariable, trial_event
+from cellwright.tools.notebook.trial_records import TrialCell, TrialCheck, TrialRecord, TrialVariable
 from tests.runs.factory import apply, create, finish, plan, task
 from tests.web.a_control_room import ControlRoom, see_run, show, violations
 
@@ -76,7 +76,7 @@ async def tell(home: Path, run: str, *tried: TrialRecord) -> None:
     """As whoever carries the run out does, from a process of its own."""
     async with open_records(str(home / "journal.db"), None, Masker.of(salt=b"s" * 16)) as records:
         for each in tried:
-            await records.log.append(stream_of(run), trial_event(each))
+            await records.log.append(stream_of(run), each)
 
 
 async def test_branches_appear_while_one_looks_with_outcome_and_what_differs(

@@ -43,8 +43,8 @@ test("a run that tried nothing has no view of branches, one that did has it, wid
 });
 
 test("a story counts the branches it is told of, and gives them no line of their own", () => {
-  const event = { topic: "branch-tried", subject: "call-1", text: "{}", numbers: {} };
-  const recorded = { stream: "r", sequence: 1, at_ms: 1, kind: "fact", key: "", event, link: "" };
+  const event = { branch: "call-1" };
+  const recorded = { stream: "r", sequence: 1, at_ms: 1, kind: "trial-record", key: "", event, link: "" };
   const story = tellAll(emptyStory("r"), [recorded]);
   assert.deepEqual([story.branches, story.entries], [1, []]);
 });

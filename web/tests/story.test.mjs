@@ -68,8 +68,8 @@ test("ten thousand events, in batches as they come, are all there in the end", (
   const many = Array.from({ length: 10_000 }, (_, at) => ({
     ...events[12],
     sequence: at + 1,
-    kind: "fact",
-    event: { topic: "says", subject: `${RUN}/agent:${at % 7}`, text: `Step ${at}`, numbers: {} },
+    kind: "agent-spoke",
+    event: { workflow: `${RUN}/agent:${at % 7}`, text: `Step ${at}` },
   }));
   let story = emptyStory(RUN);
   for (let at = 0; at < many.length; at += 200) story = tellAll(story, many.slice(at, at + 200));
@@ -82,16 +82,16 @@ const more = (story, ...told) =>
     story,
     told.map(([kind, event], at) => ({ ...events[0], sequence: story.last + 1 + at, kind, event })),
   );
-const said = (topic, text = "") => ["fact", { topic, subject: "ada", text, numbers: {} }];
+const said = (kind, reason = "") => [kind, { by: "ada", reason }];
 
 test("what a person wants of a run stands until the run has come to it or goes on", () => {
   const begun = tellAll(emptyStory(RUN), events.slice(0, 12));
-  const pausing = more(begun, said("agent-pause"));
+  const pausing = more(begun, said("pause-asked"));
   assert.equal(pausing.wanted, "pause");
   assert.equal(more(pausing, ["run-recovered", { workflow: RUN, attempt: 2 }]).wanted, "pause");
-  assert.equal(more(pausing, said("agent-go-on")).wanted, "");
-  assert.equal(more(pausing, said("agent-stop", "Enough.")).wanted, "stop");
-  assert.equal(more(pausing, said("agent-stop"), said("agent-pause")).wanted, "stop");
+  assert.equal(more(pausing, said("unpause-asked")).wanted, "");
+  assert.equal(more(pausing, said("stop-asked", "Enough.")).wanted, "stop");
+  assert.equal(more(pausing, said("stop-asked"), said("pause-asked")).wanted, "stop");
   const ended = more(pausing, ["run-ended", { workflow: RUN, outcome: "cancelled", error: "" }]);
   assert.equal(ended.wanted, "");
 });
@@ -111,8 +111,8 @@ test("a thought in which its agent or the run ended is not thought any more", ()
 });
 
 test("the cap is what it was raised to, and a raise of another limit is not the run's", () => {
-  const goal = JSON.stringify({ ...JSON.parse(events[1].event.text), budget_usd: "0.10" });
-  const capped = more(emptyStory(RUN), ["fact", { topic: "run", subject: "Sum.", text: goal, numbers: {} }]);
+  const goal = { ...events[1].event.goal, budget_usd: "0.10" };
+  const capped = more(emptyStory(RUN), ["goal-set", { goal }]);
   const raise = (limit) => [
     ["question-asked", { workflow: RUN, question: "q", topic: "budget", text: `Use more than ${limit}: r would stand at 1.` }],
     ["question-answered", { question: "q", answer: '{"question":"q","reply":{"says":"raise","more":"0.2"}}', by: "ada" }],

@@ -10,20 +10,14 @@ not wait for it.
 """
 
 from cellwright.agents.assignment import AgentReport, Assignment, Note
-from cellwright.agents.prompt.prompt import Prompt, PromptPart, PromptSpan, Rank, Weight, assemble
+from cellwright.agents.names import __getattr__ as __getattr__
 from cellwright.agents.role import Role, built_in_roles, read_role, read_roles
 
 __all__ = [
     "AgentReport",
     "Assignment",
     "Note",
-    "Prompt",
-    "PromptPart",
-    "PromptSpan",
-    "Rank",
     "Role",
-    "Weight",
-    "assemble",
     "built_in_roles",
     "read_role",
     "read_roles",

@@ -8,6 +8,7 @@ from typing import Any, Final, assert_never
 
 from cellwright.agents.agent_context import AgentContext
 from cellwright.agents.assignment import AgentOutcome, AgentReport, Assignment
+from cellwright.agents.events import AgentSpoke, PromptStored
 from cellwright.agents.fixer import Fixer, RepairCall, RepairOutcome
 from cellwright.agents.model_call import (
     AnswerLost,
@@ -23,7 +24,7 @@ from cellwright.agents.prompt.composition import AssignmentContext, PromptInputs
 from cellwright.agents.prompt.context_providers import ContextView
 from cellwright.agents.prompt.conversation import AgentTurn, CallStatus, PersonMessage, ToolCallRecord, times_repeated
 from cellwright.agents.prompt.prompt import Prompt, fence
-from cellwright.agents.prompt.prompt_store import KnownTexts, context_event, encode_prompt, known_after, read_pictures
+from cellwright.agents.prompt.prompt_store import KnownTexts, encode_prompt, known_after, read_pictures
 from cellwright.agents.steering import SteeringInput, pause_question, read_steering, wait_for_stop
 from cellwright.agents.styles import (
     FINISH,
@@ -35,7 +36,7 @@ from cellwright.agents.styles import (
     parse_reply,
     reply_text,
 )
-from cellwright.journal import CostRecorded, Fact, Flow, Question
+from cellwright.journal import CostRecorded, Flow, Question
 from cellwright.policy.budgets import Limit
 from cellwright.tools.approval.guard import ActionRefused, BudgetRaised
 from cellwright.tools.callers import GuardedCaller
@@ -45,8 +46,6 @@ _FIRST_LOOK_SHARE: Final = 0.25
 _LATER_LOOK_TOKENS: Final = 600
 """The results of its own calls tell an agent what changed; a short reminder is enough."""
 _SAME_AT_MOST: Final = 5
-SAYS_TOPIC: Final = "says"
-"""The topic of a fact with what an agent said besides its calls."""
 _SAYS_LIMIT: Final = 500
 _ASK_AGAIN: Final = "ask again, and perhaps pay twice"
 _STOP: Final = "stop here"
@@ -258,8 +257,10 @@ class Agent:
             is_price_known=answer.microdollars is not None,
         )
         said = reply_text(read_response(answer))
-        told = [Fact(topic=SAYS_TOPIC, subject=self._flow.id, text=said[:_SAYS_LIMIT])] if said else []
-        await self._flow.tell(context_event(self._flow.id, self._step, answer.context, prompt), cost, *told)
+        told = [AgentSpoke(workflow=self._flow.id, text=said[:_SAYS_LIMIT])] if said else []
+        step = f"{self._flow.id}#{self._step}"
+        stored = PromptStored(call=step, prompt=answer.context, tokens=prompt.tokens)
+        await self._flow.tell(stored, cost, *told)
 
     # ── act ──
 

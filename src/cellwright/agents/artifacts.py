@@ -10,11 +10,11 @@ from collections.abc import AsyncIterable, Callable
 from dataclasses import dataclass
 from typing import Final
 
-from cellwright.journal import Fact, Recorded, stream_of
+from cellwright.agents.events import ArtifactWritten
+from cellwright.journal import Recorded, stream_of
 from cellwright.tools.text_store import TextStore
 from cellwright.tools.tool import CallContext, Done, Tool, ToolError, ToolResult, tool
 
-ARTIFACT_TOPIC: Final = "artifact"
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,79}", flags=re.ASCII)
 _LONGEST: Final = 400_000
 
@@ -36,11 +36,9 @@ async def read_artifacts(read: Callable[[str], AsyncIterable[Recorded]], run: st
     found = dict[str, RunArtifact]()
     async for recorded in read(stream_of(run)):
         event = recorded.event
-        if isinstance(event, Fact) and event.topic == ARTIFACT_TOPIC:
-            kept, _, by = event.text.partition(" ")
-            before = found.get(event.subject)
-            version = before.version + 1 if before else 1
-            found[event.subject] = RunArtifact(name=event.subject, text=kept, version=version, by=by)
+        if isinstance(event, ArtifactWritten):
+            version = found[event.name].version + 1 if event.name in found else 1
+            found[event.name] = RunArtifact(name=event.name, text=event.text, version=version, by=event.by)
     return found
 
 
@@ -58,7 +56,7 @@ def artifact_tools(kept: TextStore) -> list[Tool]:
             return ToolError(kind="too-big", message=f"A document has at most {_LONGEST:,} characters.")
         flow = calling.flow
         place = await flow.step(f"keep {name}", lambda: kept.keep(calling.key, text))
-        await flow.tell(Fact(topic=ARTIFACT_TOPIC, subject=name, text=f"{place} {flow.id}"))
+        await flow.tell(ArtifactWritten(name=name, text=place, by=flow.id))
         return Done(text=f"Kept as {name!r} ({len(text):,} characters).", value={"artifact": name})
 
     @tool()

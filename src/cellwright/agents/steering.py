@@ -11,19 +11,15 @@ from typing import Final
 
 import anyio
 
+from cellwright.agents.events import HandOverAsked, PauseAsked, PersonSaid, StopAsked, UnpauseAsked
 from cellwright.agents.prompt.conversation import PersonMessage
 from cellwright.errors import UserError
-from cellwright.journal import EventLog, Fact, Question, Recorded
+from cellwright.journal import EventLog, Question, Recorded, RoomEvent
 from cellwright.journal.names import run_of, stream_of
 from cellwright.policy.approvals import Person
 
 _LOOK_SECONDS: Final = 0.5
 """How often whoever waits for a model looks for a word to stop."""
-_SAID: Final = "agent-say"
-_STOPPED: Final = "agent-stop"
-_HANDED_OVER: Final = "agent-hand-over"
-_PAUSE: Final = "agent-pause"
-_GO_ON: Final = "agent-go-on"
 PAUSED: Final = "paused"
 """The topic of the question a paused run waits at; its one answer lets it go on."""
 RESUME: Final = "resume"
@@ -47,28 +43,27 @@ async def say(log: EventLog, to: str, text: str, person: Person) -> None:
     """Tell the agents of a run, or the one of this workflow, something before their next step."""
     if not text.strip() or len(text) > _LONGEST:
         raise UserError(f"A message has 1 to {_LONGEST:,} characters.", hint="Put longer texts in a file.")
-    await _send(log, to, Fact(topic=_SAID, subject=person.name, text=text))
+    await _send(log, to, PersonSaid(by=person.name, text=text))
 
 
 async def stop(log: EventLog, to: str, person: Person, reason: str = "") -> None:
     """Let the agents of a run, or the one of this workflow, stop before their next step, with what they have."""
-    await _send(log, to, Fact(topic=_STOPPED, subject=person.name, text=reason))
+    await _send(log, to, StopAsked(by=person.name, reason=reason))
 
 
 async def hand_over(log: EventLog, to: str, person: Person, reason: str, *, order: int) -> None:
     """Let whoever is at work now stop with what there is: those that begin knowing this order are not meant."""
-    told = Fact(topic=_HANDED_OVER, subject=person.name, text=reason, numbers={"order": order})
-    await log.append(_stream(to), told)
+    await log.append(_stream(to), HandOverAsked(by=person.name, reason=reason, order=order))
 
 
 async def pause(log: EventLog, to: str, person: Person) -> None:
     """Let the agents of a run pause before their next step."""
-    await _send(log, to, Fact(topic=_PAUSE, subject=person.name))
+    await _send(log, to, PauseAsked(by=person.name))
 
 
 async def unpause(log: EventLog, to: str, person: Person) -> None:
     """Let those that are about to pause or stop go on; one that waits already needs an answer to its question, too."""
-    await _send(log, to, Fact(topic=_GO_ON, subject=person.name))
+    await _send(log, to, UnpauseAsked(by=person.name))
 
 
 def pause_question(by: str) -> Question:
@@ -83,20 +78,22 @@ async def read_steering(
     upto, heard, stopped, paused = dict(before.upto), list[PersonMessage](), before.stop, ""
     for stream in dict.fromkeys((_stream(run_of(workflow)), _stream(workflow))):
         async for recorded in read(stream):
-            event = recorded.event
-            if recorded.sequence <= upto.get(stream, 0) or not isinstance(event, Fact):
+            if recorded.sequence <= upto.get(stream, 0):
                 continue
             upto[stream] = recorded.sequence
-            if event.topic == _SAID:
-                heard.append(PersonMessage(by=event.subject, text=event.text))
-            elif event.topic == _STOPPED:
-                stopped = f"{event.subject} stopped it" + (f": {event.text}" if event.text else ".")
-            elif event.topic == _HANDED_OVER and event.numbers.get("order", 0) > knows_order:
-                stopped = event.text
-            elif event.topic == _PAUSE:
-                paused = event.subject
-            elif event.topic == _GO_ON:
-                paused = stopped = ""
+            match recorded.event:
+                case PersonSaid(by=by, text=text):
+                    heard.append(PersonMessage(by=by, text=text))
+                case StopAsked() as event:
+                    stopped = event.line()
+                case HandOverAsked(reason=reason, order=order) if order > knows_order:
+                    stopped = reason
+                case PauseAsked(by=by):
+                    paused = by
+                case UnpauseAsked():
+                    paused = stopped = ""
+                case _:
+                    pass
     return SteeringInput(heard=tuple(heard), stop=stopped, pause=paused, upto=tuple(upto.items()))
 
 
@@ -117,14 +114,14 @@ async def follow_stops(log: EventLog, run: str) -> AsyncGenerator[None]:
     async for recorded in log.read_all(_stream(run)):
         after = recorded.sequence
     async for recorded in log.follow(_stream(run), after):
-        if isinstance(recorded.event, Fact) and recorded.event.topic == _STOPPED:
+        if isinstance(recorded.event, StopAsked):
             yield
 
 
-async def _send(log: EventLog, to: str, fact: Fact) -> None:
+async def _send(log: EventLog, to: str, event: RoomEvent) -> None:
     """Once for the agents, and once for whoever watches the run."""
-    await log.append(_stream(to), fact)
-    await log.append(stream_of(to), fact)
+    await log.append(_stream(to), event)
+    await log.append(stream_of(to), event)
 
 
 def _stream(workflow: str) -> str:

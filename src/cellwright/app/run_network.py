@@ -23,7 +23,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream
 from pydantic import TypeAdapter, ValidationError
 
 from cellwright.errors import Defect
-from cellwright.journal import Fact, Records, stream_of
+from cellwright.journal import Records, stream_of
 from cellwright.kernel.task_groups import unwrap_single_error
 from cellwright.network import NetworkSettings
 from cellwright.notebook.atomic_write import write_atomically
@@ -31,13 +31,12 @@ from cellwright.policy.actions import Action, UseNetwork
 from cellwright.policy.approvals import AgreedEnvelope
 from cellwright.policy.judgement import Allow, judge
 from cellwright.policy.rules import Rules
+from cellwright.runs.events import HostVisited
 from cellwright.sandbox.egress import Allowed, AllowedHost, Denied, Egress, EgressCaps, EgressRecord, Verdict
 from cellwright.sandbox.egress.proxy import Resolve, resolve_here
 from cellwright.settings import Settings
 from cellwright.tools.web_tools import EgressFetch
 
-VISITED: Final = "network"
-"""The topic of a fact about one visit to a host, in the run's stream."""
 _VISITS_PER_APPEND: Final = 200
 
 
@@ -179,18 +178,21 @@ async def _record_visits(visits: MemoryObjectReceiveStream[EgressRecord], record
     with anyio.CancelScope(shield=True):
         async with visits:
             async for first in visits:
-                facts = [_fact(first)]
-                while len(facts) < _VISITS_PER_APPEND and visits.statistics().current_buffer_used:
-                    facts.append(_fact(visits.receive_nowait()))
-                await records.log.append(stream, *facts)
+                events = [_event(first)]
+                while len(events) < _VISITS_PER_APPEND and visits.statistics().current_buffer_used:
+                    events.append(_event(visits.receive_nowait()))
+                await records.log.append(stream, *events)
 
 
-def _fact(visit: EgressRecord) -> Fact:
-    numbers = {"bytes_in": visit.bytes_in, "bytes_out": visit.bytes_out, "milliseconds": round(visit.milliseconds)}
+def _event(visit: EgressRecord) -> HostVisited:
     where = f" at {visit.address}" if visit.address else ""
     why = f": {visit.why}" if visit.why else ""
-    return Fact(
-        topic=VISITED, subject=f"{visit.host}:{visit.port}", text=f"{visit.verdict}{where}{why}", numbers=numbers
+    return HostVisited(
+        host=f"{visit.host}:{visit.port}",
+        verdict=f"{visit.verdict}{where}{why}",
+        bytes_in=visit.bytes_in,
+        bytes_out=visit.bytes_out,
+        milliseconds=round(visit.milliseconds),
     )
 
 

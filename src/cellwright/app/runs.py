@@ -36,6 +36,7 @@ from cellwright.policy.approvals import Person
 from cellwright.policy.masking.masker import Masker
 from cellwright.runs import Goal
 from cellwright.runs.deliver.delivery import CheckOutcome
+from cellwright.runs.events import EVENT_TYPES, CellReported, FilesNotKept, RunWaiting
 from cellwright.runs.execute import steering_commands
 from cellwright.runs.execute.files import mounts_of, not_kept
 from cellwright.runs.execute.run import RunResources
@@ -44,7 +45,7 @@ from cellwright.runs.execute.workflow import RUN, run_workflows
 from cellwright.runs.execute.workspace import BranchWorkspace, ContextRegistry, OpenBranchWorkspace, Workspace
 from cellwright.runs.goal.goal import goal_json
 from cellwright.runs.plan.plan import RetryTask, edited
-from cellwright.runs.views.run_view import cell_event, files_event, read_view, wait_event
+from cellwright.runs.views.run_view import read_view
 from cellwright.sandbox.spec import Limits
 from cellwright.settings import Settings
 from cellwright.tools.history.store import read_timeline, write_timeline
@@ -185,6 +186,7 @@ async def open_runs(settings: Settings, *, options: RunOptions | None = None) ->
                 version=options.version,
                 workflows=run_workflows(workshop),
                 mask=lambda text: masker.mask(text).text,
+                types=EVENT_TYPES,
                 at_crash_point=options.at_crash_point,
             )
         )
@@ -224,7 +226,7 @@ class _RunHost:
 
     async def note(self, run: str, why: str) -> None:
         """Tell whoever watches why a run waits."""
-        await (await self.records()).log.append(stream_of(run), wait_event(why))
+        await (await self.records()).log.append(stream_of(run), RunWaiting(why=why))
 
     async def waiting_for_people(self) -> Collection[str]:
         """The runs that somebody should answer."""
@@ -342,7 +344,8 @@ async def _record_cells(notebook: OpenNotebook, records: Records, run: str) -> N
             if isinstance(event, CellFinishedEvent):
                 outcome = event.outcome
                 name = notebook.state.name_of(outcome.id)
-                await records.log.append(stream_of(run), cell_event(name, outcome.status, outcome.ms / 1_000))
+                ended = CellReported(name=name, status=outcome.status, seconds=round(outcome.ms / 1_000, 3))
+                await records.log.append(stream_of(run), ended)
 
 
 async def _record_kept_files(notebook: OpenNotebook, records: Records, run: str) -> None:
@@ -350,7 +353,7 @@ async def _record_kept_files(notebook: OpenNotebook, records: Records, run: str)
     delivery = (await read_view(records.log.read_all, run)).delivery if notebook.kept else None
     for said in not_kept(notebook):
         if delivery is None or said not in delivery.caveats:
-            await records.log.append(stream_of(run), files_event(said))
+            await records.log.append(stream_of(run), FilesNotKept(text=said))
 
 
 async def _stop_cells(notebook: OpenNotebook, records: Records, run: str) -> None:

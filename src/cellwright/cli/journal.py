@@ -25,8 +25,9 @@ from cellwright.cli.journal_options import (
 from cellwright.cli.render import console, journal_tables
 from cellwright.errors import UserError
 from cellwright.journal import Records, RunStatus, maintenance, run_control, stream_of, verify
-from cellwright.journal.projections import Cost, RunProgress, cost, fold, progress, timeline
+from cellwright.journal.projections import fold, timeline
 from cellwright.policy.audit import parse_since
+from cellwright.runs.views.run_view import RunView, update_view
 from cellwright.tools.approval.audit_trail import audit_trail
 
 
@@ -46,16 +47,16 @@ async def run_view(records: Records, run: str) -> dict[str, Any]:
         if not events:
             raise
         status = {"run": run, "standing": "gone"}
-    now = fold(progress, RunProgress(), events)
+    now = fold(update_view, RunView(run=run), events)
     return {
         **status,
         "progress": {
             "outcome": now.outcome,
-            "tasks": [dataclasses.asdict(task) for task in now.tasks],
+            "tasks": [dataclasses.asdict(task) for task in now.tasks.values()],
             "steps_done": now.steps_done,
             "steps_running": [list(step) for step in sorted(now.steps_running)],
         },
-        "cost": dataclasses.asdict(fold(cost, Cost(), events)),
+        "cost": dataclasses.asdict(now.spent),
         "audit": [line.json() for line in audit_trail(events)],
         "timeline": [dataclasses.asdict(moment) for moment in fold(timeline, (), events)],
     }

@@ -17,6 +17,7 @@ from cellwright.journal.chain import read_existing_key
 from cellwright.journal.database import JournalLocation
 from cellwright.journal.tables import is_journal
 from cellwright.policy.masking.masker import Masker
+from cellwright.runs.events import EVENT_TYPES
 from cellwright.settings import Settings
 
 T = TypeVar("T")
@@ -71,7 +72,7 @@ async def open_records(database: str | None, key: Path | None, masker: Masker | 
     """The records of that journal; what is written through them is masked."""
     location, hide = existing_journal(database), masker or terminal_masker()
     async with Records.open(
-        location.url, chain_key=chain_key(location, key), mask=lambda text: hide.mask(text).text
+        location.url, chain_key=chain_key(location, key), mask=lambda text: hide.mask(text).text, types=EVENT_TYPES
     ) as records:
         yield records
 

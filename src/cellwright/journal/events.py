@@ -1,20 +1,23 @@
-"""What can be told: one closed set of events, made of ids, text and numbers only.
+"""What can be told: the journal's own events, made of ids, text and numbers only, and the typed events of upper rooms.
 
 An event is kept as JSON under its kind, the class name in kebab-case. Fields may be added with a default; a field that
-is removed is ignored in what was written before.
+is removed is ignored in what was written before. What a version before told as a `Fact` is read as the event it is
+today; the stored bytes stay as they are.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, get_args
+from typing import Any, ClassVar, Final, Literal, Self, get_args
 
 import msgspec
 
 from cellwright.errors import Defect
+from cellwright.journal.values import adapter, masked_parts
 
 Outcome = Literal["done", "failed", "cancelled", "dead"]
 """`dead`: given up after too many recoveries without progress; a person can resume it."""
@@ -185,7 +188,7 @@ class AuditRecorded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
-    """Anything else a room wants told, e.g. a cell that finished."""
+    """Anything else somebody wants told, without a type of its own."""
 
     topic: str
     subject: str
@@ -193,7 +196,49 @@ class Fact:
     numbers: Mapping[str, float] = field(default_factory=dict[str, float])
 
 
-Event = (
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FormerFact:
+    """How an event was told as a `Fact` until version 0.1: what of it stood where."""
+
+    topic: str
+    subject: str = ""
+    """Which field the subject was; empty: none."""
+    text: str = ""
+    """Which field the text was; empty: none, or all of them, as JSON."""
+    is_json: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoomEvent:
+    """An event of an upper room. Its fields may be any values pydantic can write as JSON and read again."""
+
+    LINE: ClassVar[str] = ""
+    """The event in one line of a timeline: `str.format` with the event as `{0}`; empty: its kind and its texts."""
+    WAS: ClassVar[FormerFact | None] = None
+
+    def line(self) -> str:
+        """The event in one line of a timeline."""
+        return self.LINE.format(self) if self.LINE else " ".join([f"{kind_of(self)}:", *_texts(self).values()])
+
+    @classmethod
+    def upcast(cls, fact: Fact, was: FormerFact) -> Self:
+        """The event of what it was. Raises `ValueError` for what it cannot have been."""
+        fields: dict[str, Any] = {**fact.numbers, was.subject: fact.subject}
+        text = json.loads(fact.text) if was.is_json else fact.text
+        fields |= text if was.is_json and not was.text and isinstance(text, dict) else {was.text: text}
+        return adapter(cls).validate_python(fields)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnknownEvent:
+    """An event this version has no type for, or cannot read as the type it has."""
+
+    kind: str
+    body: str
+    """The JSON as it is stored."""
+
+
+JournalEvent = (
     RunStarted
     | RunRecovered
     | RunForked
@@ -211,13 +256,14 @@ Event = (
     | AuditRecorded
     | Fact
 )
+Event = JournalEvent | RoomEvent | UnknownEvent
 
 
 def _kebab(name: str) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", "-", name).lower()
 
 
-EVENT_TYPES: Final[tuple[type[Event], ...]] = get_args(Event)
+EVENT_TYPES: Final[tuple[type[JournalEvent], ...]] = get_args(JournalEvent)
 _KINDS: Final[dict[type, str]] = {event: _kebab(event.__name__) for event in EVENT_TYPES}
 # msgspec, not pydantic: a batch of events must cost little more than their bare INSERT (design 012).
 _DECODERS: Final[dict[str, msgspec.json.Decoder[Any]]] = {
@@ -242,44 +288,86 @@ class Recorded:
 
     def json(self) -> dict[str, Any]:
         """As plain JSON values, for an export."""
+        event = self.event
         return {
             "stream": self.stream,
             "sequence": self.sequence,
             "at_ms": self.at_ms,
-            "kind": kind_of(self.event),
+            "kind": kind_of(event),
             "key": self.key,
-            "event": dataclasses.asdict(self.event),
+            "event": {"body": event.body} if isinstance(event, UnknownEvent) else json.loads(encode(event)),
             "link": self.link,
         }
 
 
 def kind_of(event: Event) -> str:
     """Under which name an event is kept."""
-    return _KINDS[type(event)]
+    return event.kind if isinstance(event, UnknownEvent) else _KINDS.get(type(event)) or _kebab(type(event).__name__)
 
 
 def encode(event: Event) -> bytes:
     """The event as it is kept, without its kind."""
-    return _encode(event)
+    match event:
+        case RoomEvent():
+            return adapter(type(event)).dump_json(event)
+        case UnknownEvent(body=body):
+            return body.encode()
+        case _:
+            return _encode(event)
 
 
-def decode(kind: str, body: str) -> Event:
-    """The event of what was kept. Raises `Defect` for what no version of ours has written."""
-    decoder = _DECODERS.get(kind)
-    if decoder is None:
-        raise Defect(f"Unknown event {kind!r}.", hint="Was it written by a newer Cellwright? Then upgrade this one.")
-    try:
-        return decoder.decode(body)
-    except msgspec.DecodeError as error:
-        raise Defect(f"Unreadable event {kind!r}: {error}.", hint="Run `cellwright journal verify`.") from error
+class EventTypes:
+    """How stored events are read: as the journal's own, or as those of upper rooms."""
+
+    def __init__(self, rooms: Iterable[type[RoomEvent]] = ()) -> None:
+        self._rooms: dict[str, type[RoomEvent]] = {_kebab(each.__name__): each for each in rooms}
+        self._former = {each.WAS.topic: each for each in self._rooms.values() if each.WAS is not None}
+
+    def decode(self, kind: str, body: str) -> Event:
+        """The event of what was kept. Raises `Defect` for one of the journal's own that no version has written."""
+        if kind in self._rooms:
+            try:
+                return adapter(self._rooms[kind]).validate_json(body)
+            except ValueError:
+                return UnknownEvent(kind=kind, body=body)
+        decoder = _DECODERS.get(kind)
+        if decoder is None:
+            return UnknownEvent(kind=kind, body=body)
+        try:
+            event: JournalEvent = decoder.decode(body)
+        except msgspec.DecodeError as error:
+            raise Defect(f"Unreadable event {kind!r}: {error}.", hint="Run `cellwright journal verify`.") from error
+        return self._upcast(event) if isinstance(event, Fact) else event
+
+    def _upcast(self, fact: Fact) -> Event:
+        known = self._former.get(fact.topic)
+        if known is None or known.WAS is None:
+            return fact
+        try:
+            return known.upcast(fact, known.WAS)
+        except ValueError:
+            return fact
 
 
 def with_text(event: Event, change: Callable[[str], str]) -> Event:
-    """The event with every text changed, e.g. masked; ids and names are texts too."""
+    """The event with every text changed, e.g. masked, however deep it stands; ids and names are texts too."""
+    if isinstance(event, RoomEvent):
+        return _with_nested_text(event, change)
     changed: dict[str, Any] = {name: change(value) for name, value in _texts(event).items()}
     if isinstance(event, Fact) and event.numbers:
         changed["numbers"] = {change(name): number for name, number in event.numbers.items()}
     return dataclasses.replace(event, **changed)
+
+
+def _with_nested_text(event: RoomEvent, change: Callable[[str], str]) -> RoomEvent | Fact:
+    """Each text, then all of it as one: a secret may be spread over several, or known by the name it stands under."""
+    before = adapter(type(event)).dump_python(event, mode="json")
+    text = change(json.dumps(masked_parts(before, change), ensure_ascii=False))
+    try:
+        return adapter(type(event)).validate_json(text)
+    except ValueError:
+        # What is left of it is no such event any more; it is told all the same.
+        return Fact(topic=kind_of(event), subject="", text=text)
 
 
 def _texts(event: Event) -> dict[str, str]:

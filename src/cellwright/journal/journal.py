@@ -18,6 +18,7 @@ from cellwright.journal import engine_tables, run_control
 from cellwright.journal.crash import AtCrashPoint, carry_on
 from cellwright.journal.database import Cursor, Synchronous
 from cellwright.journal.effects import Effects
+from cellwright.journal.events import EventTypes
 from cellwright.journal.flow import Workflow
 from cellwright.journal.log import beside
 from cellwright.journal.names import RunId, new_run_id, run_id
@@ -54,6 +55,7 @@ class Journal:
         workflows: Sequence[Workflow],
         chain_key: bytes | None = None,
         mask: Mask | None = None,
+        types: EventTypes | None = None,
         synchronous: Synchronous = "normal",
         lease_seconds: float = 2.0,
         most_recoveries: int = 5,
@@ -67,7 +69,12 @@ class Journal:
         from cellwright.journal.engine import Engine
 
         async with Records.open(
-            where, chain_key=chain_key, mask=mask, synchronous=synchronous, at_crash_point=at_crash_point
+            where,
+            chain_key=chain_key,
+            mask=mask,
+            types=types,
+            synchronous=synchronous,
+            at_crash_point=at_crash_point,
         ) as records:
             with only_worker(records.database.place):
                 effects = Effects(records.log, records.questions, at_crash_point)

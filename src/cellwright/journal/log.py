@@ -16,7 +16,7 @@ import anyio.to_thread
 
 from cellwright.journal.chain import START, Chain, place_of
 from cellwright.journal.database import Cursor, Database, JournalLocation, Row, SqliteConnection, closed_if_it_fails
-from cellwright.journal.events import Event, Recorded, decode, encode, kind_of, with_text
+from cellwright.journal.events import Event, EventTypes, Recorded, encode, kind_of, with_text
 from cellwright.journal.leases import Lease, require_lease
 from cellwright.journal.names import plain
 from cellwright.journal.tables import create_tables
@@ -197,19 +197,24 @@ _COLUMNS: Final = "stream, sequence, at_ms, kind, body, link, key"
 class EventLog:
     """Everything that was told, in streams."""
 
-    def __init__(self, database: Database, *, chain: Chain, mask: Mask | None = None) -> None:
+    def __init__(
+        self, database: Database, *, chain: Chain, mask: Mask | None = None, types: EventTypes | None = None
+    ) -> None:
         self.database: Final = database
         self.chain: Final = chain
         self.growth: Final = Growth(database)
         self.mask: Final = mask
         """Takes secrets out of what is told; what else is kept for people to read passes through it too."""
+        self._types = types or EventTypes()
 
     @classmethod
     @asynccontextmanager
-    async def open(cls, database: Database, *, chain: Chain, mask: Mask | None = None) -> AsyncGenerator[EventLog]:
+    async def open(
+        cls, database: Database, *, chain: Chain, mask: Mask | None = None, types: EventTypes | None = None
+    ) -> AsyncGenerator[EventLog]:
         """The log of a database, whose tables are made if need be."""
         await database.write(create_tables)
-        log = cls(database, chain=chain, mask=mask)
+        log = cls(database, chain=chain, mask=mask, types=types)
         try:
             async with beside(log.growth.watch):
                 yield log
@@ -247,7 +252,7 @@ class EventLog:
             f"SELECT {_COLUMNS} FROM cellwright_event WHERE stream = ? AND sequence > ? ORDER BY sequence LIMIT ?"
         )
         rows = await self.database.read(lambda cursor: cursor.execute(statement, (stream, after, limit)).all())
-        return [recorded(row) for row in rows]
+        return [self._recorded(row) for row in rows]
 
     async def read_all(self, stream: str, after: int = 0) -> AsyncGenerator[Recorded]:
         """Every event there is now, page by page."""
@@ -284,12 +289,10 @@ class EventLog:
             "ORDER BY at_ms, stream, sequence"
         )
         rows = await self.database.read(lambda cursor: cursor.execute(statement, (since_ms,)).all())
-        return [recorded(row) for row in rows]
+        return [self._recorded(row) for row in rows]
 
-
-def recorded(row: Row) -> Recorded:
-    """An event of its row: stream, number, time, kind, body, link, key."""
-    stream, sequence, at_ms, kind, body, link, key = row
-    return Recorded(
-        stream=stream, sequence=sequence, at_ms=at_ms, event=decode(kind, body), link=bytes(link).hex(), key=key
-    )
+    def _recorded(self, row: Row) -> Recorded:
+        """An event of its row."""
+        stream, sequence, at_ms, kind, body, link, key = row
+        event = self._types.decode(kind, body)
+        return Recorded(stream=stream, sequence=sequence, at_ms=at_ms, event=event, link=bytes(link).hex(), key=key)

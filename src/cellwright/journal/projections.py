@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Literal, TypeVar, assert_never
+from dataclasses import dataclass, field
+from typing import TypeVar, assert_never
 
 from cellwright.journal.events import (
     AuditRecorded,
@@ -16,6 +16,7 @@ from cellwright.journal.events import (
     QuestionAsked,
     QuestionWithdrawn,
     Recorded,
+    RoomEvent,
     RunEnded,
     RunForked,
     RunRecovered,
@@ -25,6 +26,7 @@ from cellwright.journal.events import (
     StepFinished,
     StepStarted,
     TaskChanged,
+    UnknownEvent,
 )
 
 V = TypeVar("V")
@@ -94,6 +96,10 @@ def _event_text(event: Event) -> tuple[str, str]:
             return "", f"{event.person}: {event.what} [{event.verdict}] {event.result}"
         case Fact():
             return "", f"{event.topic}: {event.subject}{f' {event.text}' if event.text else ''}"
+        case RoomEvent():
+            return "", event.line()
+        case UnknownEvent():
+            return "", f"{event.kind}: {event.body}"
         case _:
             assert_never(event)
 
@@ -150,60 +156,3 @@ def audit(view: Audit, recorded: Recorded) -> Audit:
         return view
     line = AuditLine(stream=recorded.stream, sequence=recorded.sequence, at_ms=recorded.at_ms, entry=event)
     return (*view, line)
-
-
-# ── progress ──
-
-TaskState = Literal["planned", "running", "done", "failed", "dropped"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskProgress:
-    """A task of the plan."""
-
-    task: str
-    title: str
-    state: TaskState
-    note: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunProgress:
-    """How far a run has come."""
-
-    outcome: Literal["going", "done", "failed", "cancelled", "dead"] = "going"
-    tasks: tuple[TaskProgress, ...] = ()
-    steps_done: int = 0
-    steps_running: frozenset[tuple[str, int]] = frozenset()
-    """The workflow and number of each step in flight."""
-    questions: frozenset[str] = frozenset()
-    """Those that wait for an answer."""
-
-
-def progress(view: RunProgress, recorded: Recorded) -> RunProgress:
-    """One more move."""
-    match recorded.event:
-        case StepStarted() as event:
-            return replace(view, steps_running=view.steps_running | {(event.workflow, event.step)})
-        case StepFinished() | StepErred() as event:
-            running = view.steps_running - {(event.workflow, event.step)}
-            return replace(view, steps_done=view.steps_done + 1, steps_running=running)
-        case RunRecovered() | RunResumed() | RunForked():
-            return replace(view, outcome="going", steps_running=frozenset[tuple[str, int]]())
-        case RunEnded() as event if "/" not in event.workflow:
-            return replace(view, outcome=event.outcome, steps_running=frozenset[tuple[str, int]]())
-        case QuestionAsked() as event:
-            return replace(view, questions=view.questions | {event.question})
-        case QuestionAnswered() | QuestionWithdrawn() as event:
-            return replace(view, questions=view.questions - {event.question})
-        case TaskChanged() as event:
-            return replace(view, tasks=_with_task(view.tasks, event))
-        case _:
-            return view
-
-
-def _with_task(tasks: tuple[TaskProgress, ...], event: TaskChanged) -> tuple[TaskProgress, ...]:
-    changed = TaskProgress(task=event.task, title=event.title, state=event.state, note=event.note)
-    if any(task.task == event.task for task in tasks):
-        return tuple(changed if task.task == event.task else task for task in tasks)
-    return (*tasks, changed)

@@ -14,7 +14,7 @@ from cellwright.journal.chain import Chain, read_existing_key, read_key
 from cellwright.journal.crash import AtCrashPoint, carry_on
 from cellwright.journal.database import Cursor, Database, JournalLocation, Synchronous
 from cellwright.journal.engine_tables import RunState, StepRow, WorkflowRow
-from cellwright.journal.events import RunResumed
+from cellwright.journal.events import EventTypes, RunResumed
 from cellwright.journal.leases import Leases
 from cellwright.journal.log import EventLog
 from cellwright.journal.names import RunId, stream_of
@@ -68,16 +68,19 @@ class Records:
         *,
         chain_key: bytes | None = None,
         mask: Mask | None = None,
+        types: EventTypes | None = None,
         synchronous: Synchronous = "normal",
         at_crash_point: AtCrashPoint = carry_on,
     ) -> AsyncGenerator[Records]:
         """The records of a journal, made if there is none.
 
+        Events of upper rooms are read by their `types`.
         Without a `chain_key`, the one beside the file is used, and made if need be; on Postgres it must be given.
         """
         place = JournalLocation.of(where)
         database = Database(place, synchronous=synchronous)
-        async with EventLog.open(database, chain=Chain(chain_key or own_key(place)), mask=mask) as log:
+        chain = Chain(chain_key or own_key(place))
+        async with EventLog.open(database, chain=chain, mask=mask, types=types) as log:
             yield cls(log, at_crash_point)
 
     async def status(self, run: str) -> RunStatus:

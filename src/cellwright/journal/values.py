@@ -39,16 +39,17 @@ def load(text: str) -> Any:
 
 def to_json(value: object, kind: type[Any] | None) -> Json:
     """A value of this type as plain JSON values."""
-    return load(dump(value)) if kind is None else _adapter(kind).dump_python(value, mode="json")
+    return load(dump(value)) if kind is None else adapter(kind).dump_python(value, mode="json")
 
 
 def from_json(value: Json, kind: type[T] | None) -> T | Any:
     """The value of this type that plain JSON values stand for."""
-    return value if kind is None else _adapter(kind).validate_python(value)
+    return value if kind is None else adapter(kind).validate_python(value)
 
 
 @lru_cache(maxsize=512)
-def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
+def adapter(kind: type[Any]) -> TypeAdapter[Any]:
+    """How values of this type become JSON and back."""
     return TypeAdapter(kind)
 
 
@@ -62,20 +63,21 @@ def masked_json(value: Json, mask: Mask) -> Json:
     Where a secret would still be seen by somebody who reads the value as a whole — spread over several texts, or known
     by the name it stands under — the whole value becomes one masked text.
     """
-    parts = _masked_parts(value, mask)
+    parts = masked_parts(value, mask)
     text = dump(parts)
     whole = mask(text)
     return parts if whole == text else whole
 
 
-def _masked_parts(value: Json, mask: Mask) -> Json:
+def masked_parts(value: Json, mask: Mask) -> Json:
+    """The value with every text in it masked, each by itself."""
     match value:
         case str():
             return mask(value)
         case Mapping():
-            return {mask(name): _masked_parts(part, mask) for name, part in value.items()}
+            return {mask(name): masked_parts(part, mask) for name, part in value.items()}
         case Sequence():
-            return [_masked_parts(part, mask) for part in value]
+            return [masked_parts(part, mask) for part in value]
         case _:
             return value
 

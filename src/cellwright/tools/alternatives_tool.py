@@ -26,7 +26,6 @@ from cellwright.tools.notebook.trial_records import (
     TrialRecord,
     ask_which,
     parse_trial,
-    trial_event,
     trial_json,
     trials_in,
 )
@@ -207,7 +206,7 @@ def alternatives_tool(desk: NotebookEditor) -> Tool:
         if not isinstance(result, Done) or not any(each.waits for each in trials_in(result.value)):
             return result
         tried = trials_in(result.value)
-        await calling.flow.tell(*(trial_event(replace(each, agent=calling.flow.id)) for each in tried))
+        await calling.flow.tell(*(replace(each, agent=calling.flow.id) for each in tried))
         decision = await ask_which(calling.flow, tried)
         if not decision.accepted:
             return decided_result(result, tried, decision, None)

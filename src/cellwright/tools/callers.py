@@ -23,7 +23,7 @@ from cellwright.policy.audit import Actor
 from cellwright.policy.masking.masker import Masker
 from cellwright.policy.serialization import action_json, parse_action
 from cellwright.tools.approval.guard import ActionPermitted, ActionRefused, Guard
-from cellwright.tools.notebook.trial_records import trial_event, trials_in
+from cellwright.tools.notebook.trial_records import trials_in
 from cellwright.tools.result_images import ResultImage, is_showable, size_of
 from cellwright.tools.text_store import TextStore, cut
 from cellwright.tools.tool import (
@@ -294,7 +294,7 @@ class GuardedCaller:
         """What was tried in branches, for whoever watches; it follows from the recorded result."""
         tried = trials_in(result.value) if isinstance(result, Done) else ()
         if tried:
-            await flow.tell(*(trial_event(replace(each, agent=self.who.agent)) for each in tried))
+            await flow.tell(*(replace(each, agent=self.who.agent) for each in tried))
 
     async def _permit(self, flow: Flow, call: ToolCall) -> tuple[ActionPermitted, ...] | ToolError | Refusal:
         """Leave to go on, one for each action; or why not."""

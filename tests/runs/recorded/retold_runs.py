@@ -19,6 +19,7 @@ from cellwright.journal import Journal
 from cellwright.models.client.gateway_process import GatewayLaunch
 from cellwright.runs import Goal
 from cellwright.runs.deliver.delivery import CheckOutcome
+from cellwright.runs.events import EVENT_TYPES
 from cellwright.runs.execute.files import mounts_of
 from cellwright.runs.execute.run import RunResources
 from cellwright.runs.execute.slots import RunSlots, SlotLimits
@@ -105,7 +106,9 @@ async def open_retold_runs(settings: Settings, launch: GatewayLaunch, tell: Tell
         turns = RunSlots(SlotLimits(), note=_note, idle=_nobody)
         workshop = RunResources(open_place=open_place, doorway=ContextRegistry(), turns=turns, check=check)
         place = settings.ready_home() / "journal.db"
-        async with Journal.open(place, version="recorded", workflows=run_workflows(workshop)) as journal:
+        async with Journal.open(
+            place, version="recorded", workflows=run_workflows(workshop), types=EVENT_TYPES
+        ) as journal:
             yield Runs(journal, settings)
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from cellwright.journal import stream_of
 from cellwright.runs import Delivery
-from cellwright.runs.views.run_view import delivery_event, goal_event
+from cellwright.runs.events import GoalSet, RunDelivered
 from tests.conftest import notebook_source
 from tests.server.daemon_house import a_goal
 from tests.server.http.a_served_folder import API, SECONDS, Served, serve, tiny_runs
@@ -36,7 +36,7 @@ async def served(tmp_path_factory: pytest.TempPathFactory, template: Path) -> As
         delivery = Delivery(
             status="done", goal=goal.words, notebook=goal.notebook, report=str(report), proof=str(proof)
         )
-        await live.records.log.append(stream_of(RUN), goal_event(goal), delivery_event(delivery))
+        await live.records.log.append(stream_of(RUN), GoalSet(goal=goal), RunDelivered(delivery=delivery))
         with anyio.fail_after(SECONDS):
             # The row of the engine: there is no event to wait for.
             while (await live.records.status(RUN)).is_going:  # noqa: ASYNC110

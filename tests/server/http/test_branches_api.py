@@ -12,8 +12,9 @@ from dirty_equals import IsInt
 from inline_snapshot import snapshot
 
 from cellwright.journal import Journal, stream_of
+from cellwright.runs.events import EVENT_TYPES
 from cellwright.settings import Settings
-from cellwright.tools.notebook.trial_records import TrialCell, TrialCheck, TrialRecord, TrialVariable, trial_event
+from cellwright.tools.notebook.trial_records import TrialCell, TrialCheck, TrialRecord, TrialVariable
 from tests.runs.waiting_branches import WAITS, decided, waits
 from tests.server.a_daemon import ASK, TinyRuns
 from tests.server.daemon_house import a_goal
@@ -45,7 +46,7 @@ async def served(tmp_path: Path, template: Path) -> AsyncGenerator[Served]:
 
 async def tell(served: Served, *tried: TrialRecord) -> None:
     for each in tried:
-        await served.house.live.records.log.append(stream_of("r"), trial_event(each))
+        await served.house.live.records.log.append(stream_of("r"), each)
 
 
 async def test_a_branch_is_listed_with_its_outcome_and_what_differs(served: Served) -> None:
@@ -104,7 +105,7 @@ async def choosing(tmp_path: Path) -> AsyncGenerator[Choosing]:
     settings = Settings(home=tmp_path / "home", cache=tmp_path / "cache")
     where = settings.ready_home() / "journal.db"
     async with (
-        Journal.open(where, version="1", workflows=[WAITS]) as journal,
+        Journal.open(where, version="1", workflows=[WAITS], types=EVENT_TYPES) as journal,
         serve(tmp_path / "folder", settings, TinyRuns(journal, tmp_path)) as opened,
     ):
         await waits(journal, "r")

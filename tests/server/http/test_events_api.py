@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from cellwright.journal import Fact, Records, stream_of
-from cellwright.runs.views.run_view import goal_event, stage_event
+from cellwright.runs.events import GoalSet, StageEntered
 from cellwright.server.http.sse import HELLO, KEEPALIVE, StreamPages
 from tests.server.a_daemon import ASK
 from tests.server.daemon_house import a_goal
@@ -185,7 +185,7 @@ async def test_a_follower_of_the_house_is_told_how_it_stands_and_then_what_chang
         waiting = told[-1].data["waiting"]
         await live.start(a_goal(ASK), run="asks")
         told = await follower.until(lambda told: told[-1].data.get("waiting") == waiting + 1)
-        await log.append(stream_of("asks"), goal_event(a_goal("Why?")), stage_event("build"))
+        await log.append(stream_of("asks"), GoalSet(goal=a_goal("Why?")), StageEntered(stage="build"))
         told = await follower.until(
             lambda told: any(run.get("goal") == "Why?" for each in told for run in each.data.get("runs", ()))
         )
@@ -208,7 +208,7 @@ async def test_a_burst_is_told_in_a_few_words(served: Served) -> None:
         await follower.until(lambda told: len(told) >= 2)
         before = len(follower.told)
         for number in range(100):
-            await log.append(stream_of("burst"), goal_event(a_goal(f"Goal {number}.")))
+            await log.append(stream_of("burst"), GoalSet(goal=a_goal(f"Goal {number}.")))
         told = await follower.until(
             lambda told: any(run["goal"] == "Goal 99." for each in told for run in each.data.get("runs", ()))
         )

@@ -24,7 +24,7 @@ from schemathesis.core.failures import FailureGroup
 from cellwright.app.live_notebooks import notebook_id
 from cellwright.journal import stream_of
 from cellwright.kernel import KernelPool
-from cellwright.runs.views.run_view import goal_event
+from cellwright.runs.events import GoalSet
 from cellwright.server.editor import open_editor
 from cellwright.server.http.auth.middleware import RequestLimits, RequestRate
 from tests.conftest import notebook_source
@@ -78,7 +78,7 @@ async def _furnish(served: Served) -> Api:
     await anyio.Path(notebook).write_text(notebook_source("total = 40 + 2", "total"))
     live = served.house.live
     await live.start(a_goal(ASK), run=_RUN)
-    await live.records.log.append(stream_of(_RUN), goal_event(a_goal()))
+    await live.records.log.append(stream_of(_RUN), GoalSet(goal=a_goal()))
     with anyio.fail_after(SECONDS):
         while not (pending := await live.records.questions.pending(_RUN)):
             await live.records.log.growth.next().wait()

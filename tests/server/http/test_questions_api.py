@@ -19,6 +19,7 @@ from cellwright.policy.actions import UseNetwork
 from cellwright.policy.approvals import No
 from cellwright.policy.budgets import BudgetLedger, Limit, Reached
 from cellwright.policy.masking.masker import Masker
+from cellwright.runs.events import EVENT_TYPES
 from cellwright.tools import ask_approval
 from cellwright.tools.approval.budget_questions import ask_for_more
 from tests.server.a_daemon import TinyRuns
@@ -84,7 +85,7 @@ async def door(tmp_path_factory: pytest.TempPathFactory, template: Path) -> Asyn
     settings = ready_settings(folder, template)
     where = settings.home / "journal.db"
     async with (
-        Journal.open(where, version="1", workflows=[Workflow(name="run", body=body)]) as journal,
+        Journal.open(where, version="1", workflows=[Workflow(name="run", body=body)], types=EVENT_TYPES) as journal,
         serve(folder / "folder", settings, TinyRuns(journal, folder)) as served,
     ):
         yield served, journal

@@ -11,7 +11,7 @@ import pytest
 
 from cellwright.journal import OpenQuestion, stream_of
 from cellwright.notebook import CreateCell
-from cellwright.runs.views.run_view import goal_event
+from cellwright.runs.events import GoalSet
 from cellwright.testing import CallTool, Fault
 from tests.models.houses import Warm
 from tests.runs.factory import apply, create, finish, plan, task
@@ -42,7 +42,7 @@ async def works(tmp_path: Path, warm_gateway: Warm, cache: Path) -> AsyncGenerat
 async def begin(served: Served, run: str, words: str) -> None:
     """A tiny run that waits for an answer, and has told what it is for."""
     await served.house.live.start(a_goal(ASK), run=run)
-    await served.house.live.records.log.append(stream_of(run), goal_event(a_goal(words)))
+    await served.house.live.records.log.append(stream_of(run), GoalSet(goal=a_goal(words)))
     await asked(served, run)
 
 

@@ -98,6 +98,27 @@ export interface EventBodies {
     detail: string;
     call: string;
   };
+  "goal-set": { goal: Goal };
+  "stage-entered": { stage: Stage; note: string };
+  "plan-adopted": { plan: Plan };
+  "cell-reported": { name: string; status: string; seconds: number };
+  "run-waiting": { why: string };
+  "files-not-kept": { text: string };
+  "alternatives-compared": { comparison: Delivery["comparisons"][number] };
+  "run-delivered": { delivery: Delivery };
+  "change-reviewed": { change: string; cell: string; verdict: "accepted" | "rejected"; comment: string; by: string };
+  "host-visited": { host: string; verdict: string; bytes_in: number; bytes_out: number; milliseconds: number };
+  "run-carried-over": { run: string; text: string };
+  "agent-spoke": { workflow: string; text: string };
+  "prompt-stored": { call: string; prompt: string; tokens: number };
+  "artifact-written": { name: string; text: string; by: string };
+  "person-said": { by: string; text: string };
+  "stop-asked": { by: string; reason: string };
+  "pause-asked": { by: string };
+  "unpause-asked": { by: string };
+  /** A branch, of which `/branches` says more. */
+  "trial-record": { branch: string };
+  "branch-dropped": { branch: string; by: string };
   fact: { topic: string; subject: string; text: string; numbers: Record<string, number> };
 }
 

@@ -13,9 +13,10 @@ from typing import Any, Final
 import anyio.to_thread
 from pydantic import TypeAdapter
 
+from cellwright.agents.events import PromptStored
 from cellwright.agents.prompt.prompt import Prompt, PromptSpan
 from cellwright.errors import Defect, UserError
-from cellwright.journal import Fact, Recorded, Records, stream_of
+from cellwright.journal import Recorded, Records, stream_of
 from cellwright.journal.blobs import Blobs
 from cellwright.tools.text_store import TextStore
 
@@ -38,7 +39,6 @@ class JournalTexts:
             return None
 
 
-CONTEXT_TOPIC: Final = "agent-context"
 _WORTH_REFERRING: Final = 80
 
 
@@ -96,19 +96,10 @@ def known_after(prompt: Prompt, known: KnownTexts, name: str) -> KnownTexts:
     return more
 
 
-def context_event(workflow: str, step: int, name: str, prompt: Prompt) -> Fact:
-    """What is told about a step's context."""
-    numbers = {"tokens": float(prompt.tokens), "parts": float(len(prompt.spans)), "step": float(step)}
-    return Fact(topic=CONTEXT_TOPIC, subject=f"{workflow}#{step}", text=name, numbers=numbers)
-
-
-async def list_contexts(read: Callable[[str], AsyncIterable[Recorded]], run: str) -> dict[str, Fact]:
+async def list_contexts(read: Callable[[str], AsyncIterable[Recorded]], run: str) -> dict[str, PromptStored]:
     """Every step of the run's agents whose context is kept, by `WORKFLOW#STEP`."""
-    found = dict[str, Fact]()
-    async for recorded in read(stream_of(run)):
-        if isinstance(recorded.event, Fact) and recorded.event.topic == CONTEXT_TOPIC:
-            found[recorded.event.subject] = recorded.event
-    return found
+    events = [recorded.event async for recorded in read(stream_of(run))]
+    return {event.call: event for event in events if isinstance(event, PromptStored)}
 
 
 async def read_prompt(kept: TextStore, name: str) -> Prompt:

@@ -17,11 +17,12 @@ from rich.tree import Tree
 
 from cellwright.cli.render import console
 from cellwright.cli.render.console import line, people, results
-from cellwright.journal import Fact, Recorded
+from cellwright.journal import Recorded
 from cellwright.policy.display_text import shown, shown_block
+from cellwright.runs.events import STAGE_WORDS, FilesNotKept
 from cellwright.runs.plan.plan import Plan, Task, parse_plan
-from cellwright.runs.views.progress import MARKS, ProgressView, elapsed, progress_line
-from cellwright.runs.views.run_view import FILES
+from cellwright.runs.views.progress import MARKS, elapsed, progress_line
+from cellwright.runs.views.run_view import RunView
 
 _COLOURS = {"planned": "dim", "running": "bold cyan", "done": "green", "failed": "red", "dropped": "dim strike"}
 _FRAMES_PER_SECOND = 4
@@ -30,7 +31,7 @@ _FRAMES_PER_SECOND = 4
 class Display(Protocol):
     """Shows a run to whoever watches."""
 
-    def show(self, recorded: Recorded, before: ProgressView, after: ProgressView) -> None:
+    def show(self, recorded: Recorded, before: RunView, after: RunView) -> None:
         """One more event, and what it changed."""
         ...
 
@@ -47,9 +48,9 @@ class Display(Protocol):
 class LineDisplay:
     """Lines that stay where they are written."""
 
-    write: Callable[[Recorded, ProgressView, ProgressView], None]
+    write: Callable[[Recorded, RunView, RunView], None]
 
-    def show(self, recorded: Recorded, before: ProgressView, after: ProgressView) -> None:
+    def show(self, recorded: Recorded, before: RunView, after: RunView) -> None:
         """One more event."""
         self.write(recorded, before, after)
 
@@ -60,12 +61,12 @@ class LineDisplay:
         """They are there."""
 
 
-def _plain_line(recorded: Recorded, before: ProgressView, after: ProgressView) -> None:
+def _plain_line(recorded: Recorded, before: RunView, after: RunView) -> None:
     """On stderr, each thing a person would notice."""
     if noticed := progress_line(before, recorded.event):
         people.print(Text(noticed), soft_wrap=True)
-    if after.view.plan is not None and _ids(before.view.plan) != _ids(after.view.plan):
-        for task in after.view.plan.tasks:
+    if after.plan is not None and _ids(before.plan) != _ids(after.plan):
+        for task in after.plan.tasks:
             people.print(Text(f"  {_task_line(task)}"), soft_wrap=True)
 
 
@@ -73,13 +74,13 @@ class LiveScreen:
     """The plan, the current cell, cost and time, drawn again in the same place, at most four times a second."""
 
     def __init__(self, run: str) -> None:
-        self._progress = ProgressView(run=run)
+        self._view = RunView(run=run)
         self._live: Live | None = None
 
-    def show(self, recorded: Recorded, before: ProgressView, after: ProgressView) -> None:
+    def show(self, recorded: Recorded, before: RunView, after: RunView) -> None:
         """One more event; it is drawn when it is time."""
-        self._progress = after
-        if isinstance(recorded.event, Fact) and recorded.event.topic == FILES:
+        self._view = after
+        if isinstance(recorded.event, FilesNotKept):
             # Nothing else will say it: the run is over when its notebook's files are settled.
             people.print(Text(progress_line(before, recorded.event)), soft_wrap=True)
 
@@ -89,7 +90,7 @@ class LiveScreen:
             # Not kept on the terminal: what is printed at the end says it all again, and better.
             self._live = Live(
                 console=people,
-                get_renderable=lambda: drawn(self._progress, time.time()),
+                get_renderable=lambda: drawn(self._view, time.time()),
                 refresh_per_second=_FRAMES_PER_SECOND,
                 transient=True,
                 redirect_stdout=False,
@@ -111,20 +112,19 @@ def display_for(run: str, *, as_json: bool) -> Display:
     return LiveScreen(run) if people.is_terminal else LineDisplay(_plain_line)
 
 
-def drawn(progress: ProgressView, now_seconds: float) -> RenderableType:
+def drawn(seen: RunView, now_seconds: float) -> RenderableType:
     """The whole screen."""
-    seen = progress.view
-    title = shown(seen.goal.words.splitlines()[0]) if seen.goal is not None else f"run {progress.run}"
-    since = elapsed(now_seconds - progress.began_ms / 1000) if progress.began_ms else "0 s"
+    title = shown(seen.goal.words.splitlines()[0]) if seen.goal is not None else f"run {seen.run}"
+    since = elapsed(now_seconds - seen.began_ms / 1000) if seen.began_ms else "0 s"
     lines: list[RenderableType] = [
         _cut(title, style="bold"),
-        _cut(f"{progress.stage} · {since} · {progress.cost} · run {progress.run}", style="dim"),
+        _cut(f"{STAGE_WORDS[seen.stage]} · {since} · {seen.cost} · run {seen.run}", style="dim"),
     ]
     if seen.plan is not None:
         lines.append(plan_tree(seen.plan))
     if seen.cell:
         lines.append(_cut(f"cell {shown(seen.cell)}"))
-    if said := seen.waits or progress.now:
+    if said := seen.waits or seen.now:
         lines.append(_cut(f"… {shown(said)}", style="dim"))
     return Group(*lines)
 

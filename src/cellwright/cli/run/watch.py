@@ -24,8 +24,9 @@ from cellwright.journal import OpenQuestion, Records, RunEnded, stream_of
 from cellwright.journal.run_control import known_run
 from cellwright.policy.masking.masker import Masker
 from cellwright.runs.deliver.delivery import Delivery
-from cellwright.runs.views.progress import ProgressView, delivery_of, update_progress
+from cellwright.runs.views.progress import delivery_of
 from cellwright.runs.views.questions import PAUSED, open_question_view, run_inbox
+from cellwright.runs.views.run_view import RunView, update_view
 
 _POLL_INTERVAL_SECONDS: Final = 2.0
 _RETRY_INTERVAL_SECONDS: Final = 0.02
@@ -77,7 +78,7 @@ class RunWatch:
     is_somebody_here: bool
     cancel: Callable[[], Awaitable[None]] | None = None
     """Ends the run for good, for whom Ctrl-C pauses it first; None: Ctrl-C only leaves."""
-    progress: ProgressView = field(init=False)
+    view: RunView = field(init=False)
     _outcome: WatchOutcome | None = field(init=False, default=None)
     _over: anyio.Event = field(init=False, default_factory=anyio.Event)
     _changed: anyio.Event = field(init=False, default_factory=anyio.Event)
@@ -91,7 +92,7 @@ class RunWatch:
     """The person let it go on before it had paused: it may still do so."""
 
     def __post_init__(self) -> None:
-        self.progress = ProgressView(run=self.run)
+        self.view = RunView(run=self.run)
 
     async def until_over(self) -> WatchOutcome:
         """Show everything from the beginning on, ask what it asks, until it ends or this terminal is left."""
@@ -123,17 +124,17 @@ class RunWatch:
             news = self.records.log.growth.next()
             row = await known_run(self.records, self.run)
             async for recorded in self.records.log.read_all(stream_of(self.run), after):
-                after, before = recorded.sequence, self.progress
-                self.progress = update_progress(before, recorded)
-                self.display.show(recorded, before, self.progress)
+                after, before = recorded.sequence, self.view
+                self.view = update_view(before, recorded)
+                self.display.show(recorded, before, self.view)
                 event = recorded.event
                 has_ended = isinstance(event, RunEnded) and event.workflow == self.run
                 patience = _RETRY_INTERVAL_SECONDS if has_ended else _POLL_INTERVAL_SECONDS
             await self._look_for_questions()
-            if row.state == "cancelled" and not self.progress.ended and untold < _MAX_REASON_POLLS:
+            if row.state == "cancelled" and not self.view.ended and untold < _MAX_REASON_POLLS:
                 untold, patience = untold + 1, _RETRY_INTERVAL_SECONDS
             elif not row.is_going:
-                delivery = delivery_of(row.state, self.progress)
+                delivery = delivery_of(row.state, self.view)
                 assert delivery is not None
                 if self._dialogue is not None and self._asked:
                     # The person is told first that what they are being asked needs no answer any more.

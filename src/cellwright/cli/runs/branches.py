@@ -12,7 +12,8 @@ from cellwright.cli.render import console
 from cellwright.cli.runs.lookup import RunArgument, find_run
 from cellwright.journal import Records
 from cellwright.policy.display_text import shown
-from cellwright.runs.views.branches import branch_view_json, open_choices, read_branch_views
+from cellwright.runs.views.branch_views import branch_view_json
+from cellwright.runs.views.branches import open_choices, read_branch_views
 from cellwright.runs.views.run_view import check_is_run
 
 _COLOURS: Final = {"passed": "green", "failed": "red", "refused": "red", "lost": "red"}

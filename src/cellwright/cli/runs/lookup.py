@@ -10,7 +10,7 @@ import typer
 from cellwright.cli.journal_options import open_records
 from cellwright.errors import CellwrightError, UserError
 from cellwright.journal import Records, RunId
-from cellwright.runs.views.run_view import RUN_WORKFLOW, first_goal, newest_first, read_plan
+from cellwright.runs.views.run_view import RUN_WORKFLOW, first_goal, newest_first, read_view
 
 LAST: Final = "last"
 _OFFERED: Final = 30
@@ -84,7 +84,7 @@ async def _runs_offered(going_only: bool = False) -> list[tuple[str, str]]:
 async def _tasks_offered(run: str) -> list[tuple[str, str]]:
     try:
         async with open_records(None, None) as records:
-            plan = await read_plan(records.log.read_all, await find_run(records, run))
+            plan = (await read_view(records.log.read_all, await find_run(records, run))).plan
             return [] if plan is None else [(task.id, f"{task.title} ({task.status})") for task in plan.tasks]
     except (CellwrightError, OSError):
         return []

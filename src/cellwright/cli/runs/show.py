@@ -27,8 +27,8 @@ from cellwright.errors import UserError
 from cellwright.journal import Records
 from cellwright.policy.display_text import shown_block
 from cellwright.runs.deliver.delivery import parse_delivery
-from cellwright.runs.views.progress import read_progress, run_json, run_summary_json
-from cellwright.runs.views.run_view import RUN_WORKFLOW, check_is_run, newest_first
+from cellwright.runs.views.progress import run_json, run_summary_json
+from cellwright.runs.views.run_view import RUN_WORKFLOW, check_is_run, newest_first, read_view
 
 _NEWEST: Final = 20
 
@@ -76,7 +76,7 @@ def watch(
 async def _list(records: Records, show_all: bool) -> list[dict[str, Any]]:
     runs = await newest_first(records, [each for each in await records.runs() if each.name == RUN_WORKFLOW])
     some = [each for number, each in enumerate(runs) if show_all or number < _NEWEST or each.is_going]
-    return [run_summary_json(each, await read_progress(records, each.run)) for each in some]
+    return [run_summary_json(each, await read_view(records.log.read_all, each.run)) for each in some]
 
 
 async def _watch(run: str, as_json: bool, database: str | None, key: Path | None) -> tuple[WatchOutcome, str, bool]:
@@ -118,10 +118,10 @@ async def _steps(records: Records, run: str) -> tuple[str, list[dict[str, Any]]]
 
     name = await find_workflow(records, run)
     steps: list[dict[str, Any]] = []
-    for fact in (await list_contexts(records.log.read_all, name)).values():
-        if fact.subject.startswith((f"{name}#", f"{name}/")):
-            agent, _, step = fact.subject.rpartition("#")
-            steps.append({"agent": agent, "step": int(step), "tokens": int(fact.numbers.get("tokens", 0))})
+    for stored in (await list_contexts(records.log.read_all, name)).values():
+        if stored.call.startswith((f"{name}#", f"{name}/")):
+            agent, _, step = stored.call.rpartition("#")
+            steps.append({"agent": agent, "step": int(step), "tokens": stored.tokens})
     return name, steps
 
 
@@ -135,8 +135,8 @@ async def _context(records: Records, run: str, step: int) -> tuple[str, str, dic
     )
 
     name = await find_workflow(records, run)
-    fact = (await list_contexts(records.log.read_all, name)).get(f"{name}#{step}")
-    if fact is None:
+    stored = (await list_contexts(records.log.read_all, name)).get(f"{name}#{step}")
+    if stored is None:
         raise UserError(f"{name!r} has no step {step} of an agent.", hint=f"See `cellwright runs context {name}`.")
-    prompt = await read_prompt(JournalTexts(records), fact.text)
+    prompt = await read_prompt(JournalTexts(records), stored.prompt)
     return name, render_prompt(prompt), prompt_view(prompt)

@@ -10,7 +10,6 @@ from typing import Final
 
 import anyio.to_thread
 
-from cellwright.journal import RunStarted, stream_of
 from cellwright.kernel import OpenNotebook
 from cellwright.notebook.atomic_write import write_atomically
 from cellwright.runs.deliver.cleanup import tidy
@@ -88,7 +87,9 @@ async def deliver(
     await desk.notebook.settle()
     delivery = replace(delivery, caveats=(*not_kept(desk.notebook), *delivery.caveats))
     seen = await read_view(read, run)
-    delivery = replace(delivery, seconds=await _seconds(run, read), is_price_known=seen.is_price_known)
+    delivery = replace(
+        delivery, seconds=round(time.time() - seen.began_ms / 1_000, 1), is_price_known=seen.is_price_known
+    )
     if delivery.status == "partial" and not desk.timeline.standing and not delivery.answer:
         delivery = replace(delivery, status="failed", proof="")
     if delivery.status in {"refused", "failed", "stopped"} and not desk.timeline.standing:
@@ -123,13 +124,6 @@ def not_kept(notebook: OpenNotebook) -> tuple[str, ...]:
         if (more := len(report.refused) - _NAMED) > 0:
             said.append(f"{more:,} more files were not kept for such reasons.")
     return tuple(dict.fromkeys(said))
-
-
-async def _seconds(run: str, read: ReadStream) -> float:
-    async for recorded in read(stream_of(run)):
-        if isinstance(recorded.event, RunStarted) and recorded.event.workflow == run:
-            return round(time.time() - recorded.at_ms / 1_000, 1)
-    return 0.0
 
 
 def _take_away(goal: Goal) -> bool:

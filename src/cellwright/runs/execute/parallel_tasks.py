@@ -23,11 +23,11 @@ from cellwright.kernel.branches.branch_kernel import BranchKernel
 from cellwright.notebook import Document
 from cellwright.runs.execute.workspace import BranchWorkspace, ContextRegistry, Workspace
 from cellwright.runs.plan.brief import STORY_TASK
-from cellwright.runs.plan.plan import Plan, Task
+from cellwright.runs.plan.plan import Plan, Task, TaskStatus
 from cellwright.tools.notebook.cell_changes import changes_between
 from cellwright.tools.notebook.editor import NotebookEditor
 from cellwright.tools.notebook.parallel_branches import JoinConflict, ParallelBranch, join
-from cellwright.tools.notebook.trial_records import TrialRecord, trial_event
+from cellwright.tools.notebook.trial_records import TrialRecord
 from cellwright.tools.notebook.trials import differing, trial_cell
 
 AT_ONCE: Final = 3
@@ -74,6 +74,15 @@ class JoinOutcome:
     def is_there(self) -> bool:
         """Whether it is in the notebook."""
         return not self.why
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskEnd:
+    """What a task that was built beside others has become."""
+
+    status: TaskStatus
+    """`planned`: it is to be built again, after the others."""
+    note: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,6 +134,25 @@ class ParallelTasks:
             children = [self._flow.child(agent, assignment_json(assignment)) for _, assignment in work]
             return await self._flow.parallel(*children)
 
+    async def settle(
+        self, part: ParallelTask, report: AgentReport, *, is_over: bool, is_attended: bool
+    ) -> TaskEnd | None:
+        """A part that is built becomes one with the notebook, or is built again after the others, or left out.
+
+        None if it is not over: what runs of it is in the notebook, and whoever takes the task up finds it there.
+        """
+        joined = await self.join(part, report)
+        if not is_over:
+            return None
+        if report.outcome != "finished":
+            return TaskEnd(status="failed", note=f"{report.why} {joined.why or joined.note}".strip())
+        if joined.is_there:
+            note = " ".join(filter(None, [report.answer or report.summary, joined.note]))
+            return TaskEnd(status="done", note=note)
+        if not is_attended or await self.ask(part.task, joined.why):
+            return TaskEnd(status="planned", note=f"To be built again after the others: {joined.why}.")
+        return TaskEnd(status="dropped", note=f"Left out: {joined.why}.")
+
     async def join(self, part: ParallelTask, report: AgentReport) -> JoinOutcome:
         """Put the part into the notebook, or say why that cannot be; told to whoever watches."""
         desk, lane, suffix = self._place.desk, part.booth.lane, part.task.id.replace("-", "_")
@@ -137,7 +165,7 @@ class ParallelTasks:
 
         fitting = await self._flow.step(f"fit {part.task.id} in", fit, returns=_BranchFit)
         joined = await self._flow.step(f"join {part.task.id}", put, returns=JoinOutcome)
-        await self._flow.tell(trial_event(joined.tried))
+        await self._flow.tell(joined.tried)
         return joined
 
     async def ask(self, task: Task, why: str) -> bool:

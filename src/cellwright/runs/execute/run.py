@@ -2,63 +2,51 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, replace
 from typing import Final
-
-from pydantic import TypeAdapter
 
 from cellwright.agents import AgentReport, Assignment, Note
 from cellwright.agents.agent_context import AgentContext
 from cellwright.agents.loop import assignment_json
-from cellwright.agents.steering import SteeringInput, pause_question, read_steering
+from cellwright.agents.steering import SteeringInput
 from cellwright.journal import Flow
-from cellwright.policy.budgets import Limit
 from cellwright.runs.deliver.delivery import (
     CheckNotebook,
     CheckOutcome,
     Comparison,
-    DeliveredTask,
     Delivery,
-    DeliveryStatus,
+    RunEnd,
+    draft_delivery,
     with_plan_checks,
 )
-from cellwright.runs.execute import steering_commands
+from cellwright.runs.events import (
+    AlternativesCompared,
+    NewGoal,
+    PlanAdopted,
+    PlanChanged,
+    RunDelivered,
+    RunStage,
+    StageEntered,
+    task_event,
+)
+from cellwright.runs.execute.agent_results import STOPPED, AgentResults, end_without_plan, first_limits
 from cellwright.runs.execute.agreement import AgreedPlan, RefusedPlan, agree
 from cellwright.runs.execute.analyst import Analyst, UnservedGoal
 from cellwright.runs.execute.files import deliver, tidy_up
-from cellwright.runs.execute.parallel_tasks import ParallelTask, ParallelTasks, independent_tasks, parallel_note
+from cellwright.runs.execute.parallel_tasks import ParallelTasks, independent_tasks, parallel_note
 from cellwright.runs.execute.slots import RunSlots
-from cellwright.runs.execute.steering_commands import NewGoal, PlanChanged
+from cellwright.runs.execute.steering_commands import SteeringCommand, hear
 from cellwright.runs.execute.workspace import ContextRegistry, OpenWorkspace, Workspace, with_tool
 from cellwright.runs.goal.goal import Goal, Worker, found_worker, named_worker
 from cellwright.runs.history.history import backtrack
 from cellwright.runs.plan import brief
 from cellwright.runs.plan.plan import Plan, Task, TaskStatus, edited
 from cellwright.runs.views.branches import branches_of, compare_alternatives
-from cellwright.runs.views.run_view import (
-    RunStage,
-    comparison_event,
-    delivery_event,
-    plan_event,
-    stage_event,
-    task_event,
-)
 
 AGENT: Final = "agent"
 """The workflow that does one assignment."""
 _REPAIR_ROUNDS: Final = 2
 """So often what the check found goes back to be mended."""
-_REPORT: Final = TypeAdapter(AgentReport)
-_STOPPED: Final = frozenset({"stopped", "cancelled"})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunEnd:
-    """The run comes to its end."""
-
-    status: DeliveryStatus
-    why: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,16 +57,6 @@ class RunResources:
     doorway: ContextRegistry
     turns: RunSlots
     check: CheckNotebook
-
-
-@dataclass(slots=True)
-class _RunTotals:
-    """What is used and known so far."""
-
-    tokens: int = 0
-    microdollars: int = 0
-    answer: str = ""
-    summary: str = ""
 
 
 class Run:
@@ -94,12 +72,11 @@ class Run:
         self._has_plan = goal.plan is not None
         self._agreed = AgreedPlan(envelope=None, allowed=(), denied=())
         self._agreed_for: tuple[tuple[str, ...], ...] | None = None
-        self._limits: tuple[Limit, ...] = _limits(goal)
         self._heard = 0
         self._steered = SteeringInput()
         self._round = 0
         self._checked: CheckOutcome | None = None
-        self._used = _RunTotals()
+        self._used = AgentResults(limits=first_limits(goal))
         self._comparisons: dict[str, Comparison] = {}
         self._worker: Worker | None = None
         self._parts = ParallelTasks(flow, place, workshop.doorway)
@@ -122,7 +99,7 @@ class Run:
         notes = (brief.work_so_far(self._plan),) if self._plan.tasks else ()
         report = await self._ask_planner(notes)
         if report.outcome != "finished":
-            return None if self._is_overruled(await self._hear()) else _run_end(report)
+            return None if await self._hear() else end_without_plan(report)
         self._has_plan = True
         await self._adopt(brief.plan_of(report, self._goal.words))
         return None
@@ -156,14 +133,15 @@ class Run:
 
     async def _adopt(self, plan: Plan) -> None:
         self._plan = plan
-        await self._flow.tell(plan_event(plan), *(task_event(task) for task in plan.tasks))
+        await self._flow.tell(PlanAdopted(plan=plan), *(task_event(task) for task in plan.tasks))
 
     # ── agree ──
 
     async def agree(self) -> RunEnd | None:
         """Leave for everything the plan will touch, or the end."""
         self._round += 1
-        if self._agreed_for == _touched(self._plan):
+        touched = (self._plan.hosts, self._plan.packages)
+        if self._agreed_for == touched:
             return None
         await self._stage("agree")
         agreed = await agree(
@@ -176,7 +154,7 @@ class Run:
         )
         if isinstance(agreed, RefusedPlan):
             return RunEnd(status="refused", why=agreed.why)
-        self._agreed, self._agreed_for = agreed, _touched(self._plan)
+        self._agreed, self._agreed_for = agreed, touched
         if (put := self._place.studio.put_into_effect) is not None:
             for action in agreed.allowed:
                 # Not in a step: what it changes is this process, so a replay must do it again.
@@ -221,35 +199,22 @@ class Run:
                 )
                 for part in parts
             ]
-            given = self._limits
-            reports = [self._received(done, given) for done in await self._parts.build(parts, AGENT, work)]
-            is_stopped = any(report.outcome in _STOPPED for report in reports)
-            is_overruled = is_stopped and self._is_overruled(await self._hear())
+            given = self._used.limits
+            reports = [self._used.add(done, given) for done in await self._parts.build(parts, AGENT, work)]
+            is_stopped = any(report.outcome in STOPPED for report in reports)
+            is_overruled = is_stopped and bool(await self._hear())
             for part, report in zip(parts, reports, strict=True):
-                await self._join(part, report, is_over=not is_overruled or report.outcome not in _STOPPED)
+                is_over = not is_overruled or report.outcome not in STOPPED
+                end = await self._parts.settle(part, report, is_over=is_over, is_attended=self._goal.is_attended)
+                if end is not None:
+                    if end.status == "planned":
+                        self._alone.add(part.task.id)
+                    elif end.status == "done":
+                        self._used.take_answer(report)
+                    await self._became(self._plan.find(part.task.id) or part.task, end.status, end.note)
         if is_stopped and not is_overruled:
-            return RunEnd(status="stopped", why=next(each.why for each in reports if each.outcome in _STOPPED))
+            return RunEnd(status="stopped", why=next(each.why for each in reports if each.outcome in STOPPED))
         return None
-
-    async def _join(self, part: ParallelTask, report: AgentReport, *, is_over: bool) -> None:
-        """A part that is built becomes one with the notebook, or is built again after the others, or left out."""
-        task = self._plan.find(part.task.id) or part.task
-        joined = await self._parts.join(part, report)
-        if not is_over:
-            # What runs of it is in the notebook; whoever takes the task up again finds it there.
-            return
-        if report.outcome != "finished":
-            note = f"{report.why} {joined.why or joined.note}".strip()
-            await self._became(task, "failed", note)
-        elif joined.is_there:
-            self._used.answer = report.answer or self._used.answer
-            self._used.summary = report.summary or self._used.summary
-            await self._became(task, "done", " ".join(filter(None, [report.answer or report.summary, joined.note])))
-        elif not self._goal.is_attended or await self._parts.ask(task, joined.why):
-            self._alone.add(task.id)
-            await self._became(task, "planned", f"To be built again after the others: {joined.why}.")
-        else:
-            await self._became(task, "dropped", f"Left out: {joined.why}.")
 
     async def _do(self, task: Task) -> RunEnd | None:
         task = await self._became(task, "running")
@@ -262,12 +227,11 @@ class Run:
             await self._compare(task, agent)
         match report.outcome:
             case "finished":
-                self._used.answer = report.answer or self._used.answer
-                self._used.summary = report.summary or self._used.summary
+                self._used.take_answer(report)
                 await self._became(task, "done", report.answer or report.summary)
                 return None
             case "stopped" | "cancelled":
-                if self._is_overruled(await self._hear()):
+                if await self._hear():
                     return None
                 await self._became(task, "failed", report.why)
                 return RunEnd(status="stopped", why=report.why)
@@ -285,7 +249,7 @@ class Run:
 
         comparison = await self._flow.step(f"compare {task.id}", work, returns=Comparison)
         self._comparisons[task.id] = comparison
-        await self._flow.tell(comparison_event(comparison))
+        await self._flow.tell(AlternativesCompared(comparison=comparison))
 
     async def _backtrack(self, task: Task, agent: str) -> str:
         """A failed task leaves no broken notebook behind: what it was before is gone back to. Says so."""
@@ -360,33 +324,20 @@ class Run:
     async def deliver(self, over: RunEnd | None) -> Delivery:
         """What there is, handed over honestly."""
         await self._stage("deliver")
-        plan, checked = self._plan, self._checked
-        problems = () if checked is None else checked.problems
-        unmet = [
-            f"{task.title}: {task.note or task.status}" for task in plan.tasks if task.status in {"failed", "planned"}
-        ]
-        status: DeliveryStatus = over.status if over else "partial" if problems or unmet or checked is None else "done"
-        delivery = Delivery(
-            status=status,
-            goal=self._goal.words,
-            title=plan.title,
+        delivery = draft_delivery(
+            self._goal,
+            self._plan,
+            self._checked,
+            over,
+            assumptions=(self._worker.why,) if self._worker and self._worker.why else (),
+            denied=self._agreed.denied,
+            caveats=tuple(self._analyst.caveats),
+        )
+        delivery = replace(
+            delivery,
             answer=self._used.answer,
             summary=self._used.summary,
-            why=over.why if over else "; ".join([*unmet, *problems]),
-            assumptions=(*plan.assumptions, *([self._worker.why] if self._worker and self._worker.why else [])),
-            caveats=(
-                *self._agreed.denied,
-                *unmet,
-                *self._analyst.caveats,
-                *([checked.note] if checked is not None and checked.note else []),
-            ),
-            tasks=tuple(DeliveredTask(id=t.id, title=t.title, status=t.status, note=t.note) for t in plan.tasks),
-            checks=() if checked is None else checked.checks,
-            # What kept it from being checked is why it ended, and is told once.
-            problems=problems if checked is None or checked.ran == "whole" else (),
             comparisons=tuple(self._comparisons.values()),
-            notebook=self._goal.notebook,
-            proof="" if checked is None else checked.proof,
             microdollars=self._used.microdollars,
             tokens=self._used.tokens,
         )
@@ -396,41 +347,23 @@ class Run:
             return await deliver(self._place, self._goal, delivery, flow.run, flow.read, is_new=self._is_new)
 
         delivered = await self._flow.step("deliver", work, returns=Delivery)
-        await self._flow.tell(delivery_event(delivered), stage_event("over", delivered.status))
+        await self._flow.tell(RunDelivered(delivery=delivered), StageEntered(stage="over", note=delivered.status))
         return delivered
 
     # ── what people say meanwhile ──
 
-    async def _hear(self) -> tuple[steering_commands.SteeringCommand, ...]:
-        """What people ordered since, put into effect; waits while the run is paused."""
-        heard_upto, steered = self._heard, self._steered
-
-        async def work() -> _SteeringRead:
-            # What agents were told to hand over for stands among the orders.
-            said = await read_steering(self._flow.read, self._flow.id, steered, knows_order=sys.maxsize)
-            heard = await steering_commands.read_commands(self._flow.read, self._flow.run, heard_upto)
-            return _SteeringRead(steered=said, heard=heard)
-
-        said = await self._flow.step("hear", work, returns=_SteeringRead)
-        if said.steered.pause:
-            await self._flow.ask(pause_question(said.steered.pause))
+    async def _hear(self) -> tuple[SteeringCommand, ...]:
+        """What people ordered since, put into effect; agents that were stopped were for it. Waits while paused."""
+        said = await hear(self._flow, self._steered, self._heard)
         self._steered, self._heard = said.steered, said.heard.upto
         for order in said.heard.orders:
-            await self._obey(order)
+            match order:
+                case NewGoal(words=words):
+                    self._goal = replace(self._goal, words=words, plan=None)
+                    self._has_plan = False
+                case PlanChanged(edit=edit):
+                    await self._adopt(edited(self._plan, edit))
         return said.heard.orders
-
-    async def _obey(self, order: steering_commands.SteeringCommand) -> None:
-        match order:
-            case NewGoal(words=words):
-                self._goal = replace(self._goal, words=words, plan=None)
-                self._has_plan = False
-            case PlanChanged(edit=edit):
-                await self._adopt(edited(self._plan, edit))
-
-    @staticmethod
-    def _is_overruled(heard: tuple[steering_commands.SteeringCommand, ...]) -> bool:
-        """Whether what was stopped was stopped for something else to be done."""
-        return bool(heard)
 
     # ── agents ──
 
@@ -449,7 +382,7 @@ class Run:
             role=role,
             plan=plan,
             notes=notes,
-            limits=self._limits,
+            limits=self._used.limits,
             models=self._goal.models,
             is_private=self._goal.is_private,
             is_attended=self._goal.approve != "never",
@@ -460,42 +393,7 @@ class Run:
     async def _work(self, studio: AgentContext, assignment: Assignment) -> AgentReport:
         with self._workshop.doorway.let_in(self._flow.next_child(AGENT), studio):
             done = await self._flow.child(AGENT, assignment_json(assignment))
-        return self._received(done, self._limits)
-
-    def _received(self, done: object, given: tuple[Limit, ...]) -> AgentReport:
-        report = _REPORT.validate_python(done)
-        self._used.tokens += report.tokens
-        self._used.microdollars += report.microdollars
-        # Of several at once, those count that a person has changed.
-        self._limits = report.limits if report.limits != given else self._limits
-        return report
+        return self._used.add(done, self._used.limits)
 
     async def _stage(self, stage: RunStage, note: str = "") -> None:
-        await self._flow.tell(stage_event(stage, note))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _SteeringRead:
-    """What a step heard."""
-
-    steered: SteeringInput
-    heard: steering_commands.SteeringBatch
-
-
-def _touched(plan: Plan) -> tuple[tuple[str, ...], ...]:
-    return plan.hosts, plan.packages
-
-
-def _limits(goal: Goal) -> tuple[Limit, ...]:
-    if goal.budget_usd is None:
-        return ()
-    return (Limit(measure="money", per="run", at_most=goal.budget_usd, currency="USD", where="--budget"),)
-
-
-def _run_end(report: AgentReport) -> RunEnd:
-    """Why there is no plan."""
-    match report.outcome:
-        case "stopped" | "cancelled":
-            return RunEnd(status="stopped", why=report.why)
-        case _:
-            return RunEnd(status="failed", why=report.why or "No plan could be made.")
+        await self._flow.tell(StageEntered(stage=stage, note=note))

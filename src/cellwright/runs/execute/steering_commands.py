@@ -5,37 +5,21 @@ Orders stand in a stream of their own beside what is said to agents; agents have
 
 from __future__ import annotations
 
-import json
+import sys
 from collections.abc import AsyncIterable, Callable
 from dataclasses import dataclass, replace
-from typing import Final, assert_never
+from typing import Final
 
 from cellwright.agents import steering
+from cellwright.agents.steering import SteeringInput
 from cellwright.errors import UserError
-from cellwright.journal import Fact, Recorded, Records, stream_of
+from cellwright.journal import Flow, Recorded, Records, stream_of
 from cellwright.policy.approvals import Person
-from cellwright.runs.plan.plan import ChangeTask, DropTask, PlanEdit, edit_json, edited, parse_edit
-from cellwright.runs.views.run_view import goal_event, read_plan, read_view
+from cellwright.runs.events import GoalSet, NewGoal, PlanChanged
+from cellwright.runs.plan.plan import ChangeTask, DropTask, PlanEdit, edited
+from cellwright.runs.views.run_view import read_view
 
-_GOAL: Final = "run-goal"
-_PLAN: Final = "run-plan"
 LONGEST_GOAL: Final = 20_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewGoal:
-    """The goal is another one from here on."""
-
-    words: str
-    by: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanChanged:
-    """The plan is to be changed."""
-
-    edit: PlanEdit
-    by: str
 
 
 SteeringCommand = NewGoal | PlanChanged
@@ -47,6 +31,28 @@ class SteeringBatch:
 
     orders: tuple[SteeringCommand, ...]
     upto: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SteeringRead:
+    """What a step heard."""
+
+    steered: SteeringInput
+    heard: SteeringBatch
+
+
+async def hear(flow: Flow, steered: SteeringInput, upto: int) -> SteeringRead:
+    """What people said to a run since; one recorded step. Waits while it is paused."""
+
+    async def work() -> SteeringRead:
+        # What agents were told to hand over for stands among the orders.
+        said = await steering.read_steering(flow.read, flow.id, steered, knows_order=sys.maxsize)
+        return SteeringRead(steered=said, heard=await read_commands(flow.read, flow.run, upto))
+
+    said = await flow.step("hear", work, returns=SteeringRead)
+    if said.steered.pause:
+        await flow.ask(steering.pause_question(said.steered.pause))
+    return said
 
 
 async def pause(records: Records, run: str, person: Person) -> None:
@@ -70,11 +76,11 @@ async def change_goal(records: Records, run: str, words: str, person: Person) ->
     await _going(records, run)
     if not words.strip() or len(words) > LONGEST_GOAL:
         raise UserError(f"A goal has 1 to {LONGEST_GOAL:,} characters.", hint="Put longer texts in a file.")
-    order = await records.log.append(_stream(run), Fact(topic=_GOAL, subject=person.name, text=words))
+    order = await records.log.append(_stream(run), NewGoal(words=words, by=person.name))
     goal = (await read_view(records.log.read_all, run)).goal
     if goal is not None:
         # For whoever watches: the run itself goes by its orders.
-        await records.log.append(stream_of(run), goal_event(replace(goal, words=words)))
+        await records.log.append(stream_of(run), GoalSet(goal=replace(goal, words=words)))
     # Whoever is at work hands over what there is, so that the new goal is planned for now and not after the old one.
     await steering.hand_over(records.log, run, person, "The goal was changed.", order=order)
 
@@ -82,12 +88,11 @@ async def change_goal(records: Records, run: str, words: str, person: Person) ->
 async def change_plan(records: Records, run: str, edit: PlanEdit, person: Person) -> None:
     """Change the plan of a run at work. Raises `UserError` if the plan, as it is told so far, does not allow it."""
     await _going(records, run)
-    plan = await read_plan(records.log.read_all, run)
+    plan = (await read_view(records.log.read_all, run)).plan
     if plan is None:
         raise UserError(f"The run {run!r} has no plan yet.", hint="Wait until it is made; `cellwright runs watch`.")
     edited(plan, edit)
-    text = json.dumps(edit_json(edit), ensure_ascii=False)
-    order = await records.log.append(_stream(run), Fact(topic=_PLAN, subject=person.name, text=text))
+    order = await records.log.append(_stream(run), PlanChanged(edit=edit, by=person.name))
     if isinstance(edit, DropTask | ChangeTask) and (task := plan.find(edit.task)) and task.status == "running":
         # Whoever does it stops first, with what there is.
         await steering.hand_over(records.log, run, person, "The task was changed.", order=order)
@@ -97,26 +102,10 @@ async def read_commands(read: Callable[[str], AsyncIterable[Recorded]], run: str
     """The orders since; `read` is a flow's, inside a step."""
     orders, upto = list[SteeringCommand](), after
     async for recorded in read(_stream(run)):
-        event = recorded.event
-        if recorded.sequence <= after or not isinstance(event, Fact):
-            continue
-        upto = recorded.sequence
-        if event.topic == _GOAL:
-            orders.append(NewGoal(words=event.text, by=event.subject))
-        elif event.topic == _PLAN:
-            orders.append(PlanChanged(edit=parse_edit(json.loads(event.text)), by=event.subject))
+        if recorded.sequence > after:
+            upto = recorded.sequence
+            orders += [recorded.event] if isinstance(recorded.event, SteeringCommand) else []
     return SteeringBatch(orders=tuple(orders), upto=upto)
-
-
-def describe_command(order: SteeringCommand) -> str:
-    """For whoever watches."""
-    match order:
-        case NewGoal(words=words, by=by):
-            return f"{by} changed the goal: {words}"
-        case PlanChanged(edit=edit, by=by):
-            return f"{by} changed the plan: {edit.op}"
-        case _:
-            assert_never(order)
 
 
 async def _going(records: Records, run: str) -> None:
@@ -127,17 +116,3 @@ async def _going(records: Records, run: str) -> None:
 
 def _stream(run: str) -> str:
     return f"orders:{run}"
-
-
-__all__ = [
-    "NewGoal",
-    "PlanChanged",
-    "SteeringBatch",
-    "SteeringCommand",
-    "change_goal",
-    "change_plan",
-    "describe_command",
-    "pause",
-    "read_commands",
-    "resume",
-]

@@ -12,10 +12,10 @@ from cellwright.agents.loop import agent_workflow
 from cellwright.errors import CellwrightError, RefusedByPolicy, Unavailable, UserError
 from cellwright.journal import Flow, Workflow
 from cellwright.runs.deliver.delivery import Delivery, delivery_json
+from cellwright.runs.events import GoalSet, RunDelivered, StageEntered
 from cellwright.runs.execute.files import make_notebook
 from cellwright.runs.execute.run import Run, RunResources
 from cellwright.runs.goal.goal import Goal, parse_goal
-from cellwright.runs.views.run_view import delivery_event, goal_event, stage_event
 
 RUN = "run"
 """The workflow's name."""
@@ -23,7 +23,7 @@ RUN = "run"
 
 async def execute_run(flow: Flow, goal: Goal, workshop: RunResources) -> Delivery:
     """From a goal to a delivery, whatever came of it."""
-    await flow.tell(goal_event(goal), stage_event("queued"))
+    await flow.tell(GoalSet(goal=goal), StageEntered(stage="queued"))
     async with workshop.turns.take(flow.run, goal):
         is_new = await flow.step("make the notebook", lambda: make_notebook(goal))
         async with workshop.open_place(flow.run, goal) as place:
@@ -53,7 +53,7 @@ def run_workflows(workshop: RunResources) -> list[Workflow]:
             return delivery_json(await execute_run(flow, goal, workshop))
         except (UserError, RefusedByPolicy, Unavailable) as problem:
             failed = _failed(goal, problem)
-            await flow.tell(delivery_event(failed), stage_event("over", failed.status))
+            await flow.tell(RunDelivered(delivery=failed), StageEntered(stage="over", note=failed.status))
             return delivery_json(failed)
 
     @asynccontextmanager

@@ -1,17 +1,11 @@
-"""What a run did to its notebook, change by change and cell by cell, and what people said of it.
-
-Reviews are events in the run's own stream, and read again from there.
-"""
+"""What a run did to its notebook, change by change and cell by cell."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, Final, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 from cellwright.ids import CellId
-from cellwright.journal import Fact, Recorded, StepFinished
 from cellwright.notebook import DEFAULT_NAME, Cell
 from cellwright.tools.history.moves import change_text, moved_cells
 from cellwright.tools.history.timeline import RevisionTimeline
@@ -83,54 +77,3 @@ def _cell(change: CellDiff) -> CellChange:
 
 def _name(cell: Cell | None) -> str:
     return "" if cell is None or cell.name == DEFAULT_NAME else cell.name
-
-
-ReviewVerdict = Literal["accepted", "rejected"]
-_REVIEW: Final = "review"
-_VERDICTS: Final[dict[str, ReviewVerdict]] = {"accepted": "accepted", "rejected": "rejected"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CellReview:
-    """What a person said about one cell's change."""
-
-    verdict: ReviewVerdict
-    comment: str = ""
-    by: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CellReviews:
-    """What a run's stream tells about its changes."""
-
-    reviews: Mapping[tuple[str, str], CellReview] = field(default_factory=dict[tuple[str, str], CellReview])
-    """By the call that made the change, and the cell. The last word counts."""
-    made_ms: Mapping[str, int] = field(default_factory=dict[str, int])
-    """When each call that changed something was done."""
-
-    def find(self, key: str, cell: str) -> CellReview | None:
-        """What was said about this cell's change."""
-        return self.reviews.get((key, cell))
-
-    def when(self, key: str) -> int | None:
-        """When the change was made; calls inside a program were done with it."""
-        return self.made_ms.get(key, self.made_ms.get(key.rpartition(".")[0]))
-
-
-def review_event(key: str, cell: str, review: CellReview) -> Fact:
-    """The review as the run's stream keeps it."""
-    said = {"change": key, "verdict": review.verdict, "comment": review.comment, "by": review.by}
-    return Fact(topic=_REVIEW, subject=cell, text=json.dumps(said, ensure_ascii=False))
-
-
-def add_review_event(book: CellReviews, recorded: Recorded) -> CellReviews:
-    """One more event."""
-    match recorded.event:
-        case StepFinished(effect=effect) if effect:
-            return replace(book, made_ms={**book.made_ms, effect: recorded.at_ms})
-        case Fact(topic="review", subject=cell, text=text):
-            said: Any = json.loads(text)
-            review = CellReview(verdict=_VERDICTS[said["verdict"]], comment=said["comment"], by=said["by"])
-            return replace(book, reviews={**book.reviews, (said["change"], cell): review})
-        case _:
-            return book

@@ -236,11 +236,6 @@ def parse_plan(value: Any) -> Plan:
         raise UserError(f"No plan: {_first(error)}.") from error
 
 
-def edit_json(edit: PlanEdit) -> Any:
-    """As plain values."""
-    return _EDIT.dump_python(edit, mode="json")
-
-
 def parse_edit(value: Any) -> PlanEdit:
     """The change of such values. Raises `UserError`."""
     try:

@@ -1,23 +1,22 @@
-"""The branches a run tried, as its own stream tells of them.
-
-How each stands, alternatives compared, and a person's decision.
+"""Alternatives a run tried in branches, compared, and a person's decision about them.
 
 A decision accepts one that waits, or drops one or all; it answers the run's own question.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
 from cellwright.errors import UserError
-from cellwright.journal import Fact, QuestionAnswered, QuestionAsked, Recorded, Records, stream_of
+from cellwright.journal import Records, stream_of
 from cellwright.policy.approvals import AnswerRefused, Person
 from cellwright.runs.deliver.delivery import ComparedWay, Comparison
 from cellwright.runs.plan.plan import Task
-from cellwright.runs.views.run_view import ReadStream
+from cellwright.runs.views.branch_views import BranchView, BranchViews
+from cellwright.runs.views.run_view import ReadStream, read_view
 from cellwright.tools import (
     Inbox,
     InboxItem,
@@ -28,127 +27,12 @@ from cellwright.tools import (
     RecordedAnswer,
     TypedAnswer,
 )
-from cellwright.tools.notebook.trial_records import (
-    BRANCH_CHOICE,
-    BRANCH_DROPPED,
-    NONE,
-    BranchDecision,
-    TrialRecord,
-    choices_of,
-    dropped_event,
-    read_trial,
-    trial_json,
-)
-
-BranchViewState = Literal["waits", "accepted", "dropped", "kept", "not-kept"]
-"""waits: for a person. accepted, dropped: by one; whether it is in the notebook then, `is_kept` says. kept, not-kept:
-nobody was asked."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BranchView:
-    """One branch, when its outcome was told, and what people said to it."""
-
-    tried: TrialRecord
-    at_ms: int
-    question: str = ""
-    """Where it is decided about; empty: nobody was asked."""
-    decision: BranchDecision = ""
-    decided_by: str = ""
-
-    def state(self, open_questions: Collection[str]) -> BranchViewState:
-        """How it stands while these questions are open. One that was withdrawn leaves its branches as they are."""
-        if self.decision:
-            return self.decision
-        if self.tried.waits and self.question in open_questions:
-            return "waits"
-        return "kept" if self.tried.is_kept else "not-kept"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BranchViews:
-    """Every branch a run told of."""
-
-    by_branch: Mapping[str, BranchView] = field(default_factory=dict[str, BranchView])
-    """A branch that is told again, e.g. after its run was cut off, is as the last word says."""
-
-    @property
-    def lanes(self) -> tuple[BranchView, ...]:
-        """In the order in which they were first told."""
-        return tuple(self.by_branch.values())
-
-    def asked(self, question: str) -> tuple[BranchView, ...]:
-        """Those that a question is about."""
-        return tuple(lane for lane in self.lanes if lane.question == question)
-
-
-def add_branch_event(lanes: BranchViews, recorded: Recorded) -> BranchViews:
-    """One more event."""
-    match recorded.event:
-        case Fact(topic=topic, subject=branch, text=by) if topic == BRANCH_DROPPED:
-            return _with_decision(lanes, {branch: "dropped"}, by)
-        case QuestionAsked(topic=topic, workflow=workflow, question=question) if topic == BRANCH_CHOICE:
-            return _with_question(lanes, workflow, question)
-        case QuestionAnswered(question=question, answer=answer, by=by):
-            of = [lane.tried for lane in lanes.asked(question)]
-            chosen = choices_of(of).get(answer)
-            return _with_decision(
-                lanes, {each.branch: "accepted" if each.branch == chosen else "dropped" for each in of}, by
-            )
-        case event:
-            tried = read_trial(event)
-            return lanes if tried is None else _with_trial(lanes, tried, recorded.at_ms)
-
-
-def _with_trial(lanes: BranchViews, tried: TrialRecord, at_ms: int) -> BranchViews:
-    before = lanes.by_branch.get(tried.branch)
-    lane = BranchView(tried=tried, at_ms=at_ms, decision=tried.decision, decided_by=tried.decided_by)
-    if before is not None and not tried.decision:
-        lane = replace(lane, question=before.question, decision=before.decision, decided_by=before.decided_by)
-    elif before is not None:
-        lane = replace(lane, question=before.question)
-    return replace(lanes, by_branch={**lanes.by_branch, tried.branch: lane})
-
-
-def _with_question(lanes: BranchViews, workflow: str, question: str) -> BranchViews:
-    """A workflow asks about one group at a time: the one whose branches wait."""
-    found = {
-        lane.tried.branch: replace(lane, question=question)
-        for lane in lanes.lanes
-        if lane.tried.waits and not lane.question and lane.tried.group.rpartition("/")[0] == workflow
-    }
-    return replace(lanes, by_branch={**lanes.by_branch, **found})
-
-
-def _with_decision(lanes: BranchViews, said: Mapping[str, BranchDecision], by: str) -> BranchViews:
-    """The first word of a person about a branch stands, but for one that accepts it."""
-    known = {branch: lane for branch in said if (lane := lanes.by_branch.get(branch)) is not None}
-    found = {
-        branch: replace(lane, decision=said[branch], decided_by=by)
-        for branch, lane in known.items()
-        if not lane.decision or said[branch] == "accepted"
-    }
-    return replace(lanes, by_branch={**lanes.by_branch, **found})
-
-
-def branch_view_json(lane: BranchView, open_questions: Collection[str] = ()) -> dict[str, Any]:
-    """A lane as plain values."""
-    told = trial_json(lane.tried)
-    shown = {name: value for name, value in told.items() if name not in _INNER} if isinstance(told, dict) else {}
-    state = {"state": lane.state(open_questions), "decided_by": lane.decided_by}
-    return {**shown, **state, "at_ms": lane.at_ms}
-
-
-_INNER: Final = frozenset({"waits", "decision"})
-"""What `state` says better."""
+from cellwright.tools.notebook.trial_records import BRANCH_CHOICE, NONE, BranchDropped, TrialRecord
 
 
 async def read_branch_views(records: Records, run: str) -> BranchViews:
     """What it tried until now."""
-    lanes = BranchViews()
-    async for recorded in records.log.read_all(stream_of(run)):
-        lanes = add_branch_event(lanes, recorded)
-    return lanes
+    return (await read_view(records.log.read_all, run)).branches
 
 
 async def open_choices(records: Records, run: str) -> tuple[str, ...]:
@@ -165,8 +49,8 @@ _DROP: Final = "drop"
 
 async def branches_of(read: ReadStream, run: str, agent: str = "") -> tuple[TrialRecord, ...]:
     """Every branch the run, or one of its agents, has tried so far, oldest first."""
-    found = [read_trial(recorded.event) async for recorded in read(stream_of(run))]
-    return tuple(each for each in found if each is not None and agent in ("", each.agent))
+    found = [recorded.event async for recorded in read(stream_of(run))]
+    return tuple(each for each in found if isinstance(each, TrialRecord) and agent in ("", each.agent))
 
 
 def compare_alternatives(task: Task, tried: Sequence[TrialRecord]) -> Comparison:
@@ -258,7 +142,7 @@ class BranchKind(PlainKind):
         if lane is not None and lane.decision:
             message = f"{_name(lane)} was {lane.decision} by {lane.decided_by} already."
             return AnswerRefused(why="already-answered", message=message)
-        await records.log.append(stream_of(run), dropped_event(branch, person.name))
+        await records.log.append(stream_of(run), BranchDropped(branch=branch, by=person.name))
         # Read again: somebody else may have dropped the others at the same moment.
         if all(each.decision for each in (await read_branch_views(records, run)).asked(number)):
             try:

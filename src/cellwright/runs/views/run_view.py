@@ -1,134 +1,237 @@
-"""A run as its events tell of it.
-
-The events of its goal, stages, plan and cells, the view they add up to, and which runs there are.
+"""A run as its events tell of it: the one view every interface reads, and which runs there are.
 
 Everything stands in the run's own stream, so every interface sees the same, while it works and years later.
 """
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import AsyncIterable, Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Final, Literal, get_args
+from collections.abc import AsyncIterable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal
 
+from cellwright.agents.events import AgentSpoke
 from cellwright.errors import UserError
-from cellwright.journal import CostRecorded, Fact, Recorded, Records, RunStatus, TaskChanged, stream_of
-from cellwright.runs.deliver.delivery import Comparison, Delivery, comparison_json, delivery_json, parse_delivery
-from cellwright.runs.goal.goal import Goal, goal_json, parse_goal
-from cellwright.runs.plan.plan import Plan, Task, parse_plan, plan_json
+from cellwright.journal import (
+    CostRecorded,
+    Event,
+    QuestionAnswered,
+    QuestionAsked,
+    Recorded,
+    Records,
+    RunEnded,
+    RunForked,
+    RunRecovered,
+    RunResumed,
+    RunStarted,
+    RunStatus,
+    StepErred,
+    StepFinished,
+    StepStarted,
+    TaskChanged,
+    stream_of,
+)
+from cellwright.journal.projections import Cost, cost
+from cellwright.policy.display_text import shown
+from cellwright.runs.deliver.delivery import Delivery
+from cellwright.runs.events import (
+    CellReported,
+    ChangeReviewed,
+    FilesNotKept,
+    GoalSet,
+    PlanAdopted,
+    RunDelivered,
+    RunStage,
+    RunWaiting,
+    StageEntered,
+)
+from cellwright.runs.goal.goal import Goal
+from cellwright.runs.plan.plan import Plan
+from cellwright.runs.views.branch_views import BranchViews, add_branch_event
+from cellwright.tools.notebook.trial_records import BranchDropped, TrialRecord
 
-RunStage = Literal["queued", "brief", "agree", "build", "check", "deliver", "over"]
-STAGES: Final[tuple[RunStage, ...]] = get_args(RunStage)
-GOAL: Final = "run"
-STAGE: Final = "stage"
-PLAN: Final = "plan"
-CELL: Final = "cell"
-WAITS: Final = "waits"
-FILES: Final = "files"
-DELIVERY: Final = "delivery"
-COMPARED: Final = "compared"
-
-
-def goal_event(goal: Goal) -> Fact:
-    """What the run is for."""
-    return Fact(topic=GOAL, subject=goal.words[:300], text=json.dumps(goal_json(goal), ensure_ascii=False))
-
-
-def stage_event(stage: RunStage, note: str = "") -> Fact:
-    """How far it has come."""
-    return Fact(topic=STAGE, subject=stage, text=note)
-
-
-def plan_event(plan: Plan) -> Fact:
-    """The whole plan, as it is from now on."""
-    return Fact(topic=PLAN, subject=plan.title[:300], text=json.dumps(plan_json(plan), ensure_ascii=False))
-
-
-def task_event(task: Task) -> TaskChanged:
-    """How one task stands."""
-    return TaskChanged(task=task.id, title=task.title, state=task.status, note=task.note)
-
-
-def cell_event(name: str, status: str, seconds: float) -> Fact:
-    """A cell came to its end."""
-    return Fact(topic=CELL, subject=name, text=status, numbers={"seconds": round(seconds, 3)})
-
-
-def comparison_event(comparison: Comparison) -> Fact:
-    """The alternatives of a task, best first."""
-    text = json.dumps(comparison_json(comparison), ensure_ascii=False)
-    return Fact(topic=COMPARED, subject=comparison.task, text=text)
-
-
-def wait_event(why: str) -> Fact:
-    """It waits, but not for a person."""
-    return Fact(topic=WAITS, subject=why)
-
-
-def files_event(said: str) -> Fact:
-    """What did not become part of the project of the files its notebook changed, where no delivery says it."""
-    return Fact(topic=FILES, subject=said)
-
-
-def delivery_event(delivery: Delivery) -> Fact:
-    """What was handed over in the end."""
-    text = json.dumps(delivery_json(delivery), ensure_ascii=False)
-    return Fact(topic=DELIVERY, subject=delivery.status, text=text)
-
-
-# ── reading it again ──
+_LINE_LIMIT: Final = 160
+_NO_STEPS: Final = frozenset[tuple[str, int]]()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunView:
-    """A run as its stream tells of it."""
+    """What a run's events add up to. The events of any other workflow do, too, as far as they are the same."""
 
+    run: str
     goal: Goal | None = None
     stage: RunStage = "queued"
     note: str = ""
     plan: Plan | None = None
+    tasks: Mapping[str, TaskChanged] = field(default_factory=dict[str, TaskChanged])
+    """The last word about each, by its id."""
     cell: str = ""
     """The last cell that ended, and how."""
     waits: str = ""
     files: str = ""
     """What became of the files its notebook changed, if its delivery does not say so."""
-    microdollars: int = 0
-    tokens: int = 0
+    spent: Cost = field(default_factory=Cost)
     is_price_known: bool = True
+    unpriced_tokens: int = 0
+    """Tokens of calls that nobody put a price on."""
+    began_ms: int = 0
+    """0: nothing was told yet."""
+    last_ms: int = 0
+    now: str = ""
+    """What is being done, in one line."""
+    steps_done: int = 0
+    steps_running: frozenset[tuple[str, int]] = _NO_STEPS
+    """The workflow and number of each step in flight."""
+    outcome: Literal["going", "done", "failed", "cancelled", "dead"] = "going"
+    ended: str = ""
+    """What was said about its end; empty while it goes on, and for one that is done."""
     delivery: Delivery | None = None
+    branches: BranchViews = field(default_factory=BranchViews)
+    reviews: Mapping[tuple[str, str], ChangeReviewed] = field(default_factory=dict[tuple[str, str], ChangeReviewed])
+    """By the call that made the change, and the cell. The last word counts."""
+    made_ms: Mapping[str, int] = field(default_factory=dict[str, int])
+    """When each call that changed something was done."""
+
+    @property
+    def microdollars(self) -> int:
+        """What it cost, as far as prices are known."""
+        return self.spent.microdollars
+
+    @property
+    def tokens(self) -> int:
+        """What models read and wrote."""
+        return self.spent.input_tokens + self.spent.output_tokens
+
+    @property
+    def cost(self) -> str:
+        """In dollars; what has no known price is said to have none."""
+        unpriced = f"price unknown of {self.unpriced_tokens:,} tokens" if self.unpriced_tokens else ""
+        if unpriced and not self.microdollars:
+            return unpriced
+        return dollars(self.microdollars) + (f" + {unpriced}" if unpriced else "")
+
+    def change_made_ms(self, key: str) -> int | None:
+        """When the change was made; calls inside a program were done with it."""
+        return self.made_ms.get(key, self.made_ms.get(key.rpartition(".")[0]))
 
 
 def update_view(before: RunView, recorded: Recorded) -> RunView:
     """One more event."""
+    now = _now(recorded.event, before.run)
+    return replace(
+        _with_course(_with_work(before, recorded), recorded.event),
+        began_ms=before.began_ms or recorded.at_ms,
+        last_ms=recorded.at_ms,
+        now=before.now if now is None else now,
+    )
+
+
+def _with_work(before: RunView, recorded: Recorded) -> RunView:
+    """What it is for, what it does and what came of it."""
     match recorded.event:
-        case Fact(topic="run", text=text):
-            return replace(before, goal=parse_goal(json.loads(text)), waits="")
-        case Fact(topic="stage", subject=stage, text=note) if stage in STAGES:
+        case GoalSet(goal=goal):
+            return replace(before, goal=goal, waits="")
+        case StageEntered(stage=stage, note=note):
             return replace(before, stage=stage, note=note, waits="")
-        case Fact(topic="plan", text=text):
-            return replace(before, plan=parse_plan(json.loads(text)))
-        case Fact(topic="cell", subject=name, text=status):
+        case PlanAdopted(plan=plan):
+            return replace(before, plan=plan)
+        case TaskChanged() as event:
+            return _with_task(before, event)
+        case CellReported(name=name, status=status):
             return replace(before, cell=f"{name}: {status}")
-        case Fact(topic="waits", subject=why):
+        case RunWaiting(why=why):
             return replace(before, waits=why)
-        case Fact(topic="files", subject=said):
-            return replace(before, files=f"{before.files} {said}".lstrip())
-        case Fact(topic="delivery", text=text):
-            return replace(before, delivery=parse_delivery(json.loads(text)), waits="")
-        case TaskChanged() as event if before.plan is not None and (task := before.plan.find(event.task)):
-            changed = replace(task, status=event.state, note=event.note)
-            return replace(before, plan=before.plan.with_task(changed))
+        case FilesNotKept(text=text):
+            return replace(before, files=f"{before.files} {text}".lstrip())
+        case RunDelivered(delivery=delivery):
+            return replace(before, delivery=delivery, waits="")
         case CostRecorded() as event:
-            return replace(
-                before,
-                microdollars=before.microdollars + event.microdollars,
-                tokens=before.tokens + event.input_tokens + event.output_tokens,
-                is_price_known=before.is_price_known and event.is_price_known,
-            )
+            return _with_cost(before, recorded, event)
+        case ChangeReviewed(change=key, cell=cell) as event:
+            return replace(before, reviews={**before.reviews, (key, cell): event})
+        case TrialRecord() | BranchDropped() | QuestionAsked() | QuestionAnswered():
+            return replace(before, branches=add_branch_event(before.branches, recorded))
+        case StepFinished(effect=effect) if effect:
+            return replace(before, made_ms={**before.made_ms, effect: recorded.at_ms})
         case _:
             return before
+
+
+def _with_task(before: RunView, event: TaskChanged) -> RunView:
+    plan, task = before.plan, None if before.plan is None else before.plan.find(event.task)
+    if plan is not None and task is not None:
+        plan = plan.with_task(replace(task, status=event.state, note=event.note))
+    return replace(before, plan=plan, tasks={**before.tasks, event.task: event})
+
+
+def _with_cost(before: RunView, recorded: Recorded, event: CostRecorded) -> RunView:
+    unpriced = 0 if event.is_price_known else event.input_tokens + event.output_tokens
+    return replace(
+        before,
+        spent=cost(before.spent, recorded),
+        is_price_known=before.is_price_known and event.is_price_known,
+        unpriced_tokens=before.unpriced_tokens + unpriced,
+    )
+
+
+def _with_course(before: RunView, event: Event) -> RunView:
+    """Its steps, and whether it goes on."""
+    match event:
+        case StepStarted(workflow=workflow, step=step):
+            return replace(before, steps_running=before.steps_running | {(workflow, step)})
+        case StepFinished(workflow=workflow, step=step) | StepErred(workflow=workflow, step=step):
+            running = before.steps_running - {(workflow, step)}
+            return replace(before, steps_done=before.steps_done + 1, steps_running=running)
+        case RunRecovered(workflow=workflow) | RunResumed(workflow=workflow) | RunForked(workflow=workflow):
+            ended = "" if workflow == before.run and not isinstance(event, RunForked) else before.ended
+            return replace(before, outcome="going", ended=ended, steps_running=_NO_STEPS)
+        case RunEnded(workflow=before.run, outcome=outcome, error=error):
+            return replace(before, outcome=outcome, ended=error, steps_running=_NO_STEPS)
+        case _:
+            return before
+
+
+def _now(event: Event, run: str) -> str | None:
+    """What somebody is busy with from here on; None: as before."""
+    match event:
+        case StepStarted(name=name):
+            return _step(name)
+        case RunStarted(workflow=workflow, name=name) if workflow != run:
+            return f"{shown(name)} begins"
+        case CellReported(name=name, status=status):
+            return short_line(f"cell {name}: {status}")
+        case AgentSpoke(text=text):
+            return short_line(text)
+        case RunEnded(workflow=workflow) if workflow == run:
+            return ""
+        case _:
+            return None
+
+
+def _step(name: str) -> str:
+    verb, _, rest = name.partition(" ")
+    match verb:
+        case "think":
+            return "thinks"
+        case "tool":
+            return f"uses {short_line(rest)}"
+        case "ask":
+            return "waits for an answer"
+        case "look":
+            return "looks at the notebook"
+        case _:
+            return short_line(name)
+
+
+def dollars(microdollars: int) -> str:
+    """Money as people write it."""
+    return f"${microdollars / 1e6:.4f}" if microdollars < 1_000_000 else f"${microdollars / 1e6:.2f}"
+
+
+def short_line(text: str) -> str:
+    """On one line, nothing hidden, not too long: agents wrote it."""
+    line = shown(" ".join(text.split()))
+    return line if len(line) <= _LINE_LIMIT else f"{line[: _LINE_LIMIT - 1]}…"
 
 
 ReadStream = Callable[[str], AsyncIterable[Recorded]]
@@ -136,31 +239,10 @@ ReadStream = Callable[[str], AsyncIterable[Recorded]]
 
 async def read_view(read: ReadStream, run: str) -> RunView:
     """The run as it stands now."""
-    seen = RunView()
+    seen = RunView(run=run)
     async for recorded in read(stream_of(run)):
         seen = update_view(seen, recorded)
     return seen
-
-
-async def read_plan(read: ReadStream, run: str) -> Plan | None:
-    """The plan as it stands now; None before there is one."""
-    return (await read_view(read, run)).plan
-
-
-def view_json(seen: RunView) -> dict[str, Any]:
-    """As plain values, for `--json` and other programs."""
-    return {
-        "goal": None if seen.goal is None else goal_json(seen.goal),
-        "stage": seen.stage,
-        "note": seen.note,
-        "plan": None if seen.plan is None else plan_json(seen.plan),
-        "cell": seen.cell,
-        "waits": seen.waits,
-        "files": seen.files,
-        "microdollars": seen.microdollars,
-        "tokens": seen.tokens,
-        "delivery": None if seen.delivery is None else delivery_json(seen.delivery),
-    }
 
 
 RUN_WORKFLOW: Final = "run"
@@ -183,10 +265,8 @@ async def active_notebooks(records: Records) -> set[str]:
 
 async def first_goal(records: Records, run: str) -> Goal | None:
     """What a run was begun for, from the first it told: reading all of a long run takes a while."""
-    seen = RunView()
-    for recorded in await records.log.read(stream_of(run), limit=_BEGINNING):
-        seen = seen if seen.goal is not None else update_view(seen, recorded)
-    return seen.goal
+    beginning = await records.log.read(stream_of(run), limit=_BEGINNING)
+    return next((each.event.goal for each in beginning if isinstance(each.event, GoalSet)), None)
 
 
 async def newest_first(records: Records, runs: Sequence[RunStatus]) -> list[RunStatus]:

@@ -17,7 +17,8 @@ from starlette.types import ASGIApp
 
 from cellwright.background import BackgroundProcess, listen
 from cellwright.errors import CellwrightError
-from cellwright.journal import Fact, RunId, stream_of
+from cellwright.journal import RunId, stream_of
+from cellwright.runs.events import RunCarriedOver
 from cellwright.server.daemon.launch import DaemonStart
 from cellwright.server.daemon.messages import DaemonStatus, DaemonVersion, WebAddress, When
 from cellwright.server.daemon.predecessor import PredecessorProtocol
@@ -27,9 +28,6 @@ from cellwright.server.http.addresses import WebOptions
 from cellwright.server.http.uvicorn_server import EmbeddedServer, run_server, server_config
 
 logger = logging.getLogger(__name__)
-
-CARRIED_OVER = "carried-over"
-"""The topic under which the old run's stream tells which run goes on with it."""
 
 
 async def fork_stranded_runs(executor: RunExecutor) -> None:
@@ -46,7 +44,7 @@ async def _fork_stranded_run(executor: RunExecutor, run: RunId) -> None:
     new = await executor.fork(run)
     version = (await executor.records.status(new)).version
     words = f"Its code was of version {old.version}; it goes on as {new} with version {version}."
-    await executor.records.log.append(stream_of(run), Fact(topic=CARRIED_OVER, subject=new, text=words))
+    await executor.records.log.append(stream_of(run), RunCarriedOver(run=new, text=words))
     logger.info("The run %s: %s", run, words)
 
 

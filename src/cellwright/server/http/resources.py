@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -14,6 +14,7 @@ from cellwright.models.client.gateway_client import Models
 from cellwright.models.client.gateway_process import GatewayLaunch
 from cellwright.policy.masking.masker import Masker
 from cellwright.server.executor import RunExecutor
+from cellwright.server.http.run_projections import RunProjections
 from cellwright.settings import Settings
 
 
@@ -41,6 +42,11 @@ class ApiResources:
     """Where people open notebooks that no run has open (`app.live_notebooks.open_live_notebooks`); None: nowhere."""
     launch: GatewayLaunch | None = None
     """How the model gateway is started if none runs; None: as the command line does."""
+    views: RunProjections = field(init=False)
+    """What the events of each run add up to, folded once for all routes."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "views", RunProjections(self.live.records.log))
 
 
 def open_models(resources: ApiResources) -> AbstractAsyncContextManager[Models]:

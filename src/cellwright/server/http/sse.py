@@ -16,7 +16,7 @@ import anyio
 from starlette.responses import StreamingResponse
 
 from cellwright.journal import EventLog, Recorded, Records, RunStatus, stream_of
-from cellwright.runs.views.progress import ProgressView, run_summary_json, update_progress
+from cellwright.runs.views.progress import run_summary_json
 from cellwright.runs.views.run_view import RUN_WORKFLOW
 from cellwright.server.http.run_projections import RunProjections
 
@@ -165,10 +165,10 @@ class _RunList:
 class RunListFeed:
     """Looks at the journal when it grew, and only at the runs that did."""
 
-    def __init__(self, records: Records) -> None:
+    def __init__(self, records: Records, views: RunProjections) -> None:
         self._records = records
         self._log: EventLog = records.log
-        self._pictures = RunProjections(self._log, begin=lambda run: ProgressView(run=run), add=update_progress)
+        self._views = views
         self._turn = anyio.Lock()
         self._mark: anyio.Event | None = None
         self._state = _RunList()
@@ -215,7 +215,7 @@ class RunListFeed:
         made_of = (status.standing, questions, heads.get(stream_of(status.run), 0))
         if before is not None and before.made_of == made_of:
             return before
-        line = run_summary_json(status, await self._pictures.of(status.run))
+        line = run_summary_json(status, await self._views.of(status.run))
         if before is not None and _without_elapsed(before.line) == _without_elapsed(line):
             line = before.line
         return _KnownRun(made_of=made_of, line=line)

@@ -6,23 +6,22 @@ A standing grant is an event of a stream of its own, folded into what holds now.
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import anyio.to_thread
-from pydantic import TypeAdapter, ValidationError
 
 from cellwright.errors import Defect, UserError
-from cellwright.journal import Fact, Flow, Json, OpenQuestion, Recorded, masked_json
+from cellwright.journal import Flow, Json, OpenQuestion, Recorded, RoomEvent, masked_json
 from cellwright.journal import Question as Asking
+from cellwright.journal.events import FormerFact
 from cellwright.policy.actions import Action
 from cellwright.policy.approvals import (
     Answered,
     ApprovalQuestion,
     Grant,
     Pending,
-    Person,
     QuestionId,
     about_fingerprint,
     answer,
@@ -33,34 +32,37 @@ from cellwright.policy.masking.masker import Masker
 from cellwright.policy.serialization import parse_question, question_json
 
 STREAM: Final = "approvals"
-_GIVEN: Final = "grant-given"
-_REVOKED: Final = "grant-revoked"
-_GRANT: Final = TypeAdapter(Grant)
-
 Grants = Mapping[QuestionId, Grant]
 
 
-def grant_given(grant: Grant) -> Fact:
-    """The event of a person saying yes for longer than once."""
-    return Fact(topic=_GIVEN, subject=grant.id, text=_GRANT.dump_json(grant).decode())
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GrantGiven(RoomEvent):
+    """A person said yes for longer than once."""
+
+    LINE: ClassVar[str] = "grant {0.grant.id} by {0.grant.by.name}"
+    WAS: ClassVar[FormerFact | None] = FormerFact(topic="grant-given", text="grant", is_json=True)
+    grant: Grant
 
 
-def grant_revoked(grant: Grant, person: Person) -> Fact:
-    """The event of a person taking a yes back."""
-    return Fact(topic=_REVOKED, subject=grant.id, text=f"{person.name} at {person.door}")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GrantRevoked(RoomEvent):
+    """A person took such a yes back."""
+
+    WAS: ClassVar[FormerFact | None] = FormerFact(topic="grant-revoked", subject="grant", text="by")
+    grant: str
+    by: str
+    """Who, and at which interface."""
 
 
 def with_event(grants: Grants, recorded: Recorded) -> Grants:
     """The grants after one more event. What cannot be read allows nothing, so it asks again."""
-    event = recorded.event
-    if isinstance(event, Fact) and event.topic == _GIVEN:
-        grant = _read_grant(event.text)
-        return grants if grant is None or grant.id in grants else {**grants, grant.id: grant}
-    if isinstance(event, Fact) and event.topic == _REVOKED:
-        found = grants.get(QuestionId(event.subject))
-        now = datetime.fromtimestamp(recorded.at_ms / 1000, UTC)
-        return grants if found is None else {**grants, found.id: revoke(found, now)}
-    return grants
+    match recorded.event:
+        case GrantGiven(grant=grant) if grant.id not in grants:
+            return {**grants, grant.id: grant}
+        case GrantRevoked(grant=number) if (found := grants.get(QuestionId(number))) is not None:
+            return {**grants, found.id: revoke(found, datetime.fromtimestamp(recorded.at_ms / 1000, UTC))}
+        case _:
+            return grants
 
 
 async def read_grants(read: Callable[[str], AsyncIterable[Recorded]]) -> Grants:
@@ -69,13 +71,6 @@ async def read_grants(read: Callable[[str], AsyncIterable[Recorded]]) -> Grants:
     async for recorded in read(STREAM):
         grants = with_event(grants, recorded)
     return grants
-
-
-def _read_grant(text: str) -> Grant | None:
-    try:
-        return _GRANT.validate_json(text)
-    except ValidationError:
-        return None
 
 
 APPROVAL: Final = "approval"

@@ -15,6 +15,7 @@ from typing import Protocol
 
 from cellwright.errors import UserError
 from cellwright.journal import Json, OpenQuestion, Records
+from cellwright.journal.events import encode
 from cellwright.journal.questions import QuestionState
 from cellwright.policy.approvals import (
     Answered,
@@ -37,9 +38,9 @@ from cellwright.tools.approval import budget_questions
 from cellwright.tools.approval.approval_questions import (
     APPROVAL,
     STREAM,
+    GrantGiven,
+    GrantRevoked,
     approval_answer_body,
-    grant_given,
-    grant_revoked,
     read_approval,
     read_approval_answer,
     read_grants,
@@ -201,7 +202,7 @@ class Inbox:
         if grant is None:
             raise UserError(f"No standing grant {number!r}.", hint="See `cellwright inbox grants`.")
         if grant.revoked_at is None:
-            await self.records.log.append(STREAM, grant_revoked(grant, person))
+            await self.records.log.append(STREAM, GrantRevoked(grant=grant.id, by=f"{person.name} at {person.door}"))
         return (await read_grants(self.records.log.read_all))[grant.id]
 
     def _kind(self, topic: str) -> QuestionKind:
@@ -299,11 +300,11 @@ class ApprovalKind:
         if isinstance(said, AnswerRefused):
             return said
         grant = grant_of(said) if isinstance(reply, Yes) and reply.reach != "once" else None
-        if grant is not None and self._masker.find(grant_given(grant).text):
+        if grant is not None and self._masker.find(encode(GrantGiven(grant=grant)).decode()):
             return AnswerRefused(
                 why="not-offered", message="What it would cover holds a secret, which is not kept: possible is once."
             )
-        also = [] if grant is None else [(STREAM, grant_given(grant))]
+        also = [] if grant is None else [(STREAM, GrantGiven(grant=grant))]
         await records.questions.answer(item.question.id, approval_answer_body(said), by=person.name, also=also)
         return said
 

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Any, ClassVar, Final, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
-from cellwright.journal import Event, Fact, Flow, Json, Question, QuestionAnswered, QuestionAsked, Recorded, stream_of
+from cellwright.journal import (
+    Flow,
+    Json,
+    Question,
+    QuestionAnswered,
+    QuestionAsked,
+    Recorded,
+    RoomEvent,
+    stream_of,
+)
+from cellwright.journal.events import FormerFact
 
-BRANCH_TRIED: Final = "branch-tried"
-"""The topic of the fact that tells of a branch. Its subject is the branch, its text the JSON of a `TrialRecord`."""
 BRANCHES: Final = "branches"
 """Under this name a tool's value holds what it tried."""
 
@@ -55,9 +62,10 @@ class TrialCheck:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TrialRecord:
-    """One branch, from its making to its end."""
+class TrialRecord(RoomEvent):
+    """One branch, from its making to its end; the event that tells of it."""
 
+    WAS: ClassVar[FormerFact | None] = FormerFact(topic="branch-tried", is_json=True)
     branch: str
     """Names it in its run: the call that made it, and of several its number."""
     agent: str = ""
@@ -89,6 +97,13 @@ class TrialRecord:
     """What the person said."""
     decided_by: str = ""
 
+    def line(self) -> str:
+        """What was tried, and whether it is in the notebook now."""
+        by = f" ({self.decision} by {self.decided_by})" if self.decision else ""
+        became = "waits for a person" if self.waits else f"{'kept' if self.is_kept else 'dropped'}{by}"
+        checks = f", checks {self.checks_passed}/{len(self.checks)}" if self.checks else ""
+        return f"branch {self.purpose or self.branch}: {self.status}{checks}, {became}"
+
     @property
     def checks_passed(self) -> int:
         """How many of its checks held."""
@@ -117,23 +132,6 @@ def parse_trial(value: Any) -> TrialRecord | None:
         return None
 
 
-def trial_event(tried: TrialRecord) -> Fact:
-    """The branch as the run's stream keeps it."""
-    text = json.dumps(trial_json(tried), ensure_ascii=False)
-    numbers = {"ms": round(tried.ms, 3), "is_kept": float(tried.is_kept)}
-    return Fact(topic=BRANCH_TRIED, subject=tried.branch, text=text, numbers=numbers)
-
-
-def read_trial(event: Event) -> TrialRecord | None:
-    """The branch an event tells of; None if it tells of something else."""
-    if not isinstance(event, Fact) or event.topic != BRANCH_TRIED:
-        return None
-    try:
-        return parse_trial(json.loads(event.text))
-    except ValueError:
-        return None
-
-
 def trials_in(value: Json) -> tuple[TrialRecord, ...]:
     """What a tool's value says was tried in branches."""
     held = value.get(BRANCHES) if isinstance(value, dict) else None
@@ -143,12 +141,19 @@ def trials_in(value: Json) -> tuple[TrialRecord, ...]:
 
 BRANCH_CHOICE: Final = "branch-choice"
 """The topic of the question which branch is kept."""
-BRANCH_DROPPED: Final = "branch-dropped"
-"""The topic of the fact that a person dropped one branch of several. Its subject is the branch, its text who did."""
 NONE: Final = "none of them"
 """The answer that keeps nothing."""
 _VARIABLES: Final = 3
 _LONGEST: Final = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BranchDropped(RoomEvent):
+    """A person dropped this branch; others still wait."""
+
+    WAS: ClassVar[FormerFact | None] = FormerFact(topic="branch-dropped", subject="branch", text="by")
+    branch: str
+    by: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,11 +198,6 @@ def _short(text: str) -> str:
     return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…"
 
 
-def dropped_event(branch: str, by: str) -> Fact:
-    """A person dropped this branch; others still wait."""
-    return Fact(topic=BRANCH_DROPPED, subject=branch, text=by)
-
-
 async def ask_which(flow: Flow, tried: Sequence[TrialRecord]) -> Decision:
     """What a person decides, however long it takes; survives restarts."""
     said: Any = await flow.ask(choice_question(tried))
@@ -225,7 +225,7 @@ async def _who_decided(
                 question = asked
             case QuestionAnswered(question=answered, by=person) if answered == question:
                 by = person
-            case Fact(topic=topic, subject=branch, text=person) if topic == BRANCH_DROPPED:
+            case BranchDropped(branch=branch, by=person):
                 dropped[branch] = person
             case _:
                 pass

@@ -113,7 +113,6 @@ type Draft = Omit<Story, "entries" | "roles" | "busy" | "openQuestions"> & {
   openQuestions: string[];
 };
 
-const STAGES: readonly string[] = ["queued", "brief", "agree", "build", "check", "deliver", "over"];
 /** Steps that are told better by what comes of them. */
 const MACHINERY = new Set([
   "judge",
@@ -163,8 +162,6 @@ export function tellAll(before: Story, events: readonly Recorded[]): Story {
 
 function tell(draft: Draft, recorded: Recorded): void {
   switch (recorded.kind) {
-    case "fact":
-      return tellFact(draft, recorded.event, recorded);
     case "task-changed":
       return tellTask(draft, recorded.event, recorded);
     case "step-started":
@@ -187,6 +184,38 @@ function tell(draft: Draft, recorded: Recorded): void {
     case "run-resumed":
     case "run-forked":
       return tellCourse(draft, recorded);
+    case "goal-set":
+    case "stage-entered":
+    case "plan-adopted":
+    case "run-delivered":
+      return tellWork(draft, recorded);
+    case "cell-reported":
+      return tellCell(draft, recorded.event, recorded);
+    case "run-waiting":
+      draft.waits = recorded.event.why;
+      return tellNote(draft, recorded, `Waits: ${recorded.event.why}`);
+    case "agent-spoke": {
+      const { workflow, text } = recorded.event;
+      return tellThought(draft, workflow, recorded, (thought) => ({ ...thought, says: text }));
+    }
+    case "person-said":
+    case "change-reviewed":
+    case "pause-asked":
+    case "stop-asked":
+    case "unpause-asked":
+      return tellPerson(draft, recorded);
+    case "trial-record":
+    case "branch-dropped":
+      draft.branches += 1;
+      return;
+    case "files-not-kept":
+    case "alternatives-compared":
+    case "host-visited":
+    case "run-carried-over":
+    case "prompt-stored":
+    case "artifact-written":
+    case "fact":
+      return;
     case "effect-in-doubt":
       return add(draft, recorded, recorded.event.workflow, {
         kind: "note",
@@ -198,79 +227,79 @@ function tell(draft: Draft, recorded: Recorded): void {
   }
 }
 
-function tellFact(draft: Draft, fact: EventBodies["fact"], recorded: Recorded): void {
-  switch (fact.topic) {
-    case "run": {
+type WorkRecorded = Extract<Recorded, { kind: "goal-set" | "stage-entered" | "plan-adopted" | "run-delivered" }>;
+
+/** What it is for, how far it has come, and what it hands over. */
+function tellWork(draft: Draft, recorded: WorkRecorded): void {
+  switch (recorded.kind) {
+    case "goal-set": {
+      const { goal } = recorded.event;
       const isNew = draft.goal !== null;
-      draft.goal = JSON.parse(fact.text) as Goal;
+      draft.goal = goal;
       draft.waits = "";
-      if (!isNew) draft.capUsd = draft.goal.budget_usd === null ? null : Number(draft.goal.budget_usd);
-      return add(draft, recorded, draft.run, { kind: "goal", words: draft.goal.words, isNew });
+      if (!isNew) draft.capUsd = goal.budget_usd === null ? null : Number(goal.budget_usd);
+      return add(draft, recorded, draft.run, { kind: "goal", words: goal.words, isNew });
     }
-    case "stage": {
-      if (!STAGES.includes(fact.subject)) return;
-      const stage = fact.subject as Stage;
-      const isSame = stage === draft.stage && fact.text === draft.note;
+    case "stage-entered": {
+      const { stage, note } = recorded.event;
+      const isSame = stage === draft.stage && note === draft.note;
       draft.stage = stage;
-      draft.note = fact.text;
+      draft.note = note;
       draft.waits = "";
       if (isSame || stage === "queued" || stage === "over") return;
-      return add(draft, recorded, draft.run, { kind: "stage", stage, note: fact.text });
+      return add(draft, recorded, draft.run, { kind: "stage", stage, note });
     }
-    case "plan":
-      draft.plan = JSON.parse(fact.text) as Plan;
-      return add(draft, recorded, draft.run, { kind: "plan", title: fact.subject, tasks: draft.plan.tasks.length });
-    case "cell":
-      return tellCell(draft, { name: fact.subject, status: fact.text, seconds: fact.numbers.seconds ?? 0 }, recorded);
-    case "waits":
-      draft.waits = fact.subject;
-      return add(draft, recorded, draft.run, { kind: "note", text: `Waits: ${fact.subject}`, isTrouble: false });
-    case "says":
-      return tellThought(draft, fact.subject, recorded, (thought) => ({ ...thought, says: fact.text }));
-    case "agent-say":
-      return add(draft, recorded, draft.run, { kind: "said", by: fact.subject, text: fact.text, cell: null });
-    case "agent-pause":
-      if (draft.wanted === "") draft.wanted = "pause";
-      return tellWish(draft, recorded, `${fact.subject} wants it to pause before its next step.`);
-    case "agent-stop":
-      draft.wanted = "stop";
-      return tellWish(
-        draft,
-        recorded,
-        `${fact.subject} wants it to stop and to keep everything${fact.text === "" ? "." : `: ${fact.text}`}`,
-      );
-    case "agent-go-on":
-      draft.wanted = "";
-      return;
-    case "branch-tried":
-    case "branch-dropped":
-      draft.branches += 1;
-      return;
-    case "review":
-      return tellReview(draft, fact, recorded);
-    case "delivery": {
-      draft.delivery = JSON.parse(fact.text) as Delivery;
+    case "plan-adopted": {
+      const { plan } = recorded.event;
+      draft.plan = plan;
+      return add(draft, recorded, draft.run, { kind: "plan", title: plan.title, tasks: plan.tasks.length });
+    }
+    case "run-delivered": {
+      const { delivery } = recorded.event;
+      draft.delivery = delivery;
       draft.waits = "";
-      return add(draft, recorded, draft.run, { kind: "delivery", delivery: draft.delivery });
+      return add(draft, recorded, draft.run, { kind: "delivery", delivery });
     }
     default:
-      return;
+      return assertNever(recorded);
   }
 }
 
-function tellWish(draft: Draft, recorded: Recorded, text: string): void {
-  add(draft, recorded, draft.run, { kind: "note", text, isTrouble: false });
+type PersonRecorded = Extract<
+  Recorded,
+  { kind: "person-said" | "change-reviewed" | "pause-asked" | "stop-asked" | "unpause-asked" }
+>;
+
+/** What a person says to it, or wants of it. */
+function tellPerson(draft: Draft, recorded: PersonRecorded): void {
+  const { by } = recorded.event;
+  switch (recorded.kind) {
+    case "person-said":
+      return add(draft, recorded, draft.run, { kind: "said", by, text: recorded.event.text, cell: null });
+    case "change-reviewed": {
+      const { cell, verdict, comment } = recorded.event;
+      draft.changes += 1;
+      const text = comment === "" ? verdict : `${verdict}: ${comment}`;
+      return add(draft, recorded, draft.run, { kind: "said", by, text, cell });
+    }
+    case "pause-asked":
+      if (draft.wanted === "") draft.wanted = "pause";
+      return tellNote(draft, recorded, `${by} wants it to pause before its next step.`);
+    case "stop-asked": {
+      const why = recorded.event.reason === "" ? "." : `: ${recorded.event.reason}`;
+      draft.wanted = "stop";
+      return tellNote(draft, recorded, `${by} wants it to stop and to keep everything${why}`);
+    }
+    case "unpause-asked":
+      draft.wanted = "";
+      return;
+    default:
+      return assertNever(recorded);
+  }
 }
 
-function tellReview(draft: Draft, fact: EventBodies["fact"], recorded: Recorded): void {
-  const { verdict, comment, by } = JSON.parse(fact.text) as { verdict: string; comment: string; by: string };
-  draft.changes += 1;
-  add(draft, recorded, draft.run, {
-    kind: "said",
-    by,
-    text: comment === "" ? verdict : `${verdict}: ${comment}`,
-    cell: fact.subject,
-  });
+function tellNote(draft: Draft, recorded: Recorded, text: string): void {
+  add(draft, recorded, draft.run, { kind: "note", text, isTrouble: false });
 }
 
 function tellCell(draft: Draft, cell: CellRan, recorded: Recorded): void {

@@ -1,7 +1,5 @@
 // How a run's journal is put into words. Pure.
 
-import { isFields } from "../../parts/answer-words";
-
 const TOOLS: Readonly<Record<string, string>> = {
   apply: "Edits cells",
   run: "Runs cells",
@@ -49,26 +47,6 @@ export const STAGES: Readonly<Record<string, string>> = {
   check: "Checks everything from scratch",
   deliver: "Delivers",
 };
-
-export const PERSON_FACTS: Readonly<Record<string, string>> = {
-  "agent-say": "said",
-  "agent-stop": "asked to stop",
-  "agent-hand-over": "asked to hand over",
-  "agent-pause": "paused it",
-  "agent-go-on": "let it go on",
-};
-
-/** What a person said about one cell's change. */
-export function reviewWords(cell: string, said: string): { what: string; detail: string } {
-  try {
-    const told: unknown = JSON.parse(said);
-    if (!isFields(told)) return { what: `Review of ${cell}`, detail: "" };
-    const verb = told["verdict"] === "accepted" ? "accepted" : "rejected";
-    return { what: `${String(told["by"])} ${verb} the change of ${cell}`, detail: String(told["comment"] ?? "") };
-  } catch {
-    return { what: `Review of ${cell}`, detail: said };
-  }
-}
 
 export function capital(words: string): string {
   return words === "" ? "" : words.charAt(0).toUpperCase() + words.slice(1);

@@ -1,7 +1,7 @@
 // What a run's stream adds up to as lines a person reads: what, when, who, which model, what it cost. Pure.
-import type { Recorded } from "../../api/types";
-import { type Fields, answerWords, isFields } from "../../parts/answer-words";
-import { PERSON_FACTS, STAGES, capital, reviewWords, stepWords } from "./timeline-words";
+import type { EventBodies, Recorded } from "../../api/types";
+import { type Fields, answerWords } from "../../parts/answer-words";
+import { STAGES, capital, stepWords } from "./timeline-words";
 
 export type Family = "milestone" | "agent" | "cell" | "person" | "trouble" | "detail";
 export type Tone = "plain" | "good" | "bad" | "ask" | "person" | "busy";
@@ -119,8 +119,10 @@ function take(draft: Draft, recorded: Recorded): void {
       return finish(draft, recorded);
     case "cost-recorded":
       return pay(draft, recorded);
-    case "fact":
-      return fact(draft, recorded);
+    case "cell-reported":
+      return cell(draft, recorded.event, recorded);
+    case "agent-spoke":
+      return says(draft, recorded.event, recorded);
     case "audit-recorded":
       return audit(draft, recorded);
     case "task-changed":
@@ -202,64 +204,64 @@ function lastThought(draft: Draft, workflow: string): number {
   return -1;
 }
 
-// ── facts ──
+// ── what the run and its agents tell ──
 
-function fact(draft: Draft, recorded: Recorded): void {
-  const event: Fields = recorded.event;
-  const subject = text(event, "subject");
-  const said = text(event, "text");
-  switch (text(event, "topic")) {
-    case "cell":
-      return cell(draft, recorded);
-    case "says":
-      return says(draft, recorded);
-    case "run":
-      draft.lines.push(line(recorded, "milestone", "person", "Goal", { detail: subject }));
-      return;
-    case "stage":
+function roomLine(recorded: Recorded): Line | null {
+  switch (recorded.kind) {
+    case "goal-set":
+      return line(recorded, "milestone", "person", "Goal", { detail: recorded.event.goal.words });
+    case "stage-entered": {
+      const { stage, note } = recorded.event;
       // That it is over is told by its end.
-      if (subject === "over") return;
-      draft.lines.push(line(recorded, "milestone", "plain", STAGES[subject] ?? subject, { detail: said }));
-      return;
-    case "plan":
-      draft.lines.push(line(recorded, "milestone", "plain", "Plan", { detail: subject }));
-      return;
-    case "waits":
-      draft.lines.push(line(recorded, "milestone", "ask", "Waits", { detail: subject }));
-      return;
-    case "delivery":
-      draft.lines.push(line(recorded, "milestone", subject === "done" ? "good" : "ask", "Handed over", { detail: subject }));
-      return;
-    case "carried-over":
-      draft.lines.push(line(recorded, "milestone", "plain", "Carried over to a new version", { detail: said }));
-      return;
-    case "review": {
-      const { what, detail } = reviewWords(subject, said);
-      draft.lines.push(line(recorded, "person", "person", what, { detail }));
-      return;
+      return stage === "over" ? null : line(recorded, "milestone", "plain", STAGES[stage] ?? stage, { detail: note });
     }
-    case "agent-context":
-    case "artifact":
-      return;
+    case "plan-adopted":
+      return line(recorded, "milestone", "plain", "Plan", { detail: recorded.event.plan.title });
+    case "run-waiting":
+      return line(recorded, "milestone", "ask", "Waits", { detail: recorded.event.why });
+    case "run-delivered": {
+      const { status } = recorded.event.delivery;
+      return line(recorded, "milestone", status === "done" ? "good" : "ask", "Handed over", { detail: status });
+    }
+    case "run-carried-over":
+      return line(recorded, "milestone", "plain", "Carried over to a new version", { detail: recorded.event.text });
+    case "change-reviewed": {
+      const { by, verdict, cell: name, comment } = recorded.event;
+      return line(recorded, "person", "person", `${by} ${verdict} the change of ${name}`, { detail: comment });
+    }
+    case "person-said":
+      return line(recorded, "person", "person", `${recorded.event.by} said`, { detail: recorded.event.text });
+    case "stop-asked":
+      return line(recorded, "person", "person", `${recorded.event.by} asked to stop`, { detail: recorded.event.reason });
+    case "pause-asked":
+      return line(recorded, "person", "person", `${recorded.event.by} paused it`);
+    case "unpause-asked":
+      // Also told by the answer to its question, or by the run itself.
+      return line(recorded, "detail", "person", `${recorded.event.by} let it go on`);
+    case "host-visited":
+      return line(recorded, "detail", "plain", `Connected to ${recorded.event.host}`, { detail: recorded.event.verdict });
+    case "files-not-kept":
+      return line(recorded, "detail", "plain", "Files", { detail: recorded.event.text });
+    case "alternatives-compared":
+      return line(recorded, "detail", "plain", "Compared", { detail: recorded.event.comparison.task });
+    case "trial-record":
+      return line(recorded, "detail", "plain", "Branch tried", { detail: recorded.event.branch });
+    case "branch-dropped":
+      return line(recorded, "detail", "plain", "Branch dropped", { detail: `${recorded.event.branch}: ${recorded.event.by}` });
+    case "fact": {
+      const { topic, subject, text: said } = recorded.event;
+      return line(recorded, "detail", "plain", capital(topic.replaceAll("-", " ")), { detail: [subject, said].filter(Boolean).join(": ") });
+    }
+    case "prompt-stored":
+    case "artifact-written":
+      return null;
     default:
-      draft.lines.push(otherFact(recorded, text(event, "topic"), subject, said));
+      return line(recorded, "detail", "plain", capital(recorded.kind.replaceAll("-", " ")));
   }
 }
 
-function otherFact(recorded: Recorded, topic: string, subject: string, said: string): Line {
-  const verb = PERSON_FACTS[topic];
-  // That it goes on is also told by the answer to its question, or by the run itself.
-  const family = topic === "agent-go-on" ? "detail" : "person";
-  if (verb !== undefined) return line(recorded, family, "person", `${subject} ${verb}`, { detail: said });
-  if (topic === "visited") return line(recorded, "detail", "plain", `Connected to ${subject}`, { detail: said });
-  return line(recorded, "detail", "plain", capital(topic.replaceAll("-", " ")), { detail: [subject, said].filter(Boolean).join(": ") });
-}
-
-function cell(draft: Draft, recorded: Recorded): void {
-  const event: Fields = recorded.event;
-  const numbers = event["numbers"];
-  const seconds = isFields(numbers) ? amount(numbers, "seconds") : 0;
-  const ran: CellRun = { name: text(event, "subject"), outcome: text(event, "text"), seconds };
+function cell(draft: Draft, { name, status, seconds }: EventBodies["cell-reported"], recorded: Recorded): void {
+  const ran: CellRun = { name, outcome: status, seconds };
   const before = draft.lines[draft.lines.length - 1];
   const isMore = before?.family === "cell" && before.cells.length < MOST_CELLS;
   const cells = isMore ? [...before.cells, ran] : [ran];
@@ -282,9 +284,7 @@ function names(cells: readonly CellRun[]): string {
   return cells.length > shown.length ? `${shown.join(", ")} and ${cells.length - shown.length} more` : shown.join(", ");
 }
 
-function says(draft: Draft, recorded: Recorded): void {
-  const workflow = text(recorded.event, "subject");
-  const said = text(recorded.event, "text");
+function says(draft: Draft, { workflow, text: said }: EventBodies["agent-spoke"], recorded: Recorded): void {
   for (let at = draft.lines.length - 1; at >= Math.max(0, draft.lines.length - 20); at -= 1) {
     const each = draft.lines[at];
     if (each?.workflow === workflow && each.what === "Thinks" && each.detail === "") {
@@ -350,7 +350,7 @@ function plainLine(draft: Draft, recorded: Recorded): Line | null {
     case "effect-in-doubt":
       return line(recorded, "trouble", "bad", "May or may not have happened", { detail: text(event, "name") });
     default:
-      return line(recorded, "detail", "plain", capital(recorded.kind.replaceAll("-", " ")));
+      return roomLine(recorded);
   }
 }
 

@@ -15,7 +15,8 @@ from fastapi import Path as InPath
 from starlette.responses import Response
 
 from cellwright.errors import UserError
-from cellwright.runs.views.progress import delivery_of, read_progress
+from cellwright.runs.views.progress import delivery_of
+from cellwright.runs.views.run_view import read_view
 from cellwright.server.http.auth.dependencies import Reader, RunName, status_of
 from cellwright.server.http.errors import ResourceNotFound
 from cellwright.server.http.resources import ApiResources
@@ -69,8 +70,8 @@ def artifacts_routes(resources: ApiResources) -> APIRouter:
 async def _artifact_files(resources: ApiResources, run: str) -> list[_ArtifactFile]:
     """Where the run's files are or will be, as its own stream tells. Raises `ResourceNotFound`."""
     status = await status_of(resources.live.records, run)
-    progress = await read_progress(resources.live.records, run)
-    delivery, goal = delivery_of(status.standing, progress), progress.view.goal
+    view = await read_view(resources.live.records.log.read_all, run)
+    delivery, goal = delivery_of(status.standing, view), view.goal
     if goal is None:
         return []
     notebook = Path(goal.notebook)

@@ -14,32 +14,27 @@ from fastapi import APIRouter, Path
 from cellwright.agents import steering
 from cellwright.errors import UserError
 from cellwright.journal import stream_of
+from cellwright.runs.events import ChangeReviewed
 from cellwright.runs.history.changes import (
     CellChange,
-    CellReview,
-    CellReviews,
     NotebookChange,
-    add_review_event,
     changes_of,
-    review_event,
 )
 from cellwright.runs.history.history import REDO_HINT, before_cell, undo_target
 from cellwright.runs.views import branches
+from cellwright.runs.views.branch_views import branch_view_json
 from cellwright.runs.views.branches import (
-    BranchViews,
     DecidedBranches,
     NoSuchBranch,
     NotWaiting,
-    add_branch_event,
-    branch_view_json,
     open_choices,
 )
 from cellwright.runs.views.questions import run_inbox
+from cellwright.runs.views.run_view import RunView
 from cellwright.server.http.auth.dependencies import Approver, Reader, RunName, Steerer, check_run
 from cellwright.server.http.auth.tokens import ApiCaller
 from cellwright.server.http.errors import Conflict, ResourceNotFound
 from cellwright.server.http.resources import ApiResources
-from cellwright.server.http.run_projections import RunProjections
 from cellwright.server.http.run_revisions import RunRevisions
 from cellwright.server.http.schemas import changes as shapes
 from cellwright.tools.history.moves import HistoryOutcome, Moved, MoveRefused, NothingToMove, Redo, Target, UndoCell
@@ -51,14 +46,13 @@ def branches_routes(resources: ApiResources) -> APIRouter:
     """What was tried, and what is decided about it."""
     router = APIRouter(tags=["changes"])
     records, inbox = resources.live.records, run_inbox(resources.live.records, resources.masker)
-    views = RunProjections(records.log, begin=lambda run: BranchViews(), add=add_branch_event)
 
     @router.get("/runs/{run}/branches", operation_id="list_branches", summary="What a run tried in branches")
     async def list_branches(_: Reader, run: RunName) -> shapes.Branches:
         await check_run(records, run)
         # The questions first: one that was answered meanwhile is then decided in the views.
         choices = await open_choices(records, run)
-        found = (await views.of(run)).lanes
+        found = (await resources.views.of(run)).branches.lanes
         return shapes.Branches(
             branches=[shapes.BranchShape.model_validate(branch_view_json(view, choices)) for view in found]
         )
@@ -97,31 +91,30 @@ def changes_routes(resources: ApiResources) -> APIRouter:
     """What a run changed."""
     router = APIRouter(tags=["changes"])
     reviewing = RunRevisions(resources)
-    books = RunProjections(resources.live.records.log, begin=lambda run: CellReviews(), add=add_review_event)
 
     @router.get("/runs/{run}/changes", operation_id="list_changes", summary="What a run changed, cell by cell")
     async def list_changes(_: Reader, run: RunName) -> shapes.Changes:
         await check_run(resources.live.records, run)
-        timeline, book = await reviewing.timeline(run), await books.of(run)
-        changes = [_change(change, book) for change in changes_of(timeline)]
+        timeline, view = await reviewing.timeline(run), await resources.views.of(run)
+        changes = [_change(change, view) for change in changes_of(timeline)]
         return shapes.Changes(changes=changes, can_redo=timeline.redoable is not None)
 
-    _add_verdict(router, resources, reviewing, books)
+    _add_verdict(router, resources, reviewing)
     _add_moves(router, resources, reviewing)
     return router
 
 
-def _change(change: NotebookChange, book: CellReviews) -> shapes.ChangeShape:
+def _change(change: NotebookChange, view: RunView) -> shapes.ChangeShape:
     return shapes.ChangeShape(
         number=change.number,
         agent=change.agent,
         is_undone=change.is_undone,
-        at_ms=book.when(change.key),
-        cells=[_cell(cell, book.find(change.key, cell.cell)) for cell in change.cells],
+        at_ms=view.change_made_ms(change.key),
+        cells=[_cell(cell, view.reviews.get((change.key, cell.cell))) for cell in change.cells],
     )
 
 
-def _cell(cell: CellChange, review: CellReview | None) -> shapes.CellChangeShape:
+def _cell(cell: CellChange, review: ChangeReviewed | None) -> shapes.CellChangeShape:
     verdict, comment = ("open", "") if review is None else (review.verdict, review.comment)
     return shapes.CellChangeShape(**asdict(cell), review=verdict, comment=comment)
 
@@ -129,9 +122,7 @@ def _cell(cell: CellChange, review: CellReview | None) -> shapes.CellChangeShape
 # ── one cell ──
 
 
-def _add_verdict(
-    router: APIRouter, resources: ApiResources, reviewing: RunRevisions, books: RunProjections[CellReviews]
-) -> None:
+def _add_verdict(router: APIRouter, resources: ApiResources, reviewing: RunRevisions) -> None:
     @router.post(
         "/runs/{run}/changes/{number}/cells/{cell}",
         operation_id="review_change",
@@ -142,7 +133,7 @@ def _add_verdict(
     ) -> shapes.CellChangeShape:
         await check_run(resources.live.records, run)
         change, changed = _found(changes_of(await reviewing.timeline(run)), number, cell)
-        before = (await books.of(run)).find(change.key, cell)
+        before = (await resources.views.of(run)).reviews.get((change.key, cell))
         if said.verdict == "reject":
             target = UndoCell(number=number, cell=changed.cell)
             outcome = await reviewing.move(run, target, caller.as_person)
@@ -151,8 +142,8 @@ def _add_verdict(
         elif before is not None and before.verdict == "rejected":
             raise Conflict("This change was taken back.", hint="It cannot be accepted any more.")
         verdict = "rejected" if said.verdict == "reject" else "accepted"
-        review = CellReview(verdict=verdict, comment=said.comment, by=caller.person)
-        await resources.live.records.log.append(stream_of(run), review_event(change.key, cell, review))
+        review = ChangeReviewed(change=change.key, cell=cell, verdict=verdict, comment=said.comment, by=caller.person)
+        await resources.live.records.log.append(stream_of(run), review)
         await _tell_agents(resources, run, changed, review, caller)
         return _cell(changed, review)
 
@@ -168,7 +159,7 @@ def _found(history: tuple[NotebookChange, ...], number: int, cell: str) -> tuple
 
 
 async def _tell_agents(
-    resources: ApiResources, run: str, changed: CellChange, review: CellReview, caller: ApiCaller
+    resources: ApiResources, run: str, changed: CellChange, review: ChangeReviewed, caller: ApiCaller
 ) -> None:
     """Those at work hear of it before their next step."""
     if run not in resources.live.editors or (review.verdict == "accepted" and not review.comment):

@@ -104,7 +104,7 @@ def events_routes(resources: ApiResources) -> APIRouter:
     """Events."""
     router = APIRouter(tags=["events"])
     log = resources.live.records.log
-    pages, news = StreamPages(log), RunListFeed(resources.live.records)
+    pages, news = StreamPages(log), RunListFeed(resources.live.records, resources.views)
 
     @router.get("/runs/{run}/timeline", operation_id="read_timeline", summary="What happened in a run")
     async def read_timeline(_: Reader, run: RunName, after: After = 0, limit: Limit = 200) -> Timeline:

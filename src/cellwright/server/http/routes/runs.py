@@ -25,14 +25,13 @@ from cellwright.runs.goal.request import GoalRequest, read_goal
 from cellwright.runs.verify import Signer, parse
 from cellwright.runs.verify.proof import KEY_FILE
 from cellwright.runs.verify.proof_status import code_changes, trust_in
-from cellwright.runs.views.progress import ProgressView, delivery_of, run_json_of, run_summary_json, update_progress
+from cellwright.runs.views.progress import delivery_of, run_json_of, run_summary_json
 from cellwright.runs.views.run_view import RUN_WORKFLOW, active_notebooks, newest_first
 from cellwright.server.http.auth.dependencies import Reader, RunName, Steerer, status_of
 from cellwright.server.http.errors import ResourceNotFound
 from cellwright.server.http.resources import ApiResources
 from cellwright.server.http.routes.questions import asked_now
 from cellwright.server.http.routes.run_steering import add_steering
-from cellwright.server.http.run_projections import RunProjections
 from cellwright.server.http.schemas import runs as shapes
 from cellwright.server.http.schemas.runs import NewRun, ProofShape
 from cellwright.settings import Settings
@@ -164,11 +163,8 @@ Before = Annotated[str | None, Query(max_length=100, description="`next` of the 
 def runs_routes(resources: ApiResources) -> APIRouter:
     """Runs."""
     router = APIRouter(tags=["runs"])
-    progress_views = RunProjections(
-        resources.live.records.log, begin=lambda run: ProgressView(run=run), add=update_progress
-    )
-    _add_list(router, resources, progress_views)
-    _add_show(router, resources, progress_views, ProofCache(resources.settings))
+    _add_list(router, resources)
+    _add_show(router, resources, ProofCache(resources.settings))
     starts = RunStarter(resources)
 
     @router.post("/runs", operation_id="start_run", summary="Begin a run", status_code=201)
@@ -179,13 +175,13 @@ def runs_routes(resources: ApiResources) -> APIRouter:
     return router
 
 
-def _add_list(router: APIRouter, resources: ApiResources, progress_views: RunProjections[ProgressView]) -> None:
+def _add_list(router: APIRouter, resources: ApiResources) -> None:
     @router.get("/runs", operation_id="list_runs", summary="Runs, the newest first")
     async def list_runs(
         _: Reader, search: Search = "", status: Status = "", limit: Limit = 50, before: Before = None
     ) -> shapes.RunLines:
         found: list[shapes.RunLine] = []
-        async for line in _lines(resources, progress_views, before):
+        async for line in _lines(resources, before):
             if _is_meant(line, search, status):
                 found.append(line)
             if len(found) > limit:
@@ -193,16 +189,14 @@ def _add_list(router: APIRouter, resources: ApiResources, progress_views: RunPro
         return shapes.RunLines(runs=found[:limit], next=found[limit - 1].run if len(found) > limit else None)
 
 
-async def _lines(
-    resources: ApiResources, progress_views: RunProjections[ProgressView], before: str | None
-) -> AsyncIterator[shapes.RunLine]:
+async def _lines(resources: ApiResources, before: str | None) -> AsyncIterator[shapes.RunLine]:
     records = resources.live.records
     runs = await newest_first(records, [each for each in await records.runs() if each.name == RUN_WORKFLOW])
     names = [str(each.run) for each in runs]
     if before is not None and before not in names:
         raise ResourceNotFound(f"No run {before!r}.", hint="Begin again with the first page.")
     for status in runs[names.index(before) + 1 :] if before is not None else runs:
-        yield shapes.RunLine.model_validate(run_summary_json(status, await progress_views.of(status.run)))
+        yield shapes.RunLine.model_validate(run_summary_json(status, await resources.views.of(status.run)))
 
 
 def _is_meant(line: shapes.RunLine, search: str, status: shapes.StatusFilter) -> bool:
@@ -212,13 +206,11 @@ def _is_meant(line: shapes.RunLine, search: str, status: shapes.StatusFilter) ->
     return has_status and all(word in text for word in search.casefold().split())
 
 
-def _add_show(
-    router: APIRouter, resources: ApiResources, progress_views: RunProjections[ProgressView], proofs: ProofCache
-) -> None:
+def _add_show(router: APIRouter, resources: ApiResources, proofs: ProofCache) -> None:
     @router.get("/runs/{run}", operation_id="show_run", summary="Everything about one run")
     async def show_run(_: Reader, run: RunName) -> shapes.RunDetail:
         records = resources.live.records
-        status, progress = await status_of(records, run), await progress_views.of(run)
+        status, progress = await status_of(records, run), await resources.views.of(run)
         delivery = delivery_of(status.standing, progress)
         view = run_json_of(records, resources.masker, status, progress)
         proof = None

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints
 
 from cellwright.runs.history.changes import CellChangeKind
-from cellwright.runs.views.branches import BranchViewState
+from cellwright.runs.views.branch_views import BranchViewState
 from cellwright.server.http.schemas.model import RequestModel, ResponseModel
 from cellwright.tools.history.moves import RestoreMethod
 from cellwright.tools.notebook.trial_records import TrialStatus

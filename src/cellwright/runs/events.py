@@ -1,0 +1,184 @@
+"""What runs tell in their own streams, as typed events; and all events of a journal of runs, for whoever opens one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Final, Literal
+
+from cellwright.agents.events import AGENT_EVENT_TYPES
+from cellwright.journal import RoomEvent, TaskChanged
+from cellwright.journal.events import EventTypes, FormerFact
+from cellwright.runs.deliver.delivery import Comparison, Delivery
+from cellwright.runs.goal.goal import Goal
+from cellwright.runs.plan.plan import Plan, PlanEdit, Task
+from cellwright.tools.events import TOOL_EVENT_TYPES
+
+RunStage = Literal["queued", "brief", "agree", "build", "check", "deliver", "over"]
+ReviewVerdict = Literal["accepted", "rejected"]
+STAGE_WORDS: Final[dict[RunStage, str]] = {
+    "queued": "waiting for its turn",
+    "brief": "reading the data and planning",
+    "agree": "agreeing on what it may touch",
+    "build": "building",
+    "check": "checking from scratch",
+    "deliver": "delivering",
+    "over": "over",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GoalSet(RoomEvent):
+    """What the run is for, from now on."""
+
+    LINE: ClassVar[str] = "goal: {0.goal.words}"
+    WAS: ClassVar[FormerFact | None] = FormerFact(topic="run", text="goal", is_json=True)
+    goal: Goal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageEntered(RoomEvent):
+    """How far it has come."""
+
+    WAS: ClassVar[FormerFact | None] = FormerFact(topic="stage", subject="stage", text="note")
+    stage: RunStage
+    note: str = ""
+
+    def line(self) -> str:
+        """In words."""
+        return f"{STAGE_WORDS[self.stage]}{f': {self.note}' if self.note else ''}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanAdopted(RoomEvent):
+    """The whole plan, as it is from now on."""
+
+    LINE: ClassVar[str] = "plan: {0.plan.title}"
+    WAS: ClassVar[FormerFact | None] = FormerFact(topic="plan", text="plan", is_json=True)
+    plan: Plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellReported(RoomEvent):
+    """A cell came to its end."""
+
+    LINE: ClassVar[str] = "cell {0.name}: {0.status} ({0.seconds:.1f} s)"
+    WAS: ClassVar[FormerFact | None] = FormerFact(topic="cell", subject="name", text="status")
+    name: str
+    status: str
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunWaiting(RoomEvent):
+    """It waits, but not for a person."""
+
+    LINE: ClassVar[str] = "waits: {0.why}"
+    WAS: ClassVar[FormerFact | None] = FormerFact(topic="waits", subject="why")
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilesNotKept(RoomEvent):
+    """What did not become part of the project of the files its notebook changed, where no delivery says it."""
+
+    LINE: ClassVar[str] = "files: {0.text}"
+    WAS: ClassVar[FormerFact | None] = FormerFact(topic="files", subject="text")
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlternativesCompared(RoomEvent):
+    """The alternatives of a task, best first."""
+
+    LINE: ClassVar[str] = "compared: {0.comparison.task}"
+    WAS: ClassVar[FormerFact | None] = FormerFact(topic="compared", text="comparison", is_json=True)
+    comparison: Comparison
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunDelivered(RoomEvent):
+    """What was handed over in the end."""
+
+    LINE: ClassVar[str] = "delivery: {0.delivery.status}"
+    WAS: ClassVar[FormerFact | None] = FormerFact(topic="delivery", text="delivery", is_json=True)
+    delivery: Delivery
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeReviewed(RoomEvent):
+    """What a person said about one cell's change."""
+
+    WAS: ClassVar[FormerFact | None] = FormerFact(topic="review", subject="cell", is_json=True)
+    change: str
+    """The call that made it."""
+    cell: str
+    verdict: ReviewVerdict
+    comment: str = ""
+    by: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewGoal(RoomEvent):
+    """A person gave it another goal; it goes by it from its next step on."""
+
+    WAS: ClassVar[FormerFact | None] = FormerFact(topic="run-goal", subject="by", text="words")
+    words: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanChanged(RoomEvent):
+    """A person wants the plan changed; it is from its next step on."""
+
+    LINE: ClassVar[str] = "{0.by} changed the plan: {0.edit.op}"
+    WAS: ClassVar[FormerFact | None] = FormerFact(topic="run-plan", subject="by", text="edit", is_json=True)
+    edit: PlanEdit
+    by: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostVisited(RoomEvent):
+    """Its notebook or an agent reached for another machine."""
+
+    WAS: ClassVar[FormerFact | None] = FormerFact(topic="network", subject="host", text="verdict")
+    host: str
+    """With its port."""
+    verdict: str
+    """Whether it was let through, where to, and why not."""
+    bytes_in: int = 0
+    bytes_out: int = 0
+    milliseconds: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunCarriedOver(RoomEvent):
+    """Its code is gone; another run goes on from its steps, with the code of today."""
+
+    WAS: ClassVar[FormerFact | None] = FormerFact(topic="carried-over", subject="run", text="text")
+    run: str
+    """The one that goes on."""
+    text: str
+
+
+def task_event(task: Task) -> TaskChanged:
+    """How one task stands."""
+    return TaskChanged(task=task.id, title=task.title, state=task.status, note=task.note)
+
+
+RUN_EVENT_TYPES: Final[tuple[type[RoomEvent], ...]] = (
+    GoalSet,
+    StageEntered,
+    PlanAdopted,
+    CellReported,
+    RunWaiting,
+    FilesNotKept,
+    AlternativesCompared,
+    RunDelivered,
+    ChangeReviewed,
+    NewGoal,
+    PlanChanged,
+    HostVisited,
+    RunCarriedOver,
+)
+EVENT_TYPES: Final = EventTypes((*RUN_EVENT_TYPES, *AGENT_EVENT_TYPES, *TOOL_EVENT_TYPES))
+"""What a journal of runs is read with."""
