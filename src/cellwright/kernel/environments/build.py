@@ -107,7 +107,7 @@ async def build_environment(
         await anyio.to_thread.run_sync(_finish, places, plan, source)
     finally:
         with anyio.CancelScope(shield=True):
-            await anyio.to_thread.run_sync(lambda: shutil.rmtree(places.workshop, ignore_errors=True))
+            await anyio.to_thread.run_sync(lambda: shutil.rmtree(places.build_directory, ignore_errors=True))
     return environment_at(places, plan, source)
 
 
@@ -136,7 +136,7 @@ class _Site:
 
 async def _fill(site: _Site) -> PackageSource:
     """Install the packages; where from. Raises the index's own failure if nothing else has them either."""
-    requirements, caches = site.places.workshop / "requirements.txt", site.caches
+    requirements, caches = site.places.build_directory / "requirements.txt", site.caches
     problem: CellwrightError | None = None
     if not site.uv.is_offline:
         try:
@@ -170,7 +170,7 @@ async def _gather(site: _Site) -> None:
     interpreter = site.plan.interpreter
     if not site.plan.is_for_our_python:
         raise NotInstalled(f"packages for Python {interpreter.version}")
-    prefix = site.places.workshop / "venv"
+    prefix = site.places.build_directory / "venv"
     packages = prefix / interpreter.site_packages
     while wanted := await anyio.to_thread.run_sync(missing_distributions, packages, site.plan.requirements):
         ours = await anyio.to_thread.run_sync(installed_distributions, wanted)
@@ -187,7 +187,7 @@ async def _gather(site: _Site) -> None:
 
 async def _take_from_cache(site: _Site, requirements: Sequence[str]) -> None:
     """One distribution, without what it needs in turn: that may be installed with us."""
-    file = site.places.workshop / "one.txt"
+    file = site.places.build_directory / "one.txt"
     await anyio.to_thread.run_sync(file.write_text, "\n".join(requirements) + "\n")
     try:
         for cache in site.caches:
@@ -200,19 +200,19 @@ async def _take_from_cache(site: _Site, requirements: Sequence[str]) -> None:
 
 def _prepare(places: EnvironmentPaths, plan: EnvironmentPlan) -> None:
     clear_environment(places)
-    prefix = places.workshop / "venv"
+    prefix = places.build_directory / "venv"
     prefix.mkdir(parents=True)
     # A kernel may run under another user, whatever umask we have.
-    for folder in (places.workshop, prefix):
+    for folder in (places.build_directory, prefix):
         folder.chmod(0o755)
     if (libraries := plan.interpreter.platlibdir) != "lib":
         (prefix / libraries).symlink_to("lib")
-    (places.workshop / "requirements.txt").write_text("\n".join(plan.requirements) + "\n")
+    (places.build_directory / "requirements.txt").write_text("\n".join(plan.requirements) + "\n")
 
 
 def _finish(places: EnvironmentPaths, plan: EnvironmentPlan, source: PackageSource) -> None:
     """Makes the prefix a virtual environment and puts it in its place in one step."""
-    prefix = places.workshop / "venv"
+    prefix = places.build_directory / "venv"
     try:
         _add_interpreter(prefix, plan.interpreter)
     except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
@@ -230,9 +230,9 @@ def _finish(places: EnvironmentPaths, plan: EnvironmentPlan, source: PackageSour
         "platform": plan.interpreter.platform,
         "source": source,
     }
-    (places.workshop / places.record.name).write_text(json.dumps(record, indent=1) + "\n")
-    (places.workshop / "last-used").touch()
-    places.workshop.rename(places.finished)
+    (places.build_directory / places.record.name).write_text(json.dumps(record, indent=1) + "\n")
+    (places.build_directory / "last-used").touch()
+    places.build_directory.rename(places.finished)
 
 
 def _add_interpreter(prefix: Path, interpreter: Interpreter) -> None:

@@ -103,7 +103,7 @@ async def sole_builder(places: EnvironmentPaths, tell: Progress) -> AsyncGenerat
 
 def _open_lock(places: EnvironmentPaths) -> int:
     (places.cache / "environments").mkdir(parents=True, exist_ok=True)
-    for folder in (places.home, places.workshop.parent, places.lock.parent):
+    for folder in (places.home, places.build_directory.parent, places.lock.parent):
         folder.mkdir(mode=0o700, exist_ok=True)
     return os.open(places.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
@@ -118,10 +118,10 @@ def _try_lock(descriptor: int, kind: int) -> bool:
 
 def clear_environment(places: EnvironmentPaths) -> None:
     """Removes a half-built or damaged environment; only for whoever holds the builder's lock."""
-    shutil.rmtree(places.workshop, ignore_errors=True)
+    shutil.rmtree(places.build_directory, ignore_errors=True)
     if places.finished.exists():
-        places.finished.rename(places.workshop)
-        shutil.rmtree(places.workshop, ignore_errors=True)
+        places.finished.rename(places.build_directory)
+        shutil.rmtree(places.build_directory, ignore_errors=True)
 
 
 def _prune(cache: Path, before: float) -> tuple[str, ...]:
@@ -136,7 +136,7 @@ def _prune_one(places: EnvironmentPaths, before: float) -> bool:
     try:
         if not _try_lock(builder, fcntl.LOCK_EX):
             return False
-        shutil.rmtree(places.workshop, ignore_errors=True)
+        shutil.rmtree(places.build_directory, ignore_errors=True)
         with _if_unused(places.finished, before) as unused:
             if unused:
                 clear_environment(places)

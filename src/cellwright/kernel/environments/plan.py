@@ -84,7 +84,7 @@ class EnvironmentPaths:
         return self.finished / "environment.json"
 
     @property
-    def workshop(self) -> Path:
+    def build_directory(self) -> Path:
         """Where it is built."""
         return self.cache / "building" / self.key
 

@@ -89,7 +89,7 @@ class IndexUnreachable(Unavailable):
 async def run_uv(
     places: EnvironmentPaths, plan: EnvironmentPlan, uv: UvSettings, attempt: UvInvocation, lock: int, tell: Progress
 ) -> None:
-    """Install into the workshop; nothing of uv is left running. Raises if it fails.
+    """Install into the build directory; nothing of uv is left running. Raises if it fails.
 
     `IndexUnreachable`: no index answers.
     """
@@ -109,7 +109,7 @@ async def _start_uv(
     places: EnvironmentPaths, plan: EnvironmentPlan, uv: UvSettings, attempt: UvInvocation, lock: int
 ) -> anyio.abc.Process:
     try:
-        # uv inherits the lock: if we are killed, nobody touches the workshop before the orphan is done with it.
+        # uv inherits the lock: if we are killed, nobody touches the build directory before the orphan is done with it.
         return await anyio.open_process(
             _uv_command(places, plan, uv, attempt),
             cwd=places.home,
@@ -139,7 +139,7 @@ def _uv_command(places: EnvironmentPaths, plan: EnvironmentPlan, uv: UvSettings,
         "--no-progress",
     ]
     command += ["--no-python-downloads", "--no-managed-python", f"--python={plan.interpreter.executable}"]
-    command += [f"--prefix={places.workshop / 'venv'}", f"--cache-dir={attempt.cache}"]
+    command += [f"--prefix={places.build_directory / 'venv'}", f"--cache-dir={attempt.cache}"]
     command += [f"--requirements={attempt.requirements}"] + ["--no-deps"] * (not attempt.has_dependencies)
     return command + ["--no-index"] * uv.has_no_index + ["--offline"] * attempt.is_offline
 

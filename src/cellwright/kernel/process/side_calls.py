@@ -14,6 +14,7 @@ from cellwright.kernel.observation import VariablePreview, preview_of
 from cellwright.kernel.process.kernel import Kernel
 from cellwright.kernel.process.link import LinkClosed
 from cellwright.kernel.process.live_kernel import LiveKernel
+from cellwright.kernel.task_groups import wait_for_any
 from cellwright_guest import facts_wire, wire
 
 INSIDE: Final = PurePosixPath("/project")
@@ -80,10 +81,7 @@ class SideCall:
         """
         try:
             with anyio.move_on_after(seconds):
-                async with anyio.create_task_group() as either:
-                    either.start_soon(_cancel_after, over, either.cancel_scope)
-                    await self.arrived.wait()
-                    either.cancel_scope.cancel()
+                await wait_for_any(self.arrived, over)
         except anyio.get_cancelled_exc_class():
             with anyio.CancelScope(shield=True):
                 await kernel.interrupt(self.arrived)
@@ -225,10 +223,7 @@ class SideCalls:
     async def _await_program(self, kernel: Kernel, arrived: anyio.Event, seconds: float) -> None:
         try:
             with anyio.move_on_after(seconds + GRACE_SECONDS):
-                async with anyio.create_task_group() as either:
-                    either.start_soon(_cancel_after, self._live.over, either.cancel_scope)
-                    await arrived.wait()
-                    either.cancel_scope.cancel()
+                await wait_for_any(arrived, self._live.over)
         except anyio.get_cancelled_exc_class():
             # The one who asked is gone: nothing may go on running behind their back.
             with anyio.CancelScope(shield=True):
@@ -237,8 +232,3 @@ class SideCalls:
         if not arrived.is_set():
             await kernel.kill("a program in it did not end")
             raise KernelLost("The kernel did not answer while a program ran.", hint="Try again.")
-
-
-async def _cancel_after(event: anyio.Event, scope: anyio.CancelScope) -> None:
-    await event.wait()
-    scope.cancel()
