@@ -17,7 +17,7 @@ MOST_TEXT: Final = 200
 
 
 class _FactsMessage(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    pass
+    request: int
 
 
 class ColumnFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,14 +63,12 @@ class VariableFacts(msgspec.Struct, frozen=True, kw_only=True):
 class AskFacts(_FactsMessage, frozen=True, kw_only=True):
     """Host → guest: facts of the named variables; a name without a value is left out of the answer."""
 
-    request: int
     names: list[str]
 
 
 class FactsTold(_FactsMessage, frozen=True, kw_only=True):
     """Guest → host: the answer to `AskFacts`."""
 
-    request: int
     facts: list[VariableFacts] = []
 
 

@@ -16,7 +16,7 @@ from cellwright_guest.profiling.oddities.labels import odd_labels
 from cellwright_guest.profiling.oddities.numbers import odd_numbers
 from cellwright_guest.profiling.records import LONGEST_NAME, ColumnProfile, Oddity, Texts, ValueCount
 from cellwright_guest.profiling.typed_column import Codes, Mask, TypedColumn
-from cellwright_guest.profiling.wording import counted, cut, named, percent, quoted, sentence
+from cellwright_guest.profiling.wording import counted, cut, named, percent, quoted
 
 _COMMON: Final = 12
 _EXAMPLES: Final = 5
@@ -104,15 +104,13 @@ def _emptiness(typed: TypedColumn, meant: ColumnMeaning) -> list[Oddity]:
     nulls = int(typed.is_null().sum())
     if rows and nulls == rows:
         says = f"{named(typed.name)} is empty in all {counted(rows, 'row')}."
-        return [Oddity(kind="all-null", column=typed.name, says=sentence(says), count=nulls)]
+        return [typed.oddity("all-null", says, nulls)]
     found: list[Oddity] = []
     if rows >= 5 and nulls > _MOSTLY * rows:
         says = f"{named(typed.name)} is empty in {percent(nulls, rows)} of the rows ({nulls:,} of {rows:,})."
-        found.append(Oddity(kind="mostly-null", column=typed.name, says=sentence(says), count=nulls))
+        found.append(typed.oddity("mostly-null", says, nulls))
     if meant.meaning == "constant":
         value = typed.text(int(typed.counts().argmax()))
         says = f"{named(typed.name)} is {quoted(value)} wherever it has a value."
-        found.append(
-            Oddity(kind="constant", column=typed.name, says=sentence(says), count=rows - nulls, severity="note")
-        )
+        found.append(typed.oddity("constant", says, rows - nulls, severity="note"))
     return found

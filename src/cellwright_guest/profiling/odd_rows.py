@@ -13,7 +13,7 @@ from cellwright_guest.profiling.columns import StudiedColumn
 from cellwright_guest.profiling.numbers import as_mask
 from cellwright_guest.profiling.records import Oddity
 from cellwright_guest.profiling.typed_column import Codes, Floats, Mask, TypedColumn, compute, encode
-from cellwright_guest.profiling.wording import counted, cut, listed, named, percent, sentence
+from cellwright_guest.profiling.wording import counted, listed, named, percent, sentence
 
 STRONG_WORDS: Final = frozenset({
     "total", "totals", "grand total", "subtotal", "sub-total", "sub total", "sum total", "overall total", "summe",
@@ -136,16 +136,7 @@ def _describe_total(column: TypedColumn, rows: np.ndarray[tuple[int], np.dtype[n
         f"{counted(len(rows), 'row')} of {named(column.name)} {'is' if len(rows) == 1 else 'are'} labelled "
         f"{listed(labels)}: {'a sum' if len(rows) == 1 else 'sums'} among the data.{sums if adding_up else ''}"
     )
-    return Oddity(
-        kind="total-rows",
-        column=column.name,
-        says=sentence(says),
-        count=len(rows),
-        examples=tuple(cut(label) for label in labels[:5]),
-        values=tuple(labels),
-        rows=tuple(int(row) for row in rows[:20]),
-        severity="problem",
-    )
+    return column.oddity("total-rows", says, len(rows), texts=labels, rows=rows, severity="problem")
 
 
 def find_repeated_headers(columns: Sequence[TypedColumn]) -> Mask:

@@ -31,6 +31,8 @@ OddityKind = Literal[
     "encoding-guessed", "not-read",
 ]  # fmt: skip
 
+Severity = Literal["note", "warning", "problem"]
+
 
 class _Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     pass
@@ -129,7 +131,7 @@ class Oddity(_Record, frozen=True, kw_only=True):
     total labels, null words."""
     rows: tuple[int, ...] = ()
     """0-based data rows concerned, the first few."""
-    severity: Literal["note", "warning", "problem"] = "warning"
+    severity: Severity = "warning"
 
 
 class Numbers(_Record, frozen=True, kw_only=True):

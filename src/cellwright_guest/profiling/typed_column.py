@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -10,7 +11,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute
 
-from cellwright_guest.profiling.records import Conversion, Kind, Oddity
+from cellwright_guest.profiling.records import Conversion, Kind, Oddity, OddityKind, Severity
+from cellwright_guest.profiling.wording import cut, sentence
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
@@ -20,6 +22,10 @@ compute: Any = pyarrow.compute
 """pyarrow makes its functions when it is imported, so that no type checker knows them."""
 
 NULL: Final = -1
+_EXAMPLES: Final = 5
+_LONGEST_REPAIRED: Final = 200
+"""Limit of characters of a value that a repair may name."""
+_MOST_ROWS: Final = 20
 
 
 @dataclass(slots=True, kw_only=True)
@@ -82,6 +88,31 @@ class TypedColumn:
         """Rows without a value."""
         return self.codes == NULL
 
+    def oddity(
+        self,
+        kind: OddityKind,
+        says: str,
+        count: int,
+        *,
+        texts: Sequence[str] = (),
+        examples: Sequence[str] | None = None,
+        codes: Any = (),
+        rows: Any = (),
+        severity: Severity = "warning",
+    ) -> Oddity:
+        """Something odd about this column; `texts` are the values concerned, found in `rows` or where `codes` stand."""
+        shown = texts if examples is None else examples
+        return Oddity(
+            kind=kind,
+            column=self.name,
+            says=sentence(says),
+            count=count,
+            examples=tuple(cut(text) for text in shown[:_EXAMPLES]),
+            values=tuple(text for text in texts if len(text) <= _LONGEST_REPAIRED),
+            rows=rows_of(self.codes, codes) if len(codes) else tuple(int(row) for row in rows[:_MOST_ROWS]),
+            severity=severity,
+        )
+
 
 def count_codes(codes: Codes, size: int) -> Codes:
     """How often each code from 0 to `size` occurs."""
@@ -106,10 +137,10 @@ def _large(kind: Any) -> Any:
     return pa.large_string() if pa.types.is_string(kind) else kind
 
 
-def rows_of(codes: Codes, wanted: Any, most: int = 20) -> tuple[int, ...]:
+def rows_of(codes: Codes, wanted: Any) -> tuple[int, ...]:
     """The first rows that hold one of the wanted codes."""
     found = np.flatnonzero(np.isin(codes, np.asarray(wanted, np.int64)))
-    return tuple(int(row) for row in found[:most])
+    return tuple(int(row) for row in found[:_MOST_ROWS])
 
 
 def spread(size: int, most: int) -> Codes:

@@ -12,8 +12,8 @@ from cellwright_guest.profiling.distributions import iso
 from cellwright_guest.profiling.meanings import words_of
 from cellwright_guest.profiling.oddities.numbers import NumberCounts
 from cellwright_guest.profiling.records import Oddity
-from cellwright_guest.profiling.typed_column import Mask, TypedColumn, rows_of
-from cellwright_guest.profiling.wording import counted, cut, listed, named, sentence
+from cellwright_guest.profiling.typed_column import Mask, TypedColumn
+from cellwright_guest.profiling.wording import counted, listed, named
 
 _DAY: Final = 86400.0
 _YEAR: Final = 365.25 * _DAY
@@ -69,16 +69,8 @@ def _told_sentinel(typed: TypedColumn, moments: NumberCounts, place: int, gone: 
     codes = np.flatnonzero(typed.values == moments.values[place])
     day, first, last = (iso(value, has_times=False) for value in (moments.values[place], rest[0], rest[-1]))
     says = f"{named(typed.name)} holds {day} in {counted(count, 'row')}, far from all other dates ({first} to {last})."
-    return Oddity(
-        kind="sentinel",
-        column=typed.name,
-        says=sentence(says),
-        count=count,
-        examples=(day,),
-        values=tuple(typed.some_texts(codes, 10)),
-        rows=rows_of(typed.codes, codes),
-        severity="problem",
-    )
+    texts = typed.some_texts(codes, 10)
+    return typed.oddity("sentinel", says, count, texts=texts, examples=(day,), codes=codes, severity="problem")
 
 
 def _far_off(typed: TypedColumn, moments: NumberCounts) -> list[Oddity]:
@@ -112,16 +104,8 @@ def _impossible(typed: TypedColumn, moments: NumberCounts, wrong: Mask, why: str
     codes = np.flatnonzero(np.isin(typed.values, moments.values[wrong]))
     count = int(moments.counts[wrong].sum())
     texts = typed.some_texts(codes, 40)
-    return Oddity(
-        kind="impossible-dates",
-        column=typed.name,
-        says=sentence(f"{named(typed.name)} holds dates {why}, in {counted(count, 'row')}: {listed(texts)}."),
-        count=count,
-        examples=tuple(cut(text) for text in texts[:5]),
-        values=tuple(texts),
-        rows=rows_of(typed.codes, codes),
-        severity="problem",
-    )
+    says = f"{named(typed.name)} holds dates {why}, in {counted(count, 'row')}: {listed(texts)}."
+    return typed.oddity("impossible-dates", says, count, texts=texts, codes=codes, severity="problem")
 
 
 def ends_before_starts(columns: Sequence[TypedColumn], ignored: Mask) -> list[Oddity]:
@@ -152,14 +136,4 @@ def _wrong_order(start: TypedColumn, end: TypedColumn, ignored: Mask) -> list[Od
         return []
     says = f"{named(end.name)} lies before {named(start.name)} in {counted(len(rows), 'row')}."
     shown = [f"{start.text(start.codes[row])} → {end.text(end.codes[row])}" for row in rows[:3]]
-    return [
-        Oddity(
-            kind="impossible-dates",
-            column=end.name,
-            says=sentence(says),
-            count=len(rows),
-            examples=tuple(cut(text) for text in shown),
-            rows=tuple(int(row) for row in rows[:20]),
-            severity="problem",
-        )
-    ]
+    return [end.oddity("impossible-dates", says, len(rows), examples=shown, rows=rows, severity="problem")]

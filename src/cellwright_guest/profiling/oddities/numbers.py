@@ -12,8 +12,8 @@ import numpy as np
 from cellwright_guest.profiling.distributions import skew_of
 from cellwright_guest.profiling.meanings import words_of
 from cellwright_guest.profiling.records import Oddity
-from cellwright_guest.profiling.typed_column import Codes, Floats, Mask, TypedColumn, count_codes, rows_of
-from cellwright_guest.profiling.wording import counted, cut, figure, listed, named, percent, sentence
+from cellwright_guest.profiling.typed_column import Codes, Floats, Mask, TypedColumn, count_codes
+from cellwright_guest.profiling.wording import counted, figure, listed, named, percent
 
 _SENTINELS: Final = frozenset({
     -1.0, -9.0, -99.0, -999.0, -9999.0, -99999.0, -999999.0, -8.0, -88.0, -888.0, -77.0, 88.0, 99.0, 999.0, 9999.0,
@@ -93,17 +93,8 @@ def _infinities(typed: TypedColumn) -> list[Oddity]:
     if not count:
         return []
     texts = typed.some_texts(codes, _EXAMPLES)
-    return [
-        Oddity(
-            kind="infinities",
-            column=typed.name,
-            says=sentence(f"{named(typed.name)} holds infinite values in {counted(count, 'row')}."),
-            count=count,
-            examples=tuple(cut(text) for text in texts),
-            values=tuple(texts),
-            rows=rows_of(typed.codes, codes),
-        )
-    ]
+    says = f"{named(typed.name)} holds infinite values in {counted(count, 'row')}."
+    return [typed.oddity("infinities", says, count, texts=texts, codes=codes)]
 
 
 # ── sentinels ──
@@ -152,15 +143,9 @@ def _sentinel(typed: TypedColumn, numbers: NumberCounts, place: int, gone: Mask)
         f"{named(typed.name)} holds {figure(value)} in {counted(count, 'row')}, far from all other values "
         f"({figure(rest[0])} to {figure(rest[-1])})."
     )
-    return Oddity(
-        kind="sentinel",
-        column=typed.name,
-        says=sentence(says),
-        count=count,
-        examples=(figure(value),),
-        values=tuple(typed.some_texts(codes, 10)),
-        rows=rows_of(typed.codes, codes),
-        severity="problem",
+    texts = typed.some_texts(codes, 10)
+    return typed.oddity(
+        "sentinel", says, count, texts=texts, examples=(figure(value),), codes=codes, severity="problem"
     )
 
 
@@ -178,17 +163,7 @@ def _wrong_signs(typed: TypedColumn, numbers: NumberCounts) -> list[Oddity]:
         f"{named(typed.name)} is negative in {counted(count, 'row')} ({figure(values[0])} to {figure(values[-1])}), "
         "though such a quantity cannot be."
     )
-    return [
-        Oddity(
-            kind="negative-where-positive",
-            column=typed.name,
-            says=sentence(says),
-            count=count,
-            examples=tuple(cut(text) for text in typed.some_texts(codes, _EXAMPLES)),
-            values=tuple(typed.some_texts(codes, 40)),
-            rows=rows_of(typed.codes, codes),
-        )
-    ]
+    return [typed.oddity("negative-where-positive", says, count, texts=typed.some_texts(codes, 40), codes=codes)]
 
 
 def _outliers(typed: TypedColumn, numbers: NumberCounts) -> list[Oddity]:
@@ -199,26 +174,13 @@ def _outliers(typed: TypedColumn, numbers: NumberCounts) -> list[Oddity]:
         return []
     values, usual = numbers.values[far], numbers.values[~far]
     codes = _codes_of(typed, values)
-    order = (
-        codes[np.argsort(-np.abs(typed.values[codes] - usual.mean()), kind="stable")]
-        if typed.values is not None
-        else codes
-    )
+    assert typed.values is not None
+    order = codes[np.argsort(-np.abs(typed.values[codes] - usual.mean()), kind="stable")]
     says = (
         f"{named(typed.name)} has {counted(count, 'value')} far from the rest: {listed(typed.some_texts(order, 3))}, "
         f"where all others lie between {figure(usual[0])} and {figure(usual[-1])}."
     )
-    return [
-        Oddity(
-            kind="outliers",
-            column=typed.name,
-            says=sentence(says),
-            count=count,
-            examples=tuple(cut(text) for text in typed.some_texts(order, _EXAMPLES)),
-            values=tuple(typed.some_texts(order, 40)),
-            rows=rows_of(typed.codes, codes),
-        )
-    ]
+    return [typed.oddity("outliers", says, count, texts=typed.some_texts(order, 40), codes=codes)]
 
 
 def outlying(numbers: NumberCounts) -> tuple[Mask, Mask]:
@@ -299,4 +261,4 @@ def _skew(typed: TypedColumn, numbers: NumberCounts) -> list[Oddity]:
     )
     more = f"; the highest tenth makes up {share} of the sum" if share else ""
     says = f"{named(typed.name)} is strongly skewed to the {side} (middle {figure(middle)}){more}."
-    return [Oddity(kind="skewed", column=typed.name, says=sentence(says), count=numbers.total(), severity="note")]
+    return [typed.oddity("skewed", says, numbers.total(), severity="note")]
