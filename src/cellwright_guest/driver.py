@@ -39,17 +39,18 @@ from cellwright_guest import (
     facts_wire,
     functions,
     host_files,
-    patches,
     programs,
     reports,
     tool,
     transfer_wire,
-    variable_requests,
+    variable_facts,
     wire,
     zygote_setup,
 )
 from cellwright_guest.forks import cell_pauses, hazard_survey, process_fork
 from cellwright_guest.marimo_kernel import configure_cells, new_kernel, with_stale_ancestors
+from cellwright_guest.patches import swap
+from cellwright_guest.patches.audience import audience, hooks
 from cellwright_guest.reports import Reporter
 from cellwright_guest.streams import (
     CellStderr,
@@ -87,7 +88,7 @@ class Driver:
         self._additions = host_files.Additions()
         self._branches: set[int] = set()
         """Our children that are branches of this kernel."""
-        self.patches = patches.apply()
+        self.patches = swap.apply()
         register_formatters()
         reports.follow_progress(self._reporter.progress)
         streams = KernelStreams(
@@ -144,7 +145,7 @@ class Driver:
                 case wire.SetUi() as change:
                     self._set_ui(change)
                 case wire.Look() as look:
-                    self._lane.send(variable_requests.look(look, self._kernel))
+                    self._lane.send(variable_facts.look(look, self._kernel))
                 case wire.RunProgram() as program:
                     self._lane.send(programs.run_program(program))
                 case wire.ListFunctions() as asked:
@@ -155,9 +156,9 @@ class Driver:
                     )
                     self._lane.send(functions.call_function(call, where))
                 case wire.TakeValues() as take:
-                    self._lane.send(variable_requests.take(take, self._kernel.globals))
+                    self._lane.send(variable_facts.take(take, self._kernel.globals))
                 case facts_wire.AskFacts() as asked:
-                    self._lane.send(variable_requests.facts(asked, self._kernel.globals))
+                    self._lane.send(variable_facts.facts(asked, self._kernel.globals))
                 case wire.AddFiles() as addition:
                     self._lane.send(self._additions.take(addition))
                 case wire.Watch(marimo=is_watched):
@@ -262,10 +263,9 @@ class Driver:
 
     def _watch(self, *, is_watched: bool) -> None:
         self._lane.is_watched = is_watched
-        patches.set_watched(is_watched)
-        hooks = patches.hooks(is_watched)
-        self._reporter.attach(hooks)
-        self._kernel._hooks = hooks
+        audience.is_watching = is_watched
+        self._kernel._hooks = hooks(is_watched)
+        self._reporter.attach(self._kernel._hooks)
         if is_watched:
             self._run(editor_state.send_present_state(self._kernel, self._context))
             self._problem = ""

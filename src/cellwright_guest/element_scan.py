@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from math import isnan
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from cellwright_guest.facts_wire import MOST_TEXT, ColumnFacts
 from cellwright_guest.previews import identity
@@ -176,22 +176,30 @@ def _scaled(found: _ScanResult, rows: int) -> int:
 # ── texts ──
 
 
-class Windows(Protocol):
-    """Texts that lie one after the other in memory."""
+class TextBytes:
+    """Texts of an arrow column as the bytes they lie in, so that no Python object is made of any."""
 
-    count: int
+    def __init__(self, chunk: Any, letters: str) -> None:
+        import numpy as np
+
+        _, offsets, memory = chunk.buffers()
+        first, last = chunk.offset, chunk.offset + len(chunk) + 1
+        self.offsets: Any = np.frombuffer(offsets, letters)[first:last] if len(chunk) else np.zeros(1, letters)
+        self.memory = memoryview(memory) if memory is not None else memoryview(b"")
+        self.count = len(chunk)
+
+    def window(self, start: int, stop: int) -> tuple[bytes, memoryview]:
+        """Where each text of the span ends, and their bytes."""
+        ends = self.offsets[start : stop + 1] - self.offsets[start]
+        return ends.tobytes(), self.memory[int(self.offsets[start]) : int(self.offsets[stop])]
 
     @property
     def size(self) -> int:
         """Bytes of all of it."""
-        ...
-
-    def window(self, start: int, stop: int) -> tuple[bytes, memoryview]:
-        """Where each text of a span ends, and their bytes."""
-        ...
+        return int(self.offsets[-1] - self.offsets[0]) + self.offsets.nbytes
 
 
-def scan_texts(pieces: Sequence[Windows], *, nulls: int, type_name: str, allowance: ScanBudget) -> ColumnFacts:
+def scan_texts(pieces: Sequence[TextBytes], *, nulls: int, type_name: str, allowance: ScanBudget) -> ColumnFacts:
     """Facts of texts without making an object of any; a sample is read up to `_SPAN_BYTES` a span."""
     is_exact = allowance.takes(sum(piece.size for piece in pieces))
     digest = 0

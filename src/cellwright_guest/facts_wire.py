@@ -101,7 +101,6 @@ class ChildProcess(msgspec.Struct, frozen=True, kw_only=True):
 
     pid: int
     name: str
-    has_ended: bool = False
 
 
 class SharedMapping(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,14 +110,6 @@ class SharedMapping(msgspec.Struct, frozen=True, kw_only=True):
     is_deleted: bool = False
     owner: str = ""
     """`tqdm` for the lock it makes itself; else nobody known."""
-
-
-class OpenFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A regular file held open."""
-
-    path: str
-    is_writable: bool
-    is_deleted: bool = False
 
 
 class DatabaseFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -151,7 +142,6 @@ class HazardFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Ends of pipes, named ones too."""
     unread_pipes: int = 0
     """Those of them in which bytes wait."""
-    files: list[OpenFile] = []
     databases: list[DatabaseFile] = []
     anonymous: dict[str, int] = {}
     """Descriptors without a file, by kind (`eventpoll`, `eventfd`, `inotify`, `memfd` …); not the event loop's own."""
@@ -169,4 +159,3 @@ class HazardFacts(msgspec.Struct, frozen=True, kw_only=True):
     openmp: list[OpenMpRuntime] = []
     unseen: list[str] = []
     """What could not be looked at (`threads`, `memory`, `descriptors`, `children`): nothing is known about it."""
-    survey_ms: float = 0.0

@@ -176,33 +176,11 @@ def encodable(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
-class CellStdout(Stdout):
-    """`sys.stdout` while a cell runs."""
+class _CellConsole:
+    """What `sys.stdout` and `sys.stderr` have in common while a cell runs."""
 
-    def __init__(self, console: ConsoleWriter) -> None:
-        self._console = console
-
-    def _write_with_mimetype(self, data: str, mimetype: ConsoleMimeType) -> int:
-        return _printed(self._console, "stdout", 1, data)
-
-    def writable(self) -> bool:  # noqa: D102
-        return True
-
-    def isatty(self) -> bool:  # noqa: D102
-        return False
-
-    def fileno(self) -> int:
-        """The descriptor child processes write to; its text joins the cell's console when the cell ends."""
-        return 1
-
-    def flush(self) -> None:
-        """Everything printed so far reaches the host."""
-        if self._console.lane.is_ours:
-            self._console.flush()
-
-
-class CellStderr(Stderr):
-    """`sys.stderr` while a cell runs."""
+    _stream: Literal["stdout", "stderr"]
+    _descriptor: int
 
     def __init__(self, console: ConsoleWriter) -> None:
         self._console = console
@@ -211,17 +189,21 @@ class CellStderr(Stderr):
         if mimetype == "application/vnd.marimo+traceback":
             # marimo prints the traceback as HTML for its frontend; ours travels in the cell's error.
             return len(data)
-        return _printed(self._console, "stderr", 2, data)
+        if self._console.lane.is_ours:
+            self._console.write(self._stream, data)
+        else:
+            os.write(self._descriptor, data.encode("utf-8", "replace"))
+        return len(data)
 
-    def writable(self) -> bool:  # noqa: D102
+    def writable(self) -> bool:
         return True
 
-    def isatty(self) -> bool:  # noqa: D102
+    def isatty(self) -> bool:
         return False
 
     def fileno(self) -> int:
-        """The descriptor child processes write to."""
-        return 2
+        """The descriptor child processes write to; its text joins the cell's console when the cell ends."""
+        return self._descriptor
 
     def flush(self) -> None:
         """Everything printed so far reaches the host."""
@@ -229,12 +211,18 @@ class CellStderr(Stderr):
             self._console.flush()
 
 
-def _printed(console: ConsoleWriter, stream: Literal["stdout", "stderr"], descriptor: int, text: str) -> int:
-    if console.lane.is_ours:
-        console.write(stream, text)
-    else:
-        os.write(descriptor, text.encode("utf-8", "replace"))
-    return len(text)
+class CellStdout(_CellConsole, Stdout):
+    """`sys.stdout` while a cell runs."""
+
+    _stream = "stdout"
+    _descriptor = 1
+
+
+class CellStderr(_CellConsole, Stderr):
+    """`sys.stderr` while a cell runs."""
+
+    _stream = "stderr"
+    _descriptor = 2
 
 
 class NoStdin(Stdin):

@@ -1,4 +1,4 @@
-"""Facts of named variables: what the host needs to say how two states of a notebook differ.
+"""What the host asks of variables: previews, whole values, and facts to say how two states of a notebook differ.
 
 Bounded in time, memory and text like a preview, and with the same manners: nothing is copied, collected or executed,
 no library is imported, no thread is started. What fits into `EXACT_BYTES` is read whole, the rest by sample, and
@@ -9,19 +9,32 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import islice
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
+from marimo._plugins.ui._core.ui_element import UIElement
 
+from cellwright_guest import json_values, previews, wire
 from cellwright_guest.column_arrays import array_stretch, stretches_of, text_bytes_of
 from cellwright_guest.element_scan import ScanBudget, digest_of, scan, scan_items, scan_texts, spread, token
-from cellwright_guest.facts_wire import MOST_COLUMNS, MOST_TEXT, MOST_VARIABLES, ColumnFacts, VariableFacts
+from cellwright_guest.facts_wire import (
+    MOST_COLUMNS,
+    MOST_TEXT,
+    MOST_VARIABLES,
+    AskFacts,
+    ColumnFacts,
+    FactsTold,
+    VariableFacts,
+)
 from cellwright_guest.previews import identity, tables
 from cellwright_guest.previews.columns import is_array, spans_of
 from cellwright_guest.previews.preview import classify
 from cellwright_guest.previews.tables import TableSource
 from cellwright_guest.previews.text_budget import bounded, one_line
 from cellwright_guest.previews.time_limit import NEVER, TimeLimit, TimeUp
+
+if TYPE_CHECKING:
+    from marimo._runtime.runtime import Kernel
 
 EACH_SECONDS: Final = 0.5
 ALL_SECONDS: Final = 2.0
@@ -203,3 +216,37 @@ def _small_span(value: Any, kind: type, index: int, start: int, stop: int) -> li
     series = value.to_series(index) if identity.is_kind(kind, "polars", "DataFrame") else value
     span = series.slice(start, stop - start)
     return span.to_list() if span.estimated_size() <= _SMALL_BYTES else []
+
+
+# ── what the host asks for ──
+
+
+_PREVIEW_TIMEOUT_SECONDS = 5.0
+"""Timeout of all previews of one request."""
+
+
+def look(asked: wire.Look, kernel: Kernel) -> wire.Looked:
+    """Previews of those named, or of all that cells define."""
+    held = _held(kernel.globals, asked.names or sorted(kernel.graph.definitions))
+    shown = previews.preview_all(held, tokens_each=asked.tokens, seconds=_PREVIEW_TIMEOUT_SECONDS)
+    return wire.Looked(request=asked.request, variables=shown)
+
+
+def take(asked: wire.TakeValues, variables: dict[str, Any]) -> wire.Taken:
+    """Those named, whole where JSON can say them."""
+    found = [
+        json_values.value_of(name, value, tokens=asked.tokens, json_bytes=asked.json_bytes)
+        for name, value in _held(variables, asked.names)
+    ]
+    return wire.Taken(request=asked.request, values=found)
+
+
+def facts(asked: AskFacts, variables: dict[str, Any]) -> FactsTold:
+    """Facts to compare variables by; of a `mo.ui` element, of what it is set to."""
+    held = _held(variables, asked.names)
+    plain = [(name, value.value if isinstance(value, UIElement) else value) for name, value in held]
+    return FactsTold(request=asked.request, facts=facts_of(plain))
+
+
+def _held(variables: dict[str, Any], names: Iterable[str]) -> list[tuple[str, Any]]:
+    return [(name, variables[name]) for name in names if name in variables]

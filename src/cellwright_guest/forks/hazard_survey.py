@@ -64,7 +64,6 @@ def survey(loop: asyncio.AbstractEventLoop, *, own: Collection[int], children: C
     `own` are descriptors of the guest itself and `children` processes of ours (earlier branches): neither is reported.
     The standard streams and the descriptors of `loop` are found here.
     """
-    begun = time.perf_counter()
     unseen: list[str] = []
     mappings = _look(unseen, "memory", memory_map, [])
     threads = _look(unseen, "threads", _threads, [])
@@ -78,7 +77,6 @@ def survey(loop: asyncio.AbstractEventLoop, *, own: Collection[int], children: C
         sockets=seen.sockets,
         pipes=seen.pipes,
         unread_pipes=seen.unread_pipes,
-        files=seen.files,
         databases=seen.databases,
         anonymous=dict(seen.anonymous.most_common(MOST_LISTED)),
         devices=seen.devices,
@@ -93,7 +91,6 @@ def survey(loop: asyncio.AbstractEventLoop, *, own: Collection[int], children: C
             for path in _openmp_paths(mappings)
         ],
         unseen=unseen,
-        survey_ms=round((time.perf_counter() - begun) * 1000, 3),
     )
 
 
@@ -184,8 +181,7 @@ def _child(pid: int) -> ChildProcess | None:
         status = Path(f"/proc/{pid}/stat").read_text(errors="replace")
     except OSError:
         return None
-    name, _, rest = status.partition("(")[2].rpartition(")")
-    return ChildProcess(pid=pid, name=_text(name), has_ended=rest.split()[:1] == ["Z"])
+    return ChildProcess(pid=pid, name=_text(status.partition("(")[2].rpartition(")")[0]))
 
 
 def _pools() -> list[str]:

@@ -9,11 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
-from cellwright_guest.profiling.raw import NotReadable, RawColumn, RawTable, ReadBudget, SourceFile, short_name
+import msgspec
+
+from cellwright_guest.profiling.raw import NotReadable, RawColumn, RawTable, ReadBudget, SourceFile
 from cellwright_guest.profiling.readers.formats import OpenedBytes, find_encoding
 from cellwright_guest.profiling.readers.reader_columns import describe_sampling, pandas_names, typed_column
-from cellwright_guest.profiling.records import Oddity, ReadOptions
-from cellwright_guest.profiling.wording import counted
+from cellwright_guest.profiling.records import LONGEST_NAME, Oddity, ReadOptions
+from cellwright_guest.profiling.wording import counted, cut
 
 _MOST_WHOLE: Final = 96 << 20
 _CHUNK: Final = 1 << 20
@@ -186,10 +188,7 @@ def _of_rows(
     records = _Records(allowance=allowance)
     for row in rows:
         records.offer(row)
-    reading = ReadOptions(
-        path=reading.path, format="json", part=part, encoding=reading.encoding, compression=reading.compression
-    )
-    return _table(source, reading, records, source.size_bytes)
+    return _table(source, msgspec.structs.replace(reading, part=part), records, source.size_bytes)
 
 
 def _table(source: SourceFile, reading: ReadOptions, records: _Records, consumed: int) -> RawTable:
@@ -201,7 +200,7 @@ def _table(source: SourceFile, reading: ReadOptions, records: _Records, consumed
     if records.is_over:
         total = max(total, int(total * source.size_bytes / max(1, consumed)))
     columns, odd = list[RawColumn](), list[Oddity]()
-    for name, shown in zip(used, pandas_names([short_name(name) for name in used]), strict=True):
+    for name, shown in zip(used, pandas_names([cut(name, LONGEST_NAME) for name in used]), strict=True):
         column, noticed = typed_column(shown, [row.get(name) for row in records.kept])
         columns.append(column)
         odd.extend(noticed)

@@ -86,7 +86,7 @@ def _walk(folder: Path, asked: str) -> Iterator[SourceFile]:
             if name.startswith((".", "~$")) or not path.is_file() or not path.resolve().is_relative_to(inside):
                 continue
             shown = str(Path(asked) / path.relative_to(folder))
-            yield SourceFile(path=path, shown=shown, size_bytes=path.stat().st_size, is_named=False)
+            yield SourceFile(path=path, shown=shown, size_bytes=path.stat().st_size)
 
 
 def _natural(text: str) -> list[tuple[int, str]]:

@@ -16,10 +16,10 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute
 
-from cellwright_guest.profiling.raw import RawColumn, ReadBudget, example, short_name
+from cellwright_guest.profiling.raw import RawColumn, ReadBudget, example
 from cellwright_guest.profiling.readers.csv_dialect import is_rule
-from cellwright_guest.profiling.records import Oddity
-from cellwright_guest.profiling.wording import counted
+from cellwright_guest.profiling.records import LONGEST_NAME, Oddity
+from cellwright_guest.profiling.wording import counted, cut
 
 Array = Any
 """`pyarrow.Array` or `pyarrow.ChunkedArray`."""
@@ -72,7 +72,7 @@ def joined_names(headers: Sequence[Sequence[str]], width: int) -> list[str]:
 
 def unique_names(names: Sequence[str]) -> list[str]:
     """Names of bounded length, none empty, none twice."""
-    return pandas_names([short_name(" ".join(name.split())) for name in names])
+    return pandas_names([cut(" ".join(name.split()), LONGEST_NAME) for name in names])
 
 
 def numbered_names(width: int) -> list[str]:
@@ -183,7 +183,7 @@ def typed_columns(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[
     """Columns of rows that are as long as `names`."""
     columns, odd = list[RawColumn](), list[Oddity]()
     for at, name in enumerate(names):
-        column, noticed = typed_column(short_name(name), [row[at] for row in rows])
+        column, noticed = typed_column(cut(name, LONGEST_NAME), [row[at] for row in rows])
         columns.append(column)
         odd.extend(noticed)
     return columns, odd
