@@ -307,8 +307,10 @@ class CommandDone(_Message, frozen=True, kw_only=True):
     error: str = ""
 
 
-Aside = (
-    Functions
+SideAnswer = (
+    Looked
+    | ProgramEnded
+    | Functions
     | FunctionEnded
     | Taken
     | FilesAdded
@@ -318,19 +320,7 @@ Aside = (
     | transfer_wire.CarryAnswer
 )
 """Answers to questions that run no cells."""
-FromGuest = (
-    Ready
-    | BeforeCell
-    | CellStarted
-    | Console
-    | Progress
-    | CellFinished
-    | Finished
-    | Looked
-    | ProgramEnded
-    | CommandDone
-    | Aside
-)
+FromGuest = Ready | BeforeCell | CellStarted | Console | Progress | CellFinished | Finished | CommandDone | SideAnswer
 
 _encoder = msgspec.msgpack.Encoder()
 

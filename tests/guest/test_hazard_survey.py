@@ -377,7 +377,6 @@ def test_descriptors_are_sorted_and_our_own_left_out(tmp_path: Path) -> None:
         unread_pipes=2,
         anonymous={"eventpoll": 1, "eventfd": 1, "memfd": 1},
         devices=["/dev/ptmx"],
-        files=[],
     )
 
 

@@ -106,21 +106,14 @@ def _cell_differences(tried: CellOutcome, replayed: CellOutcome | None) -> Itera
             yield Difference(cell=tried.id, what=what, name=name, in_branch=one[:_TEXT], in_parent=other[:_TEXT])
 
     yield from pair("status", tried.status, replayed.status)
-    yield from pair("error", _error(tried), _error(replayed))
-    yield from pair("output", _output(tried), _output(replayed))
+    errors = ["" if each.error is None else f"{each.error.type}: {each.error.message}" for each in (tried, replayed)]
+    yield from pair("error", *errors)
+    yield from pair("output", *("" if each.output is None else each.output.text for each in (tried, replayed)))
     yield from pair("console", tried.console, replayed.console)
     seen = {variable.name: variable.text for variable in tried.variables}
     there = {variable.name: variable.text for variable in replayed.variables}
     for name in sorted(seen.keys() | there.keys()):
         yield from pair("variable", seen.get(name, ""), there.get(name, ""), name)
-
-
-def _error(outcome: CellOutcome) -> str:
-    return "" if outcome.error is None else f"{outcome.error.type}: {outcome.error.message}"
-
-
-def _output(outcome: CellOutcome) -> str:
-    return "" if outcome.output is None else outcome.output.text
 
 
 def _last_outcomes(observations: Iterable[Observation]) -> dict[CellId, CellOutcome]:

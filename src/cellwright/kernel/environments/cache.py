@@ -26,21 +26,21 @@ from cellwright.kernel.environments.plan import (
 from cellwright.kernel.environments.uv import Progress
 
 
-def find_environment(places: EnvironmentPaths, plan: EnvironmentPlan) -> Environment | None:
+def find_environment(paths: EnvironmentPaths, plan: EnvironmentPlan) -> Environment | None:
     """The finished environment, stamped as used now. A folder of that name is whole: it got there by rename."""
-    environment = environment_at(places, plan, _source(places))
+    environment = environment_at(paths, plan, _source(paths))
     if not environment.python.is_symlink() or not environment.site_packages.is_dir():
         return None
     try:
-        _stamp(places.finished)
+        os.utime(paths.finished / "last-used")
     except FileNotFoundError:
         return None
     return environment
 
 
-def _source(places: EnvironmentPaths) -> PackageSource:
+def _source(paths: EnvironmentPaths) -> PackageSource:
     try:
-        match json.loads(places.record.read_bytes()):
+        match json.loads(paths.record.read_bytes()):
             case {"source": "cache" | "installed" as source}:
                 return source
             case _:
@@ -62,7 +62,7 @@ def hold_environment(environment: Environment) -> Generator[None]:
         if not _try_lock(descriptor, fcntl.LOCK_SH) or not environment.python.is_symlink():
             raise _pruned(environment)
         yield
-        _stamp(folder)
+        os.utime(folder / "last-used")
     finally:
         os.close(descriptor)
 
@@ -70,10 +70,6 @@ def hold_environment(environment: Environment) -> Generator[None]:
 async def prune_environments(cache: Path, *, older_than: timedelta) -> tuple[str, ...]:
     """Removes environments that nobody holds or asked for in that time, and what killed builders left; says which."""
     return await anyio.to_thread.run_sync(_prune, cache, time.time() - older_than.total_seconds())
-
-
-def _stamp(folder: Path) -> None:
-    os.utime(folder / "last-used")
 
 
 def _last_used(folder: Path) -> float:
@@ -88,12 +84,12 @@ def _pruned(environment: Environment) -> Unavailable:
 
 
 @asynccontextmanager
-async def sole_builder(places: EnvironmentPaths, tell: Progress) -> AsyncGenerator[int]:
+async def sole_builder(paths: EnvironmentPaths, report: Progress) -> AsyncGenerator[int]:
     """The right to build this environment, once nobody else has it: the descriptor of its lock."""
-    descriptor = await anyio.to_thread.run_sync(_open_lock, places)
+    descriptor = await anyio.to_thread.run_sync(_open_lock, paths)
     try:
         if not _try_lock(descriptor, fcntl.LOCK_EX):
-            tell("Waiting for another process that installs the same packages")
+            report("Waiting for another process that installs the same packages")
             while not _try_lock(descriptor, fcntl.LOCK_EX):  # noqa: ASYNC110  flock tells nobody when it opens
                 await anyio.sleep(0.05)
         yield descriptor
@@ -101,11 +97,11 @@ async def sole_builder(places: EnvironmentPaths, tell: Progress) -> AsyncGenerat
         os.close(descriptor)
 
 
-def _open_lock(places: EnvironmentPaths) -> int:
-    (places.cache / "environments").mkdir(parents=True, exist_ok=True)
-    for folder in (places.home, places.build_directory.parent, places.lock.parent):
+def _open_lock(paths: EnvironmentPaths) -> int:
+    (paths.cache / "environments").mkdir(parents=True, exist_ok=True)
+    for folder in (paths.home, paths.build_directory.parent, paths.lock.parent):
         folder.mkdir(mode=0o700, exist_ok=True)
-    return os.open(places.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    return os.open(paths.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
 
 def _try_lock(descriptor: int, kind: int) -> bool:
@@ -116,12 +112,12 @@ def _try_lock(descriptor: int, kind: int) -> bool:
     return True
 
 
-def clear_environment(places: EnvironmentPaths) -> None:
+def clear_environment(paths: EnvironmentPaths) -> None:
     """Removes a half-built or damaged environment; only for whoever holds the builder's lock."""
-    shutil.rmtree(places.build_directory, ignore_errors=True)
-    if places.finished.exists():
-        places.finished.rename(places.build_directory)
-        shutil.rmtree(places.build_directory, ignore_errors=True)
+    shutil.rmtree(paths.build_directory, ignore_errors=True)
+    if paths.finished.exists():
+        paths.finished.rename(paths.build_directory)
+        shutil.rmtree(paths.build_directory, ignore_errors=True)
 
 
 def _prune(cache: Path, before: float) -> tuple[str, ...]:
@@ -130,16 +126,16 @@ def _prune(cache: Path, before: float) -> tuple[str, ...]:
     return tuple(key for key in keys if _prune_one(EnvironmentPaths(cache=cache, key=key), before))
 
 
-def _prune_one(places: EnvironmentPaths, before: float) -> bool:
+def _prune_one(paths: EnvironmentPaths, before: float) -> bool:
     """Whether the environment was there and was removed; leftovers of a dead builder always go."""
-    builder = _open_lock(places)
+    builder = _open_lock(paths)
     try:
         if not _try_lock(builder, fcntl.LOCK_EX):
             return False
-        shutil.rmtree(places.build_directory, ignore_errors=True)
-        with _if_unused(places.finished, before) as unused:
+        shutil.rmtree(paths.build_directory, ignore_errors=True)
+        with _if_unused(paths.finished, before) as unused:
             if unused:
-                clear_environment(places)
+                clear_environment(paths)
             return unused
     finally:
         os.close(builder)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import cast
 
 import anyio
+import anyio.lowlevel
 
 from cellwright.errors import KernelLost, Unavailable
 from cellwright.kernel.observation import KernelEnd, kernel_end_of
@@ -51,9 +52,9 @@ class Kernel:
         self.control = control
         self.seat = seat
         """Which process of its cage it is: the first, or a branch that took its place."""
-        self.deliver: Deliver = _to_nobody
+        self.deliver: Deliver = lambda message: anyio.lowlevel.checkpoint()
         """To whom it speaks. A branch that becomes the notebook's kernel speaks to somebody else from then on."""
-        self.on_end: Callable[[KernelEnd], None] = _not_heard
+        self.on_end: Callable[[KernelEnd], None] = lambda end: None
         self._outlet: socket.socket | None = None
         self.end: KernelEnd | None = None
         self._killed_as: KernelEnd | None = None
@@ -228,14 +229,6 @@ class Kernel:
             last = await self.control.wait_kernel()
             return kernel_end_of(last.exit_code, last.signal, out_of_memory=last.out_of_memory, limit=last.limit)
         return KernelEnd(reason="it vanished")
-
-
-async def _to_nobody(message: wire.FromGuest | MarimoNotification) -> None:
-    """Nobody listens yet."""
-
-
-def _not_heard(end: KernelEnd) -> None:
-    """Nobody waits for its end."""
 
 
 async def own_memory_kb(kernel: Kernel) -> int:

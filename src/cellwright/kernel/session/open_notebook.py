@@ -35,7 +35,7 @@ from cellwright.kernel.process.link import MarimoNotification
 from cellwright.kernel.process.live_kernel import LiveKernel
 from cellwright.kernel.process.provisioner import KernelProvisioner
 from cellwright.kernel.process.run_request import changed_code, stale_cells
-from cellwright.kernel.process.side_calls import SideAnswer, SideCalls
+from cellwright.kernel.process.side_calls import SideCalls
 from cellwright.kernel.session.call_runner import CallRunner
 from cellwright.kernel.session.install import install
 from cellwright.kernel.session.observers import EditorAttachment, EditorChannel, EditorListener, Observers
@@ -293,7 +293,7 @@ class OpenNotebook:
         if isinstance(message, MarimoNotification):
             self._editor.notify(message.body)
             return
-        is_wanted = not isinstance(message, SideAnswer) or self.side_calls.hear(message)
+        is_wanted = not isinstance(message, wire.SideAnswer) or self.side_calls.hear(message)
         match message:
             case wire.CommandDone(stale=stale) | wire.Finished(stale=stale):
                 self.state = replace(self.state, reported_stale=frozenset(map(CellId, stale)))
@@ -303,7 +303,7 @@ class OpenNotebook:
                 pass
         if isinstance(message, wire.CommandDone):
             self._editor.command_done()
-        elif not isinstance(message, SideAnswer):
+        elif not isinstance(message, wire.SideAnswer):
             self._calls.hear(message)
 
     def _kernel_ended(self, end: KernelEnd) -> None:
