@@ -95,9 +95,8 @@ def variable_differences(before: Sequence[VariableFacts], after: Sequence[Variab
     """What is another in `after`, in its order, then what is gone. What is the same is not named."""
     old = {facts.name: facts for facts in before[:MOST_VARIABLES]}
     new = {facts.name: facts for facts in after[:MOST_VARIABLES]}
-    found = [_compared(old.get(name), facts) for name, facts in new.items()]
-    gone = [_removed(facts) for name, facts in old.items() if name not in new]
-    return (*(diff for diff in found if diff is not None), *gone)
+    found = [_compared(old.get(name), new.get(name)) for name in new | old]
+    return tuple(diff for diff in found if diff is not None)
 
 
 def variable_summary(facts: VariableFacts) -> str:
@@ -116,28 +115,19 @@ def variable_summary(facts: VariableFacts) -> str:
 # ── what differs ──
 
 
-def _compared(old: VariableFacts | None, new: VariableFacts) -> VariableDiff | None:
-    if old is None:
-        return VariableDiff(
-            name=_clean(new.name), change="added", type=_clean(new.type), before="", after=variable_summary(new)
-        )
-    facts = tuple(_facts(old, new))
-    if not facts:
+def _compared(old: VariableFacts | None, new: VariableFacts | None) -> VariableDiff | None:
+    facts = tuple(_facts(old, new)) if old is not None and new is not None else ()
+    shown = new or old
+    if shown is None or (old is not None and new is not None and not facts):
         return None
     return VariableDiff(
-        name=_clean(new.name),
-        change="changed",
-        type=_clean(new.type),
-        before=variable_summary(old),
-        after=variable_summary(new),
+        name=_clean(shown.name),
+        change="added" if old is None else "removed" if new is None else "changed",
+        type=_clean(shown.type),
+        before="" if old is None else variable_summary(old),
+        after="" if new is None else variable_summary(new),
         facts=facts[:_MOST_FACTS],
         facts_left=max(len(facts) - _MOST_FACTS, 0),
-    )
-
-
-def _removed(old: VariableFacts) -> VariableDiff:
-    return VariableDiff(
-        name=_clean(old.name), change="removed", type=_clean(old.type), before=variable_summary(old), after=""
     )
 
 

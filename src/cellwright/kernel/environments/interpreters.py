@@ -114,20 +114,13 @@ def in_order(requires_python: str, found: Mapping[Path, str]) -> list[Path]:
     The oldest minor version comes first: it has the most wheels. Of that the newest patch, then by path, so that two
     processes choose the same.
     """
-    fitting = [
-        (Version(version), path)
-        for path, version in found.items()
-        if _is_able(version) and allows(requires_python, version)
-    ]
-    return [path for _, path in sorted(fitting, key=lambda one: (one[0].minor, _newest(one[0]), str(one[1])))]
-
-
-def _is_able(version: str) -> bool:
-    return Version(version).release[:2] >= OLDEST and Version(version).major == OLDEST[0]
-
-
-def _newest(version: Version) -> tuple[bool, int]:
-    return version.is_prerelease, -version.micro
+    fitting = [(Version(version), path) for path, version in found.items() if allows(requires_python, version)]
+    ranks = {
+        path: (version.minor, version.is_prerelease, -version.micro, str(path))
+        for version, path in fitting
+        if version.release[:2] >= OLDEST and version.major == OLDEST[0]
+    }
+    return sorted(ranks, key=ranks.__getitem__)
 
 
 def installable(requires_python: str) -> str | None:
@@ -221,8 +214,10 @@ def _is_sound(directory: Path, avoid: Sequence[Path]) -> bool:
         programs = list(directory.glob("python*"))
         if not programs or (real.parent / "pyvenv.cfg").exists() or (directory.parent / "pyvenv.cfg").exists():
             return False
-        places = [directory, *programs]
-        return not any(_is_within(place, avoid) or _is_open_to_all(place) for place in places)
+        # What everybody may write to is nobody's decision.
+        return not any(
+            _is_within(path, avoid) or path.resolve().stat().st_mode & stat.S_IWOTH for path in (directory, *programs)
+        )
     except (OSError, RuntimeError):
         return False
 
@@ -230,10 +225,6 @@ def _is_sound(directory: Path, avoid: Sequence[Path]) -> bool:
 def _is_within(place: Path, avoid: Iterable[Path]) -> bool:
     names = {Path(os.path.abspath(place)), place.resolve()}  # noqa: PTH100  as it is called, links and all
     return any(name.is_relative_to(folder.resolve()) for name in names for folder in avoid)
-
-
-def _is_open_to_all(place: Path) -> bool:
-    return bool(place.resolve().stat().st_mode & stat.S_IWOTH)
 
 
 async def _installed(path: Sequence[str], pythons: Pythons, *, home: Path, cache: Path, uv: str) -> dict[Path, str]:

@@ -7,7 +7,7 @@ import os
 import signal
 import socket
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
@@ -166,6 +166,10 @@ class Kernel:
     async def changes(self) -> tuple[FileChange, ...]:
         """Files of the project that its code made, changed or removed."""
         return await self.control.changes(self.seat)
+
+    def read(self, path: str) -> AsyncGenerator[bytes]:
+        """The bytes of one of those files."""
+        return self.control.read(path, self.seat)
 
     async def keep(self, project: Path, terms: KeepTerms) -> KeepReport:
         """Carry those changes over into the real project; ends the kernel and all it started."""
