@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
-from decimal import Decimal
-from math import isnan
 from typing import Any, Final
 
 from cellwright_guest.facts_wire import MOST_TEXT, ColumnFacts
 from cellwright_guest.previews import identity
-from cellwright_guest.previews.columns import is_missing, plain_scalar
+from cellwright_guest.previews.columns import has_order, is_missing, plain_scalar
 from cellwright_guest.previews.plain import brief, integer
 from cellwright_guest.previews.text_budget import bounded, one_line
 
@@ -30,7 +28,6 @@ _SPAN: Final = 256
 _SPAN_BYTES: Final = 1 << 16
 _ITEM_TEXT: Final = 200
 _NOT_A_TIME: Final = -(1 << 63)
-_ORDERED: Final = frozenset({int, float, bool, Decimal, date, datetime, timedelta})
 
 
 @dataclass(slots=True, kw_only=True)
@@ -220,18 +217,14 @@ def scan_items(items: Sequence[Any], *, rows: int, type_name: str, nulls: int | 
 
     Only numbers and times are compared, and only if all that are not missing are such; texts count by their digest.
     """
-    found = _ScanResult()
-    has_order = True
-    for item in items:
-        value = plain_scalar(item)
-        found.seen += 1
-        if is_missing(value):
-            found.nulls += 1
-            continue
+    values = [value for value in map(plain_scalar, items) if not is_missing(value)]
+    found = _ScanResult(seen=len(items), nulls=len(items) - len(values))
+    for value in values:
         found.digest = zlib.crc32(token(value).encode("utf-8", "surrogatepass") + b"\0", found.digest)
-        has_order = has_order and _is_ordered(value)
-    if has_order:
-        _widen_all(found, [value for value in map(plain_scalar, items) if not is_missing(value)])
+    if values and all(has_order(value) or type(value) is bool for value in values):
+        # Numbers among dates, or times with and without a zone, cannot be compared.
+        with suppress(TypeError):
+            found.widen(min(values), max(values))
     is_exact = found.seen >= rows
     return ColumnFacts(
         type=bounded(one_line(type_name), MOST_TEXT),
@@ -250,7 +243,7 @@ def spread(count: int) -> list[tuple[int, int]]:
 
 def token(value: Any, room: int = _ITEM_TEXT) -> str:
     """A builtin as short text, anything else by its type; runs no code of the notebook."""
-    return brief(value, room, _type_only)
+    return brief(value, room, lambda other, room, depth: f"<{identity.qualified_name(type(other))}>")
 
 
 def digest_of(text: str) -> str:
@@ -260,21 +253,3 @@ def digest_of(text: str) -> str:
 
 def _type_only(value: Any, room: int, depth: int) -> str:
     return f"<{identity.qualified_name(type(value))}>"
-
-
-def _is_ordered(value: Any) -> bool:
-    kind = type(value)
-    if kind is Decimal:
-        return not value.is_nan()
-    return kind in _ORDERED or kind.__name__ in {"Timestamp", "Timedelta"}
-
-
-def _widen_all(found: _ScanResult, values: list[Any]) -> None:
-    numbers = [value for value in values if not (type(value) is float and isnan(value))]
-    if not numbers:
-        return
-    try:
-        found.widen(min(numbers), max(numbers))
-    except TypeError:
-        # Numbers among dates, or times with and without a zone.
-        return

@@ -266,7 +266,7 @@ def look_at_descriptors(*, own: Collection[int]) -> Descriptors:
 def _sort(found: Descriptors, descriptor: int, target: str, status: os.stat_result) -> None:
     mode = status.st_mode
     if target.startswith("anon_inode:"):
-        found.anonymous[_text(target.removeprefix("anon_inode:").strip("[]"))] += 1
+        found.anonymous[bounded_text(target.removeprefix("anon_inode:").strip("[]"))] += 1
     elif target.startswith("/memfd:"):
         found.anonymous["memfd"] += 1
     elif stat.S_ISSOCK(mode):
@@ -278,9 +278,9 @@ def _sort(found: Descriptors, descriptor: int, target: str, status: os.stat_resu
         _sort_file(found, descriptor, target, status)
     elif stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
         if target not in _HARMLESS_DEVICES and len(found.devices) < MOST_LISTED:
-            found.devices.append(_text(target))
+            found.devices.append(bounded_text(target))
     elif not stat.S_ISDIR(mode):
-        found.anonymous[_text(target.partition(":")[0]) or "other"] += 1
+        found.anonymous[bounded_text(target.partition(":")[0]) or "other"] += 1
 
 
 def _sort_file(found: Descriptors, descriptor: int, target: str, status: os.stat_result) -> None:
@@ -288,7 +288,7 @@ def _sort_file(found: Descriptors, descriptor: int, target: str, status: os.stat
     has_journal = any(os.path.exists(f"{path}{suffix}") for suffix in _JOURNALS)  # noqa: PTH110
     engine = _engine(descriptor, status, has_journal=has_journal)
     if engine and len(found.databases) < MOST_LISTED:
-        found.databases.append(DatabaseFile(engine=engine, path=_text(path), has_journal=has_journal))
+        found.databases.append(DatabaseFile(engine=engine, path=bounded_text(path), has_journal=has_journal))
 
 
 def _engine(descriptor: int, status: os.stat_result, *, has_journal: bool) -> str:
@@ -325,5 +325,6 @@ def _waiting_bytes(descriptor: int) -> int:
         return 0
 
 
-def _text(text: str) -> str:
+def bounded_text(text: str) -> str:
+    """A text of the system, of bounded length and fit for a message."""
     return text[:_PATH_CHARS].encode("utf-8", "replace").decode("utf-8")

@@ -31,6 +31,7 @@ OddityKind = Literal[
     "encoding-guessed", "not-read",
 ]  # fmt: skip
 
+Relation = Literal["one-to-one", "many-to-one", "one-to-many", "many-to-many"]
 Severity = Literal["note", "warning", "problem"]
 
 
@@ -252,7 +253,7 @@ class Join(_Record, frozen=True, kw_only=True):
     left_coverage: float
     """Which part of the left one's distinct values occur in the right one: 0 to 1."""
     right_coverage: float
-    relation: Literal["one-to-one", "many-to-one", "one-to-many", "many-to-many"]
+    relation: Relation
     says: str = ""
     needs: tuple[Literal["spaces", "case", "zeros"], ...] = ()
     """What must be levelled on both sides first: spaces stripped, case folded, leading zeros dropped."""

@@ -124,7 +124,6 @@ class _Opened:
     source: SourceFile
     compression: str
     encoding: Encoding
-    head: str
     is_whole: bool
 
 
@@ -132,8 +131,9 @@ def read_text(source: SourceFile, allowance: ReadBudget, *, head: bytes, compres
     """The table in a text; raises `NotReadable`."""
     encoding = find_encoding(source.path, compression, head)
     is_whole = not compression and len(head) >= source.size_bytes
-    text = _decoded(head, encoding, is_whole)
-    opened = _Opened(source=source, compression=compression, encoding=encoding, head=text, is_whole=is_whole)
+    # Without half a character at the end of a beginning.
+    text = head.decode(encoding.name, "replace") if is_whole else head.decode(encoding.name, "replace").rstrip("\ufffd")
+    opened = _Opened(source=source, compression=compression, encoding=encoding, is_whole=is_whole)
     guess = guess_dialect(text, is_whole=is_whole, is_surely_a_table=is_surely_a_table(source))
     if guess is None:
         raise NotReadable("it is text, but no table")
@@ -141,18 +141,8 @@ def read_text(source: SourceFile, allowance: ReadBudget, *, head: bytes, compres
         return _read_as(opened, guess, allowance)
     except UnclosedQuote:
         plain = guess_dialect(text.replace('"', "").replace("'", ""), is_whole=is_whole, is_surely_a_table=True)
-        return _read_as(opened, _unquoted(opened, plain or guess), allowance)
-
-
-def _decoded(head: bytes, encoding: Encoding, is_whole: bool) -> str:
-    """The beginning as text, without half a character at its end."""
-    text = head.decode(encoding.name, "replace")
-    return text if is_whole else text.rstrip("\ufffd")
-
-
-def _unquoted(opened: _Opened, guess: DialectGuess) -> DialectGuess:
-    """The same dialect without quotes, with the records that this makes of the text."""
-    return judge(opened.head, replace(guess.dialect, quote="", skips_spaces=False), opened.is_whole)
+        unquoted = replace((plain or guess).dialect, quote="", skips_spaces=False)
+        return _read_as(opened, judge(text, unquoted, is_whole), allowance)
 
 
 def _read_as(opened: _Opened, guess: DialectGuess, allowance: ReadBudget) -> RawTable:
@@ -169,7 +159,8 @@ def _read_as(opened: _Opened, guess: DialectGuess, allowance: ReadBudget) -> Raw
     sample = rows.sample.table(rows.rows)
     if sample is None:
         sample = pa.Table.from_batches([to_batch([], text.width)])
-    total = rows.rows if rows.is_counted else _estimate(rows, opened)
+    estimate = int(rows.rows * opened.source.size_bytes / max(1, rows.read_bytes))
+    total = rows.rows if rows.is_counted else max(rows.rows, estimate)
     return RawTable(
         name=opened.source.stem,
         reading=_reading(opened, text, rows, guess),
@@ -201,10 +192,6 @@ def _stride(opened: _Opened, allowance: ReadBudget) -> int:
     if rows < 1.5 * allowance.most_rows:
         return 1
     return starting_stride(int(rows * 1.05), allowance.most_rows)
-
-
-def _estimate(rows: Rows, opened: _Opened) -> int:
-    return max(rows.rows, int(rows.rows * opened.source.size_bytes / max(1, rows.read_bytes)))
 
 
 def _reading(opened: _Opened, text: TextFile, rows: Rows, guess: DialectGuess) -> ReadOptions:

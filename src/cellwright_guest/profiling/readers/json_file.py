@@ -118,7 +118,6 @@ def flattened(item: Any) -> dict[str, Any]:
 def _items(text: str, decoder: codecs.StreamReader) -> Iterator[Any]:
     """The items of a long list, read one by one."""
     scanner, buffer, at = json.JSONDecoder(), text, text.index("[") + 1
-    is_ended = False
     while True:
         while at < len(buffer) and buffer[at] in " \t\r\n,":
             at += 1
@@ -129,22 +128,19 @@ def _items(text: str, decoder: codecs.StreamReader) -> Iterator[Any]:
                 raise ValueError
             item, end = scanner.raw_decode(buffer, at)
             # A number at the very end of the buffer may go on behind it.
-            if end == len(buffer) and not is_ended:
+            if end == len(buffer):
                 raise ValueError
         except RecursionError as error:
             raise NotReadable("its values are nested too deeply") from error
         except ValueError as error:
-            more = "" if is_ended else decoder.read(size=-1, chars=max(_CHUNK, len(buffer) - at))
+            more = decoder.read(size=-1, chars=max(_CHUNK, len(buffer) - at))
             if len(buffer) - at > _LONGEST_VALUE or not more:
-                raise NotReadable(_why_broken(is_ended or not more)) from error
+                why = f"it has a value of more than {_LONGEST_VALUE >> 20} MB" if more else "it is broken JSON"
+                raise NotReadable(why) from error
             buffer, at = buffer[at:] + more, 0
             continue
         at = end
         yield item
-
-
-def _why_broken(is_at_end: bool) -> str:
-    return "it is broken JSON" if is_at_end else f"it has a value of more than {_LONGEST_VALUE >> 20} MB"
 
 
 def _whole(text: str) -> Any:
@@ -163,21 +159,17 @@ def _parts(source: SourceFile, allowance: ReadBudget, reading: ReadOptions, valu
     if not isinstance(value, dict):
         raise NotReadable("it is one JSON value, no table")
     value = cast(dict[str, Any], value)
-    lists = {key: inner for key, inner in value.items() if _is_list_of_objects(inner)}
+    found = {key: inner for key, inner in value.items() if isinstance(inner, list)}
+    lists = {key: inner for key, inner in found.items() if inner and isinstance(inner[0], dict)}
     if lists:
         parts = list(lists.items())[:_MOST_PARTS]
         return [_of_rows(source, allowance, reading, key, inner) for key, inner in parts]
-    columns = {key: inner for key, inner in value.items() if isinstance(inner, list)}
-    if columns and len(columns) == len(value) and len({len(inner) for inner in columns.values()}) == 1:
-        rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    if found and len(found) == len(value) and len({len(inner) for inner in found.values()}) == 1:
+        rows = [dict(zip(found, row, strict=True)) for row in zip(*found.values(), strict=True)]
         return [_of_rows(source, allowance, reading, "", rows)]
     if value and all(isinstance(inner, dict) for inner in value.values()):
         raise NotReadable("it is an object of objects: which of its levels are rows is not clear")
     return [_of_rows(source, allowance, reading, "", [value])]
-
-
-def _is_list_of_objects(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and isinstance(value[0], dict)
 
 
 def _of_rows(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import importlib
 import os
 import re
 import struct
@@ -17,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from time import monotonic
-from typing import Final, Literal, assert_never
+from typing import Final
 
 import msgspec
 import pyarrow as pa
@@ -312,30 +313,18 @@ def _by_format(source: SourceFile, allowance: ReadBudget) -> Found:
             return _by_library(source, allowance, kind)
 
 
-def _by_library(
-    source: SourceFile, allowance: ReadBudget, kind: Literal["parquet", "feather", "excel", "sqlite", "duckdb"]
-) -> Found:
-    """Read with a library that is loaded only when a file needs it: each takes a good part of a second."""
-    match kind:
-        case "parquet":
-            from cellwright_guest.profiling.readers.parquet import read_parquet
+_LIBRARIES: Final = {
+    "parquet": ("parquet", "read_parquet"),
+    "feather": ("parquet", "read_feather"),
+    "excel": ("excel", "read_workbook"),
+    "sqlite": ("databases", "read_sqlite"),
+    "duckdb": ("duckdb_file", "read_duckdb"),
+}
+"""Readers whose library is loaded only when a file needs it: each takes a good part of a second."""
 
-            return [read_parquet(source, allowance)], [], []
-        case "feather":
-            from cellwright_guest.profiling.readers.parquet import read_feather
 
-            return [read_feather(source, allowance)], [], []
-        case "excel":
-            from cellwright_guest.profiling.readers.excel import read_workbook
-
-            return read_workbook(source, allowance)
-        case "sqlite":
-            from cellwright_guest.profiling.readers.databases import read_sqlite
-
-            return read_sqlite(source, allowance)
-        case "duckdb":
-            from cellwright_guest.profiling.readers.duckdb_file import read_duckdb
-
-            return read_duckdb(source, allowance)
-        case _:
-            assert_never(kind)
+def _by_library(source: SourceFile, allowance: ReadBudget, kind: str) -> Found:
+    module, name = _LIBRARIES[kind]
+    read = getattr(importlib.import_module(f"cellwright_guest.profiling.readers.{module}"), name)
+    found: RawTable | Found = read(source, allowance)
+    return ([found], [], []) if isinstance(found, RawTable) else found

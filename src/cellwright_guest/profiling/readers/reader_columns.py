@@ -9,7 +9,7 @@ import datetime as dt
 import decimal
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -168,7 +168,8 @@ def typed_column(name: str, values: Sequence[Any]) -> tuple[RawColumn, list[Oddi
     if kinds == {"integer", "number"}:
         values, kinds = [None if value is None else float(value) for value in values], {"number"}
     if kinds == {"date", "datetime"}:
-        values, kinds = [_as_datetime(value) for value in values], {"datetime"}
+        days = [value if type(value) is not dt.date else dt.datetime(*value.timetuple()[:3]) for value in values]
+        values, kinds = days, {"datetime"}
     if len(kinds) <= 1:
         array = _array(values)
         if array is not None:
@@ -238,34 +239,14 @@ def _safe(value: Any) -> Any:
             return value
 
 
+_KINDS: Final[dict[type, str]] = {
+    bool: "yes or no", int: "integer", float: "number", decimal.Decimal: "number", str: "text", bytes: "bytes",
+    dt.datetime: "datetime", dt.date: "date", dt.time: "time", list: "list", dict: "object",
+}  # fmt: skip
+
+
 def _kind(value: Any) -> str:
-    match value:
-        case bool():
-            return "yes or no"
-        case int():
-            return "integer"
-        case float() | decimal.Decimal():
-            return "number"
-        case str():
-            return "text"
-        case dt.datetime():
-            return "datetime"
-        case dt.date():
-            return "date"
-        case dt.time():
-            return "time"
-        case bytes():
-            return "bytes"
-        case list():
-            return "list"
-        case Mapping():
-            return "object"
-        case _:
-            return type(value).__name__
-
-
-def _as_datetime(value: Any) -> Any:
-    return dt.datetime(value.year, value.month, value.day) if type(value) is dt.date else value
+    return _KINDS.get(type(value)) or type(value).__name__
 
 
 def _array(values: Sequence[Any]) -> Any:
