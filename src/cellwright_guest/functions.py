@@ -15,13 +15,14 @@ import signal
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import msgspec
 from marimo._plugins.ui import dropdown
 from marimo._plugins.ui._core.ui_element import UIElement
 from marimo._runtime.context import get_context
 from marimo._runtime.context.kernel_context import KernelRuntimeContext
+from marimo._runtime.runtime import Kernel
 from marimo._types.ids import CellId_t
 
 from cellwright_guest import faults, report_wire, wire
@@ -29,9 +30,6 @@ from cellwright_guest.json_values import BadArguments, fit, schema_of, slots_of,
 from cellwright_guest.previews import identity, within
 from cellwright_guest.streams import DescriptorCapture, encodable
 from cellwright_guest.tool import MARK
-
-if TYPE_CHECKING:
-    from marimo._runtime.runtime import Kernel
 
 
 def given(made: Any, value: Any) -> Any:

@@ -10,31 +10,28 @@ import functools
 import logging
 import time
 from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from marimo._ast.cell import CellImpl
 from marimo._output import formatting
 from marimo._plugins.stateless.status._progress import _Progress
 from marimo._runtime.context import safe_get_context
 from marimo._runtime.context.kernel_context import KernelRuntimeContext
 from marimo._runtime.control_flow import MarimoInterrupt, MarimoStopError
+from marimo._runtime.runner.hook_context import (
+    OnFinishHookContext,
+    PostExecutionHookContext,
+    PreExecutionHookContext,
+    PreparationHookContext,
+)
 from marimo._runtime.runner.hooks import NotebookCellHooks, Priority
+from marimo._runtime.runner.result import RunResult
 from marimo._runtime.runner.scheduler import SequentialScheduler
+from marimo._runtime.runtime import Kernel
 from marimo._types.ids import CellId_t
 
 from cellwright_guest import faults, outputs, previews, report_wire, wire
 from cellwright_guest.streams import ConsoleWriter, DescriptorCapture, HostSocket
-
-if TYPE_CHECKING:
-    from marimo._ast.cell import CellImpl
-    from marimo._runtime.runner.hook_context import (
-        OnFinishHookContext,
-        PostExecutionHookContext,
-        PreExecutionHookContext,
-        PreparationHookContext,
-    )
-    from marimo._runtime.runner.result import RunResult
-    from marimo._runtime.runtime import Kernel
-
 
 _SECONDS_BETWEEN = 0.1
 

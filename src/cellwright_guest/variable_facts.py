@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import msgspec
 from marimo._plugins.ui._core.ui_element import UIElement
+from marimo._runtime.runtime import Kernel
 
 from cellwright_guest import json_values, previews, wire
 from cellwright_guest.column_arrays import array_stretch, stretches_of, text_bytes_of
@@ -32,9 +33,6 @@ from cellwright_guest.previews.preview import classify
 from cellwright_guest.previews.tables import TableSource
 from cellwright_guest.previews.text_budget import bounded, one_line
 from cellwright_guest.previews.time_limit import NEVER, TimeLimit, TimeUp
-
-if TYPE_CHECKING:
-    from marimo._runtime.runtime import Kernel
 
 EACH_SECONDS: Final = 0.5
 ALL_SECONDS: Final = 2.0

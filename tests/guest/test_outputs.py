@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 from cellwright_guest import report_wire
 from cellwright_guest.html_text import readable
-from cellwright_guest.outputs import bound_output
+from cellwright_guest.outputs import bound_output, png_size
 
 mpl.use("agg")
 

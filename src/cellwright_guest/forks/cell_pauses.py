@@ -9,22 +9,18 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import msgspec
 from marimo._runtime.context import safe_get_context
 from marimo._runtime.context.kernel_context import KernelRuntimeContext
 from marimo._runtime.control_flow import MarimoInterrupt
 from marimo._runtime.runner.scheduler import SequentialScheduler
+from marimo._runtime.runtime import Kernel
 from marimo._types.ids import CellId_t
 from marimo._utils.signals import SigintHandler
 
 from cellwright_guest import wire
-
-if TYPE_CHECKING:
-    from marimo._runtime.runtime import Kernel
-
-    from cellwright_guest.streams import FrameQueue, HostSocket
+from cellwright_guest.streams import FrameQueue, HostSocket
 
 Answer = Callable[[wire.Survey | wire.Fork], bool]
 """Carries out what the host asks in a pause; True in the copy that came of it."""

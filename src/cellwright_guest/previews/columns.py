@@ -52,15 +52,12 @@ class ColumnSource(Protocol):
 
     def sample(self, start: int, stop: int) -> list[Any] | None:
         """Plain values of a span; None where only the head may be read."""
-        ...
 
     def nulls(self, start: int, stop: int) -> int | None:
         """Missing values of a span; None when they must be counted in the sample."""
-        ...
 
     def head(self, count: int, brief: Brief) -> list[str]:
         """The first values as text."""
-        ...
 
 
 def spans_of(rows: int) -> list[tuple[int, int]]:

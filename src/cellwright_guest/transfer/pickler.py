@@ -70,11 +70,9 @@ class Sink(Protocol):
     @property
     def room(self) -> int:
         """How many bytes still fit."""
-        ...
 
     def put(self, data: Any) -> Segment:
         """Write it; `FileFull` if it does not fit."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

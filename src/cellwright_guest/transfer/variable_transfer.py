@@ -17,10 +17,11 @@ import pickle  # noqa: TID251  # written in one cage and read in another; the ho
 import random
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from marimo._plugins.ui._core.ui_element import UIElement
+from marimo._runtime.runtime import Kernel
 from marimo._runtime.state import SetFunctor, State
 from marimo._types.ids import CellId_t
 
@@ -37,9 +38,6 @@ from cellwright_guest.transfer.memory_file import (
 )
 from cellwright_guest.transfer.pickler import Unpickler
 from cellwright_guest.transfer.value_code import REASON, BoundState, NotTransferred, main_is, transferred
-
-if TYPE_CHECKING:
-    from marimo._runtime.runtime import Kernel
 
 
 def export(

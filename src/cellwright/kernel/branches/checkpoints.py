@@ -41,7 +41,6 @@ class MakeFork(Protocol):
 
     def __call__(self, limits: BranchLimits, *, is_within_call: bool = False) -> Awaitable[ForkRuntime | NoFork]:
         """The fork, or why there is none."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -310,8 +309,6 @@ class CheckpointPauses:
                 self._checkpoints.started(CellId(cell), call.terms.revision)
             case wire.BeforeCell():
                 self._session.live.tasks.start_soon(self._use, call, kernel, message)
-            case _:
-                pass
 
     def _is_new(self, call: Call, cell: CellId) -> bool:
         """Once before each cell, and only where it was asked for: a kernel cannot have itself forked for ever."""

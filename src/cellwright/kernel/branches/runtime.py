@@ -162,15 +162,12 @@ class BranchRuntime(Protocol):
 
     async def run(self, trial: Trial) -> Observation:
         """Do it there."""
-        ...
 
     async def changed_files(self) -> tuple[FileChange, ...]:
         """Files changed there, besides what the parent had changed."""
-        ...
 
     async def close(self) -> None:
         """Leave nothing of it."""
-        ...
 
 
 class ForkRuntime:

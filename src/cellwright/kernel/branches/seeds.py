@@ -27,11 +27,9 @@ class ChangedFiles(Protocol):
 
     async def changes(self) -> tuple[FileChange, ...]:
         """Every difference from the project on the host."""
-        ...
 
     def read(self, path: str) -> AsyncGenerator[bytes]:
         """The bytes of one of those files."""
-        ...
 
 
 SeedIn = Callable[[Sequence[SeedPiece]], Awaitable[Mapping[str, str]]]

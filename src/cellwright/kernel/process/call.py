@@ -57,19 +57,15 @@ class CallOwner(Protocol):
     @property
     def state(self) -> NotebookState:
         """The notebook's state as it is now."""
-        ...
 
     def begin(self, call: Call) -> None:
         """Queue a call; it starts when the kernel is free."""
-        ...
 
     def emit(self, event: Event) -> None:
         """Pass an event on to everyone who observes."""
-        ...
 
     async def interrupt(self) -> None:
         """Stop what runs."""
-        ...
 
 
 class Call:
@@ -187,8 +183,6 @@ class Call:
                 self.running = None
                 self.is_over.set()
                 self._wake()
-            case _:
-                pass
 
     def kernel_ended(self, end: KernelEnd) -> None:
         """The kernel is gone: what ran in it is lost."""

@@ -28,15 +28,12 @@ class EditorListener(Protocol):
 
     def document_changed(self) -> None:
         """The notebook's document is another one."""
-        ...
 
     def kernel_changed(self, end: KernelEnd | None) -> None:
         """The kernel has ended in this way; None: another one is there, and knows nothing of the one before."""
-        ...
 
     def notebook_closed(self) -> None:
         """There will be nothing more."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
