@@ -77,10 +77,10 @@ class _ScanResult:
 # ── numpy ──
 
 
-def scan(stretches: Sequence[Stretch], *, type_name: str, allowance: ScanBudget) -> ColumnFacts:
+def scan(stretches: Sequence[Stretch], *, type_name: str, budget: ScanBudget) -> ColumnFacts:
     """Facts of numbers, times, truths and fixed-width texts: of all of them, or of a sample if they are too many."""
     rows = sum(stretch.count for stretch in stretches)
-    is_exact = allowance.takes(sum(stretch.count * stretch.dtype.itemsize for stretch in stretches))
+    is_exact = budget.takes(sum(stretch.count * stretch.dtype.itemsize for stretch in stretches))
     found = _ScanResult()
     for stretch in stretches if is_exact else stretches[:: -(-len(stretches) // _SPANS)]:
         found.digest = zlib.crc32(stretch.meaning, found.digest)
@@ -196,9 +196,9 @@ class TextBytes:
         return int(self.offsets[-1] - self.offsets[0]) + self.offsets.nbytes
 
 
-def scan_texts(pieces: Sequence[TextBytes], *, nulls: int, type_name: str, allowance: ScanBudget) -> ColumnFacts:
+def scan_texts(pieces: Sequence[TextBytes], *, nulls: int, type_name: str, budget: ScanBudget) -> ColumnFacts:
     """Facts of texts without making an object of any; a sample is read up to `_SPAN_BYTES` a span."""
-    is_exact = allowance.takes(sum(piece.size for piece in pieces))
+    is_exact = budget.takes(sum(piece.size for piece in pieces))
     digest = 0
     for piece in pieces if is_exact else pieces[:: -(-len(pieces) // _SPANS)]:
         for start, stop in _pieces(piece.count) if is_exact else _samples(piece.count, len(pieces)):

@@ -48,7 +48,7 @@ def raised(
     kind = type(error)
     return within(
         _FAULT_TIMEOUT_SECONDS,
-        lambda: _told(error, cell, names or {}),
+        lambda: _error_of(error, cell, names or {}),
         lambda problem: report_wire.CellError(
             type=identity.qualified_name(kind), message="Its message could not be read.", line=_line(error, cell)
         ),
@@ -84,7 +84,7 @@ def _unwrapped(exception: BaseException) -> BaseException:
 # ── exceptions ──
 
 
-def _told(error: BaseException, cell: str, names: Names) -> report_wire.CellError:
+def _error_of(error: BaseException, cell: str, names: Names) -> report_wire.CellError:
     return report_wire.CellError(
         type=bounded(identity.qualified_name(type(error)), 200),
         message=bounded(_message(error), _MESSAGE_BYTES),

@@ -57,7 +57,7 @@ class SeedFiles(_TransferMessage, frozen=True, kw_only=True):
     pieces: list[SeedPiece]
 
 
-CarryRequest = ExportValues | ImportValues | MarkFresh | SeedFiles
+TransferRequest = ExportValues | ImportValues | MarkFresh | SeedFiles
 
 
 # ── guest → host ──
@@ -100,4 +100,4 @@ class FilesSeeded(_TransferMessage, frozen=True, kw_only=True):
     """Path → why it is not as it should be."""
 
 
-CarryAnswer = Exported | Imported | FreshMarked | FilesSeeded
+TransferAnswer = Exported | Imported | FreshMarked | FilesSeeded

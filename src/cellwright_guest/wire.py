@@ -1,7 +1,7 @@
-"""What host and guest say to each other: one frame format, two lanes, one tagged union each way.
+"""What host and guest say to each other: one frame format, two channels, one tagged union each way.
 
-A frame is a 4-byte little-endian length, one lane byte, and a body. Lane `TYPED` carries a msgpack-encoded
-`FromHost` or `FromGuest`; lane `MARIMO` carries marimo's own commands and notifications as opaque bytes.
+A frame is a 4-byte little-endian length, one channel byte, and a body. Channel `TYPED` carries a msgpack-encoded
+`FromHost` or `FromGuest`; channel `MARIMO` carries marimo's own commands and notifications as opaque bytes.
 Nothing here is ever pickled, and the host trusts nothing it reads: it decodes into these types or ends the kernel.
 """
 
@@ -137,7 +137,7 @@ class AddFiles(_Request, frozen=True, kw_only=True):
 
 
 class Watch(_Message, frozen=True, kw_only=True):
-    """Turn marimo's own notification lane on or off."""
+    """Turn marimo's own notification channel on or off."""
 
     marimo: bool
 
@@ -157,7 +157,7 @@ class Farewell(_Message, frozen=True, kw_only=True):
 
 
 FromHost = (
-    transfer_wire.CarryRequest
+    transfer_wire.TransferRequest
     | facts_wire.AskFacts
     | Survey
     | Fork
@@ -317,7 +317,7 @@ SideAnswer = (
     | Surveyed
     | Forked
     | facts_wire.FactsTold
-    | transfer_wire.CarryAnswer
+    | transfer_wire.TransferAnswer
 )
 """Answers to questions that run no cells."""
 FromGuest = Ready | BeforeCell | CellStarted | Console | Progress | CellFinished | Finished | CommandDone | SideAnswer
@@ -326,10 +326,10 @@ _encoder = msgspec.msgpack.Encoder()
 
 
 def take_frame(buffer: bytearray) -> tuple[int, bytes] | None:
-    """The next whole frame, its lane and body, out of what was received; `ValueError` for one over the cap."""
+    """The next whole frame, its channel and body, out of what was received; `ValueError` for one over the cap."""
     if len(buffer) < HEADER.size:
         return None
-    length, lane = HEADER.unpack_from(buffer)
+    length, channel = HEADER.unpack_from(buffer)
     if length > MAX_FRAME_BYTES:
         raise ValueError(f"a frame of {length:,} bytes")
     end = HEADER.size + length
@@ -337,10 +337,10 @@ def take_frame(buffer: bytearray) -> tuple[int, bytes] | None:
         return None
     body = bytes(buffer[HEADER.size : end])
     del buffer[:end]
-    return lane, body
+    return channel, body
 
 
 def encode(message: FromHost | FromGuest) -> bytes:
-    """A whole frame on the typed lane."""
+    """A whole frame on the typed channel."""
     body = _encoder.encode(message)
     return HEADER.pack(len(body), TYPED) + body

@@ -43,7 +43,7 @@ def study(typed: TypedColumn, *, ignored: Mask, position: int, today: date) -> S
     is_dated = typed.kind in ("date", "datetime")
     rows = typed.row_values() if typed.values is not None and typed.kind not in ("empty", "boolean") else None
     there = np.flatnonzero(counts)
-    places = there[:: max(len(there) // _EXAMPLES, 1)][:_EXAMPLES]
+    indices = there[:: max(len(there) // _EXAMPLES, 1)][:_EXAMPLES]
     column = ColumnProfile(
         name=cut(typed.name, LONGEST_NAME),
         kind=typed.kind,
@@ -59,7 +59,7 @@ def study(typed: TypedColumn, *, ignored: Mask, position: int, today: date) -> S
         texts=texts,
         times=describe_times(rows, has_times=typed.kind == "datetime") if rows is not None and is_dated else None,
         common=_common(typed, counts),
-        examples=tuple(cut(text) for text in typed.some_texts(places, _EXAMPLES)),
+        examples=tuple(cut(text) for text in typed.some_texts(indices, _EXAMPLES)),
     )
     return StudiedColumn(column=column, typed=typed, oddities=_oddities(typed, meant, texts, ignored, today))
 

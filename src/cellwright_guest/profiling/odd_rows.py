@@ -154,12 +154,12 @@ def find_repeated_headers(columns: Sequence[TypedColumn]) -> Mask:
 
 def describe_repeated_headers(rows: Mask) -> list[Oddity]:
     """What to say of headers among the data."""
-    places = np.flatnonzero(rows)
-    if not len(places):
+    indices = np.flatnonzero(rows)
+    if not len(indices):
         return []
-    says = f"The header is repeated among the data in {counted(len(places), 'row')}."
-    shown = tuple(int(row) for row in places[:20])
-    return [Oddity(kind="repeated-header", says=says, count=len(places), rows=shown, severity="problem")]
+    says = f"The header is repeated among the data in {counted(len(indices), 'row')}."
+    shown = tuple(int(row) for row in indices[:20])
+    return [Oddity(kind="repeated-header", says=says, count=len(indices), rows=shown, severity="problem")]
 
 
 Hashes = npt.NDArray[np.uint64]
@@ -204,8 +204,8 @@ def _name_each_row(columns: Sequence[Codes]) -> bool:
 def hash_rows(columns: Sequence[Codes]) -> Hashes:
     """One number per row; equal rows have equal ones."""
     hashes = np.zeros(len(columns[0]), np.uint64)
-    for place, codes in enumerate(columns):
-        mixed = (codes.astype(np.uint64) + np.uint64(place * 2 + 1)) * np.uint64(0x9E3779B97F4A7C15)
+    for index, codes in enumerate(columns):
+        mixed = (codes.astype(np.uint64) + np.uint64(index * 2 + 1)) * np.uint64(0x9E3779B97F4A7C15)
         hashes = (hashes ^ mixed ^ (mixed >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
         hashes ^= hashes >> np.uint64(32)
     return hashes
@@ -234,9 +234,9 @@ def _independent(columns: Sequence[Codes]) -> list[Codes]:
     """Without columns that only say again what another says, such as a label beside its code."""
     size = len(columns[0])
     kept: dict[bytes, Codes] = {}
-    for place, codes in enumerate(columns):
+    for index, codes in enumerate(columns):
         is_telling = int(codes.max()) > 0.5 * size
-        kept[b"%d" % place if is_telling else codes.tobytes()] = codes
+        kept[b"%d" % index if is_telling else codes.tobytes()] = codes
     return list(kept.values())
 
 

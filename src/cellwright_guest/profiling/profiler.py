@@ -55,7 +55,7 @@ def _study_table(table: RawTable, today: date) -> tuple[TableProfile, list[Studi
     headers = find_repeated_headers(typed)
     totals, oddities = find_totals(typed, ignored=headers, is_sampled=bool(table.sampling))
     ignored = headers | totals
-    columns = [study(one, ignored=ignored, position=place, today=today) for place, one in enumerate(typed)]
+    columns = [study(one, ignored=ignored, position=index, today=today) for index, one in enumerate(typed)]
     patterns = null_patterns(columns, is_sampled=bool(table.sampling))
     if not any(oddity.kind == "repeated-header" for oddity in table.oddities):
         oddities = describe_repeated_headers(headers) + oddities

@@ -151,7 +151,7 @@ class RestorePoint:
         kept = None if self.checkpoint is None else self.checkpoint.runtime.notebook.live.kernel
         if not paths or kept is None or kernel is None:
             return ()
-        await kept.control.command("carry", source=kept.seat.number, branch=kernel.seat.number, paths=paths)
+        await kept.control.command("carry", source=kept.slot.number, branch=kernel.slot.number, paths=paths)
         return tuple(paths)
 
 
@@ -243,21 +243,21 @@ class Branch:
         """Do in the notebook what was done here. If it comes out otherwise there, nothing is kept unless you say so."""
         if not self.trials:
             return CommitRefused(reason="Nothing was tried in this branch.")
-        way_back = await RestorePoint.note(self._checkpoints)
+        restore_point = await RestorePoint.note(self._checkpoints)
         changed = [change.path for change in await self.changed_files()]
         replayed: list[Observation] = []
         for trial in self.trials:
             replayed.append(await trial.apply_to(self.parent))
             if (refused := replayed[-1].refused) is not None:
-                await way_back.go()
+                await restore_point.go()
                 return CommitRefused(reason="The notebook's cells changed meanwhile.", refused=refused)
         observation = replayed[-1]
         found = outcome_differences(_last_outcomes(self.observations), _last_outcomes(replayed))
         if not even_if_different and any(difference.is_material for difference in found):
-            await way_back.go()
+            await restore_point.go()
             return Differs(differences=found, observation=observation)
         rejected = [path for path in changed if path in set(reject_files)]
-        left_out = await way_back.restore_files(self.parent.live.kernel, rejected)
+        left_out = await restore_point.restore_files(self.parent.live.kernel, rejected)
         files = tuple(path for path in changed if path not in left_out)
         return Committed(observation=observation, differences=found, files=files, left_out=left_out)
 

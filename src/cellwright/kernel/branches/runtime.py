@@ -112,31 +112,31 @@ class Forks:
 
     async def _start(self, parent: Kernel, limits: BranchLimits, is_within_call: bool) -> BranchKernel:
         began = time.perf_counter()
-        made = await parent.control.make_place(parent.seat)
+        made = await parent.control.make_place(parent.slot)
         if made is None:
             raise Unavailable(f"All {BRANCH_SLOTS} places for branches are taken.")
-        seat, place = made
+        slot, root = made
         ours, theirs = socket.socketpair()
         try:
             try:
                 # The lowest that is free is taken.
-                if seat.number > BRANCH_SLOTS - limits.reserved_slots:
+                if slot.number > BRANCH_SLOTS - limits.reserved_slots:
                     raise Unavailable("The places that are left are for branches.")
                 asked = await self._side_calls.ask_now(
-                    parent, lambda number: wire.Fork(request=number), _FORK_SECONDS, (theirs.fileno(), place),
+                    parent, lambda number: wire.Fork(request=number), _FORK_SECONDS, (theirs.fileno(), root),
                     is_within_call=is_within_call,
                 )  # fmt: skip
             finally:
                 theirs.close()
-                os.close(place)
+                os.close(root)
             if not isinstance(asked.answer, wire.Forked) or asked.answer.error:
-                said = asked.answer.error[:500] if isinstance(asked.answer, wire.Forked) else "it did not answer"
-                raise Unavailable(f"The kernel could not be forked: {said}.")
-            return await BranchKernel.enter(parent, ours, seat, limits, began)
+                reason = asked.answer.error[:500] if isinstance(asked.answer, wire.Forked) else "it did not answer"
+                raise Unavailable(f"The kernel could not be forked: {reason}.")
+            return await BranchKernel.enter(parent, ours, slot, limits, began)
         except BaseException:
             ours.close()
             with anyio.CancelScope(shield=True), suppress(Unavailable):
-                await parent.control.command("unbranch", branch=seat.number)
+                await parent.control.command("unbranch", branch=slot.number)
             raise
 
 

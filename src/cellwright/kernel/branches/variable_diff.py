@@ -143,8 +143,8 @@ def _facts(old: VariableFacts, new: VariableFacts) -> Iterator[FactDiff]:
         yield FactDiff(aspect="value", before=_clean(old.text), after=_clean(new.text))
     is_same_size = old.shape == new.shape
     if old.values is not None and new.values is not None:
-        is_told = old.kind == "text" and old.text != new.text
-        yield from () if is_told else _column_facts("", old.values, new.values, is_same_size=is_same_size)
+        is_said_by_text = old.kind == "text" and old.text != new.text
+        yield from () if is_said_by_text else _column_facts("", old.values, new.values, is_same_size=is_same_size)
     yield from _columns(old, new, is_same_size=is_same_size)
 
 
@@ -157,11 +157,11 @@ def _columns(old: VariableFacts, new: VariableFacts, *, is_same_size: bool) -> I
         if name in had:
             yield from _column_facts(_clean(name), had[name], column, is_same_size=is_same_length)
         elif not old.columns_left:
-            yield FactDiff(column=_clean(name), aspect="column", before="", after=_told(column))
+            yield FactDiff(column=_clean(name), aspect="column", before="", after=_column_summary(column))
     if not new.columns_left:
         for name, column in had.items():
             if name not in has:
-                yield FactDiff(column=_clean(name), aspect="column", before=_told(column), after="")
+                yield FactDiff(column=_clean(name), aspect="column", before=_column_summary(column), after="")
 
 
 def _column_facts(name: str, old: ColumnFacts, new: ColumnFacts, *, is_same_size: bool) -> Iterator[FactDiff]:
@@ -213,7 +213,7 @@ def _range(column: ColumnFacts) -> str:
     return f"{_clean(column.smallest)} … {_clean(column.largest)}"
 
 
-def _told(column: ColumnFacts) -> str:
+def _column_summary(column: ColumnFacts) -> str:
     nulls = f"{_nulls(column)} nulls" if column.nulls else ""
     about = "" if column.is_exact else "≈ "
     parts = (_clean(column.type), f"{about}{nulls}" if nulls else "", f"{about}{_range(column)}", _clean(column.text))

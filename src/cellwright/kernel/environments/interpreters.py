@@ -235,9 +235,9 @@ async def _installed(path: Sequence[str], pythons: Pythons, *, home: Path, cache
     command = [uv, "python", "list", "--only-installed", "--output-format=json", "--no-config", "--no-python-downloads"]
     command += ["--offline", "--color=never", f"--cache-dir={cache}"]
     variables = {"PATH": os.pathsep.join(path), "HOME": str(home), "UV_PYTHON_INSTALL_DIR": str(managed)}
-    said = await _output_of(command, home, variables)
+    output = await _output_of(command, home, variables)
     try:
-        listed = cast("list[dict[str, Any]]", json.loads(said or b"[]"))
+        listed = cast("list[dict[str, Any]]", json.loads(output or b"[]"))
         return await anyio.to_thread.run_sync(lambda: dict(_usable(listed, pythons)))
     except (ValueError, TypeError, KeyError) as error:
         raise Unavailable("uv did not say which Pythons are installed.", hint="Try again.") from error
@@ -260,16 +260,16 @@ def _is_version(text: str) -> bool:
 
 async def _ask(executable: Path, home: Path) -> Interpreter | None:
     """What this interpreter is; None if it does not say. `-I -S`: nothing but its own library is loaded."""
-    said = await _output_of([str(executable), "-I", "-S", "-B", "-c", _QUESTION], home, {"PATH": "/usr/bin:/bin"})
-    if said is None:
+    output = await _output_of([str(executable), "-I", "-S", "-B", "-c", _QUESTION], home, {"PATH": "/usr/bin:/bin"})
+    if output is None:
         return None
     try:
-        told = cast("dict[str, Any]", json.loads(said))
-        libraries = [str(one) for one in told.pop("libraries")]
-        real = Path(str(told.pop("executable")))
+        raw = cast("dict[str, Any]", json.loads(output))
+        libraries = [str(one) for one in raw.pop("libraries")]
+        real = Path(str(raw.pop("executable")))
         there = await anyio.to_thread.run_sync(lambda: [one for one in libraries if Path(one).is_dir()])
         shown = dict.fromkeys([str(real), *there])
-        return Interpreter(executable=real, software=tuple(shown), **{name: str(value) for name, value in told.items()})
+        return Interpreter(executable=real, software=tuple(shown), **{name: str(value) for name, value in raw.items()})
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
 

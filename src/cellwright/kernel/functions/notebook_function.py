@@ -125,21 +125,21 @@ def _bindings(tree: ast.Module, name: str) -> int:
     return found
 
 
-def _spliced(code: str, places: Mapping[str, ast.expr], given: Mapping[str, object], marimo: frozenset[str]) -> str:
+def _spliced(code: str, values: Mapping[str, ast.expr], given: Mapping[str, object], marimo: frozenset[str]) -> str:
     raw = code.encode()
     starts = [0]
     for line in raw.splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
-    for name, place in sorted(places.items(), key=lambda item: (item[1].lineno, item[1].col_offset), reverse=True):
-        assert place.end_lineno is not None
-        assert place.end_col_offset is not None
-        start = starts[place.lineno - 1] + place.col_offset
-        end = starts[place.end_lineno - 1] + place.end_col_offset
+    for name, value in sorted(values.items(), key=lambda item: (item[1].lineno, item[1].col_offset), reverse=True):
+        assert value.end_lineno is not None
+        assert value.end_col_offset is not None
+        start = starts[value.lineno - 1] + value.col_offset
+        end = starts[value.end_lineno - 1] + value.end_col_offset
         old = raw[start:end].decode()
         literal = _literal(given[name])
         # As many lines as before: errors further down keep their line.
-        lines = "" if _is_ui(place, marimo) else "\n" * old.count("\n")
-        new = f"{_GIVEN}({old}, {literal})" if _is_ui(place, marimo) else f"({literal}{lines})"
+        lines = "" if _is_ui(value, marimo) else "\n" * old.count("\n")
+        new = f"{_GIVEN}({old}, {literal})" if _is_ui(value, marimo) else f"({literal}{lines})"
         raw = raw[:start] + new.encode() + raw[end:]
     return raw.decode()
 

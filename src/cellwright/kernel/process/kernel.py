@@ -38,7 +38,7 @@ class Kernel:
     """A live kernel. Ends by `close`, by its own code, or by a limit."""
 
     def __init__(
-        self, process: CagedProcess, spec: CageSpec, *, began: float, link: Link, control: CageControl, seat: BranchSlot
+        self, process: CagedProcess, spec: CageSpec, *, began: float, link: Link, control: CageControl, slot: BranchSlot
     ) -> None:
         self.process = process
         self.spec = spec
@@ -50,7 +50,7 @@ class Kernel:
         """From the request until it listened."""
         self.link = link
         self.control = control
-        self.seat = seat
+        self.slot = slot
         """Which process of its cage it is: the first, or a branch that took its place."""
         self.deliver: Deliver = lambda message: anyio.lowlevel.checkpoint()
         """To whom it speaks. A branch that becomes the notebook's kernel speaks to somebody else from then on."""
@@ -77,7 +77,7 @@ class Kernel:
         process = await zygote.start(spec, command=command)
         link = Link(process.kernel, LinkCaps(bytes_per_request=spec.limits.output_mb << 20))
         control = CageControl(process.control, proxy_port=spec.proxy_port, tier=spec.tier)
-        kernel = cls(process, spec, began=began, link=link, control=control, seat=MAIN)
+        kernel = cls(process, spec, began=began, link=link, control=control, slot=MAIN)
         kernel.ready_seconds += copy_seconds
         try:
             await kernel.link.send(bind)
@@ -135,7 +135,7 @@ class Kernel:
         self._killed_as = self._killed_as or KernelEnd(reason=reason, limit=limit)
         with anyio.move_on_after(_CONDEMN_SECONDS):
             try:
-                await self.control.signal(signal.SIGKILL, self.seat)
+                await self.control.signal(signal.SIGKILL, self.slot)
                 return
             except (Unavailable, OSError):
                 logger.info("the cage did not answer; killing it whole")
@@ -157,7 +157,7 @@ class Kernel:
         """Stop what runs: ask, ask again, then kill. Returns when `is_over`, or when the kernel is gone."""
         await self._is_ready.wait()
         for seconds in _INTERRUPT_SECONDS:
-            await self.control.interrupt(self.seat)
+            await self.control.interrupt(self.slot)
             with anyio.move_on_after(seconds):
                 await is_over.wait()
                 return
@@ -165,21 +165,21 @@ class Kernel:
 
     async def changes(self) -> tuple[FileChange, ...]:
         """Files of the project that its code made, changed or removed."""
-        return await self.control.changes(self.seat)
+        return await self.control.changes(self.slot)
 
     def read(self, path: str) -> AsyncGenerator[bytes]:
         """The bytes of one of those files."""
-        return self.control.read(path, self.seat)
+        return self.control.read(path, self.slot)
 
     async def keep(self, project: Path, terms: KeepTerms) -> KeepReport:
         """Carry those changes over into the real project; ends the kernel and all it started."""
         hidden = (*self.spec.hidden, *self.spec.protected)
-        return await self.control.keep(project, hidden=hidden, seat=self.seat, terms=terms)
+        return await self.control.keep(project, hidden=hidden, seat=self.slot, terms=terms)
 
-    async def leave(self) -> None:
+    async def end_process(self) -> None:
         """End this kernel's process, whose place another of its cage has taken; the cage goes on."""
         try:
-            await self.control.signal(signal.SIGKILL, self.seat)
+            await self.control.signal(signal.SIGKILL, self.slot)
         except (Unavailable, OSError):
             logger.info("the cage of a kernel that was replaced is gone")
         finally:
@@ -238,7 +238,7 @@ class Kernel:
 async def own_memory_kb(kernel: Kernel) -> int:
     """What a kernel and all it started hold and share with nobody; 0 where its cage cannot say."""
     try:
-        answer = await kernel.control.command("measure", branch=kernel.seat.number)
+        answer = await kernel.control.command("measure", branch=kernel.slot.number)
     except Unavailable:
         return 0
     meters = cast("dict[str, object]", answer["meters"]) if isinstance(answer.get("meters"), dict) else {}

@@ -110,7 +110,7 @@ class LiveKernel:
         kernel = other.kernel
         if kernel is None or kernel.is_over or self.kernel is None:
             raise Unavailable("What should be gone back to is no longer there.")
-        await kernel.control.command("succeed", branch=kernel.seat.number)
+        await kernel.control.command("succeed", branch=kernel.slot.number)
         for name in ("kernel", "over", "known", "replay", "joined"):
             ours, theirs = getattr(self, name), getattr(other, name)
             setattr(self, name, theirs)
@@ -142,7 +142,7 @@ class LiveKernel:
         finally:
             with anyio.CancelScope(shield=True):
                 if kernel is not first:
-                    await kernel.leave()
+                    await kernel.end_process()
                 if first is not None:
                     await first.close()
                 await self.over.wait()

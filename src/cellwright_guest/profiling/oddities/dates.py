@@ -41,7 +41,7 @@ def odd_dates(typed: TypedColumn, ignored: Mask, today: date) -> list[Oddity]:
     if len(moments.values) < 3:
         return []
     gone = _sentinels(moments)
-    found = [_told_sentinel(typed, moments, place, gone) for place in np.flatnonzero(gone)[:4]]
+    found = [_told_sentinel(typed, moments, index, gone) for index in np.flatnonzero(gone)[:4]]
     rest = moments.without(gone)
     return found + _far_off(typed, rest) + _births(typed, rest, today)
 
@@ -50,10 +50,10 @@ def _sentinels(moments: NumberCounts) -> Mask:
     days = [iso(value, has_times=False) for value in moments.values[:3]]
     last = [iso(value, has_times=False) for value in moments.values[-3:]]
     gone = np.zeros(len(moments.values), bool)
-    for place, day in enumerate(days):
-        gone[place] |= day in _SENTINELS and moments.counts[place] >= 2
-    for place, day in zip(range(len(gone) - len(last), len(gone)), last, strict=True):
-        gone[place] |= day in _SENTINELS and moments.counts[place] >= 2
+    for index, day in enumerate(days):
+        gone[index] |= day in _SENTINELS and moments.counts[index] >= 2
+    for index, day in zip(range(len(gone) - len(last), len(gone)), last, strict=True):
+        gone[index] |= day in _SENTINELS and moments.counts[index] >= 2
     rest = moments.values[~gone]
     if len(rest) < 2:
         return np.zeros_like(gone)
@@ -62,12 +62,12 @@ def _sentinels(moments: NumberCounts) -> Mask:
     return gone & (distance > np.maximum(0.2 * span, 2 * _YEAR))
 
 
-def _told_sentinel(typed: TypedColumn, moments: NumberCounts, place: int, gone: Mask) -> Oddity:
+def _told_sentinel(typed: TypedColumn, moments: NumberCounts, index: int, gone: Mask) -> Oddity:
     assert typed.values is not None
     rest = moments.without(gone).values
-    count = int(moments.counts[place])
-    codes = np.flatnonzero(typed.values == moments.values[place])
-    day, first, last = (iso(value, has_times=False) for value in (moments.values[place], rest[0], rest[-1]))
+    count = int(moments.counts[index])
+    codes = np.flatnonzero(typed.values == moments.values[index])
+    day, first, last = (iso(value, has_times=False) for value in (moments.values[index], rest[0], rest[-1]))
     says = f"{named(typed.name)} holds {day} in {counted(count, 'row')}, far from all other dates ({first} to {last})."
     texts = typed.some_texts(codes, 10)
     return typed.oddity("sentinel", says, count, texts=texts, examples=(day,), codes=codes, severity="problem")

@@ -98,8 +98,8 @@ def _misspelt(weights: dict[str, int]) -> dict[str, str]:
         return {}
     keys = sorted(weights, key=lambda key: (-weights[key], key))
     joined: dict[str, str] = {}
-    for place, rare in enumerate(keys):
-        for common in keys[:place]:
+    for index, rare in enumerate(keys):
+        for common in keys[:index]:
             if common not in joined and weights[rare] <= _RARE * weights[common] and is_slip(common, rare):
                 joined[rare] = common
                 break

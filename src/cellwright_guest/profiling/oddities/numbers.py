@@ -61,8 +61,8 @@ class NumberCounts:
 
     def quantiles(self, *shares: float) -> list[float]:
         """Values below which such a part lies."""
-        places = np.searchsorted(np.cumsum(self.counts), np.array(shares) * self.total(), side="left")
-        return [float(self.values[min(place, len(self.values) - 1)]) for place in places]
+        indices = np.searchsorted(np.cumsum(self.counts), np.array(shares) * self.total(), side="left")
+        return [float(self.values[min(index, len(self.values) - 1)]) for index in indices]
 
 
 def odd_numbers(typed: TypedColumn, ignored: Mask, *, is_quantity: bool) -> list[Oddity]:
@@ -73,7 +73,7 @@ def odd_numbers(typed: TypedColumn, ignored: Mask, *, is_quantity: bool) -> list
     if not is_quantity or len(numbers.values) < 3:
         return found
     gone = sentinels_among(numbers)
-    found += [_sentinel(typed, numbers, place, gone) for place in np.flatnonzero(gone)[:6]]
+    found += [_sentinel(typed, numbers, index, gone) for index in np.flatnonzero(gone)[:6]]
     rest = numbers.without(gone)
     negative = _wrong_signs(typed, rest)
     rest = rest.without(rest.values < 0) if negative else rest
@@ -108,13 +108,13 @@ def sentinels_among(numbers: NumberCounts) -> Mask:
     inner = numbers.without(candidates)
     if len(inner.values) < 5 or numbers.total() - inner.total() > 0.5 * numbers.total():
         return np.zeros_like(candidates)
-    for place in np.flatnonzero(candidates):
-        candidates[place] = _is_sentinel(numbers, int(place), inner)
+    for index in np.flatnonzero(candidates):
+        candidates[index] = _is_sentinel(numbers, int(index), inner)
     return candidates
 
 
-def _is_sentinel(numbers: NumberCounts, place: int, inner: NumberCounts) -> bool:
-    value, count = float(numbers.values[place]), int(numbers.counts[place])
+def _is_sentinel(numbers: NumberCounts, index: int, inner: NumberCounts) -> bool:
+    value, count = float(numbers.values[index]), int(numbers.counts[index])
     least, greatest = float(inner.values[0]), float(inner.values[-1])
     middle = inner.quantiles(0.5)[0]
     if least <= value <= greatest:
@@ -135,8 +135,8 @@ def _least_step(numbers: NumberCounts) -> float:
     return 5.0 * float(np.diff(numbers.values).min())
 
 
-def _sentinel(typed: TypedColumn, numbers: NumberCounts, place: int, gone: Mask) -> Oddity:
-    value, count = numbers.values[place], int(numbers.counts[place])
+def _sentinel(typed: TypedColumn, numbers: NumberCounts, index: int, gone: Mask) -> Oddity:
+    value, count = numbers.values[index], int(numbers.counts[index])
     rest = numbers.without(gone).values
     codes = _codes_of(typed, np.array([value]))
     says = (

@@ -127,7 +127,7 @@ class _Opened:
     is_whole: bool
 
 
-def read_text(source: SourceFile, allowance: ReadBudget, *, head: bytes, compression: str) -> RawTable:
+def read_text(source: SourceFile, budget: ReadBudget, *, head: bytes, compression: str) -> RawTable:
     """The table in a text; raises `NotReadable`."""
     encoding = find_encoding(source.path, compression, head)
     is_whole = not compression and len(head) >= source.size_bytes
@@ -138,14 +138,14 @@ def read_text(source: SourceFile, allowance: ReadBudget, *, head: bytes, compres
     if guess is None:
         raise NotReadable("it is text, but no table")
     try:
-        return _read_as(opened, guess, allowance)
+        return _read_as(opened, guess, budget)
     except UnclosedQuote:
         plain = guess_dialect(text.replace('"', "").replace("'", ""), is_whole=is_whole, is_surely_a_table=True)
         unquoted = replace((plain or guess).dialect, quote="", skips_spaces=False)
-        return _read_as(opened, judge(text, unquoted, is_whole), allowance)
+        return _read_as(opened, judge(text, unquoted, is_whole), budget)
 
 
-def _read_as(opened: _Opened, guess: DialectGuess, allowance: ReadBudget) -> RawTable:
+def _read_as(opened: _Opened, guess: DialectGuess, budget: ReadBudget) -> RawTable:
     layout = find_layout(guess)
     text = TextFile(
         path=opened.source.path,
@@ -153,9 +153,9 @@ def _read_as(opened: _Opened, guess: DialectGuess, allowance: ReadBudget) -> Raw
         encoding=opened.encoding.name,
         dialect=guess.dialect,
         layout=layout,
-        width=min(layout.width, allowance.most_columns),
+        width=min(layout.width, budget.most_columns),
     )
-    rows = stream_rows(text, RowSample(allowance=allowance, stride=_stride(opened, allowance)))
+    rows = stream_rows(text, RowSample(budget=budget, stride=_stride(opened, budget)))
     sample = rows.sample.table(rows.rows)
     if sample is None:
         sample = pa.Table.from_batches([to_batch([], text.width)])
@@ -177,7 +177,7 @@ def _read_as(opened: _Opened, guess: DialectGuess, allowance: ReadBudget) -> Raw
     )
 
 
-def _stride(opened: _Opened, allowance: ReadBudget) -> int:
+def _stride(opened: _Opened, budget: ReadBudget) -> int:
     """By about how many rows there are; none is left out where that is not sure."""
     if opened.is_whole or opened.compression:
         return 1
@@ -189,9 +189,9 @@ def _stride(opened: _Opened, allowance: ReadBudget) -> int:
             blocks.append(stream.read(_LOOK_BYTES))
     lines = sum(block.count(b"\n") or block.count(b"\r") for block in blocks)
     rows = int(size / (_LOOKS * _LOOK_BYTES) * lines)
-    if rows < 1.5 * allowance.most_rows:
+    if rows < 1.5 * budget.most_rows:
         return 1
-    return starting_stride(int(rows * 1.05), allowance.most_rows)
+    return starting_stride(int(rows * 1.05), budget.most_rows)
 
 
 def _reading(opened: _Opened, text: TextFile, rows: Rows, guess: DialectGuess) -> ReadOptions:

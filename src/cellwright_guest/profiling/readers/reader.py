@@ -259,14 +259,14 @@ def read_tables(question: ProfileRequest) -> Found:
     for number, source in enumerate(sources):
         left = started + question.seconds * _SHARE_OF_TIME - monotonic()
         seconds = max(_LEAST_SECONDS, left / (len(sources) - number))
-        found, refused, remarks = _read(source, _allowance(question, seconds, len(sources)))
+        found, refused, remarks = _read(source, _budget_for(question, seconds, len(sources)))
         tables.extend(found)
         skipped.extend(refused)
         notes.extend(remarks)
     return name_apart(gather(tables, question.most_rows)), skipped, notes
 
 
-def _allowance(question: ProfileRequest, seconds: float, files: int) -> ReadBudget:
+def _budget_for(question: ProfileRequest, seconds: float, files: int) -> ReadBudget:
     whole = ReadBudget(most_rows=question.most_rows, most_columns=question.most_columns, until=monotonic() + seconds)
     if files == 1:
         return whole
@@ -278,9 +278,9 @@ def _allowance(question: ProfileRequest, seconds: float, files: int) -> ReadBudg
     )
 
 
-def _read(source: SourceFile, allowance: ReadBudget) -> Found:
+def _read(source: SourceFile, budget: ReadBudget) -> Found:
     try:
-        return _by_format(source, allowance)
+        return _by_format(source, budget)
     except NotReadable as error:
         why = str(error)
     except MemoryError:
@@ -292,7 +292,7 @@ def _read(source: SourceFile, allowance: ReadBudget) -> Found:
     return [], [SkippedFile(path=source.shown, why=why)], []
 
 
-def _by_format(source: SourceFile, allowance: ReadBudget) -> Found:
+def _by_format(source: SourceFile, budget: ReadBudget) -> Found:
     with source.path.open("rb") as stream:
         head = stream.read(HEAD_BYTES)
     compression = ""
@@ -302,15 +302,15 @@ def _by_format(source: SourceFile, allowance: ReadBudget) -> Found:
             head = packed.read(HEAD_BYTES)
     match recognise(source, head):
         case "text":
-            return [read_text(source, allowance, head=head, compression=compression)], [], []
+            return [read_text(source, budget, head=head, compression=compression)], [], []
         case "json":
-            return read_json(source, allowance, head=head, compression=compression), [], []
+            return read_json(source, budget, head=head, compression=compression), [], []
         case "jsonl":
-            return [read_json_lines(source, allowance, head=head, compression=compression)], [], []
+            return [read_json_lines(source, budget, head=head, compression=compression)], [], []
         case kind if compression:
             raise NotReadable(f"it is a packed {kind} file; unpack it first")
         case kind:
-            return _by_library(source, allowance, kind)
+            return _by_library(source, budget, kind)
 
 
 _LIBRARIES: Final = {
@@ -323,8 +323,8 @@ _LIBRARIES: Final = {
 """Readers whose library is loaded only when a file needs it: each takes a good part of a second."""
 
 
-def _by_library(source: SourceFile, allowance: ReadBudget, kind: str) -> Found:
+def _by_library(source: SourceFile, budget: ReadBudget, kind: str) -> Found:
     module, name = _LIBRARIES[kind]
     read = getattr(importlib.import_module(f"cellwright_guest.profiling.readers.{module}"), name)
-    found: RawTable | Found = read(source, allowance)
+    found: RawTable | Found = read(source, budget)
     return ([found], [], []) if isinstance(found, RawTable) else found

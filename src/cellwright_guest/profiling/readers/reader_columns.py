@@ -84,7 +84,7 @@ def numbered_names(width: int) -> list[str]:
 class RowSample:
     """Every `stride`-th row of all that were offered, in their order."""
 
-    allowance: ReadBudget
+    budget: ReadBudget
     stride: int = 1
     seen: int = 0
     """Rows offered."""
@@ -104,7 +104,7 @@ class RowSample:
         self.kept.append(batch)
         self.rows += batch.num_rows
         self.bytes += batch.nbytes
-        while self.rows > 1 and (self.rows > self.allowance.most_rows or self.bytes > self.allowance.most_bytes):
+        while self.rows > 1 and (self.rows > self.budget.most_rows or self.bytes > self.budget.most_bytes):
             self._thin()
 
     def table(self, rows: int) -> Table | None:
