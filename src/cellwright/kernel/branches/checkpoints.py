@@ -309,6 +309,8 @@ class CheckpointPauses:
                 self._checkpoints.started(CellId(cell), call.terms.revision)
             case wire.BeforeCell():
                 self._session.live.tasks.start_soon(self._use, call, kernel, message)
+            case _:
+                pass
 
     def _is_new(self, call: Call, cell: CellId) -> bool:
         """Once before each cell, and only where it was asked for: a kernel cannot have itself forked for ever."""

@@ -189,6 +189,8 @@ def _imports(code: str) -> Iterator[str]:
                 yield from (alias.name.partition(".")[0] for alias in names)
             case ast.ImportFrom(module=str(module), level=0):
                 yield module.partition(".")[0]
+            case _:
+                pass
 
 
 def _name(requirement: str) -> str:

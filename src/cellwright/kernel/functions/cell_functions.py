@@ -104,6 +104,8 @@ class _SchemaBuilder:
                     yield key, _plain(value)
                 case name if name in _NUMBERS and isinstance(value, int | float):
                     yield key, value
+                case _:
+                    pass
 
     def _properties(self, raw: object, depth: int) -> dict[str, Any]:
         properties = _object(raw)

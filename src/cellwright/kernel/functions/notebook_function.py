@@ -105,6 +105,8 @@ def _assignments(tree: ast.Module, name: str) -> Iterator[ast.expr]:
                 yield value
             case ast.AnnAssign(target=ast.Name(id=found), value=ast.expr() as value) if found == name:
                 yield value
+            case _:
+                pass
 
 
 def _bindings(tree: ast.Module, name: str) -> int:
@@ -122,6 +124,8 @@ def _bindings(tree: ast.Module, name: str) -> int:
                 found += name in names
             case ast.ExceptHandler(name=str(bound)) | ast.MatchAs(name=str(bound)) | ast.MatchStar(name=str(bound)):
                 found += bound == name
+            case _:
+                pass
     return found
 
 
@@ -171,6 +175,8 @@ def _marimo_names(document: Document) -> frozenset[str]:
                     names |= {f"ui {alias.asname or 'ui'}" for alias in aliases if alias.name == "ui"}
                 case ast.ImportFrom(module="marimo.ui", names=aliases):
                     names |= {f"ui {alias.asname or alias.name}" for alias in aliases}
+                case _:
+                    pass
     return frozenset(names)
 
 

@@ -183,6 +183,8 @@ class Call:
                 self.running = None
                 self.is_over.set()
                 self._wake()
+            case _:
+                pass
 
     def kernel_ended(self, end: KernelEnd) -> None:
         """The kernel is gone: what ran in it is lost."""

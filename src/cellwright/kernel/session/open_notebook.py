@@ -323,6 +323,8 @@ class OpenNotebook:
                 self.state = replace(self.state, reported_stale=frozenset(map(CellId, stale)))
             case wire.FunctionEnded(stale=stale, refused="") if is_wanted:
                 self.state = replace(self.state, reported_stale=frozenset(map(CellId, stale)))
+            case _:
+                pass
         if isinstance(message, wire.CommandDone):
             self._editor.command_done()
         elif not isinstance(message, wire.SideAnswer):
