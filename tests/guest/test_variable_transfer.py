@@ -18,7 +18,7 @@ from cellwright.kernel.branches.transfer_plan import plan_transfer
 from cellwright.notebook import Cell, Document
 from cellwright_guest import transfer_wire
 from cellwright_guest.transfer import variable_transfer
-from tests.guest.carrying_guests import Guest, memory_file
+from tests.guest.transfer_guests import Guest, memory_file
 
 IMPORTS = """
 import datetime, decimal, fractions, functools, random, sqlite3, threading

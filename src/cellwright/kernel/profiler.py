@@ -50,7 +50,8 @@ class Profiler:
         return with_remarks(found, skipped=selection.skipped, notes=selection.notes)
 
     async def _cached(self, selection: DataSelection, limits: ProfileLimits) -> Profile:
-        key = await anyio.to_thread.run_sync(_key, selection, limits)
+        stamps = await anyio.to_thread.run_sync(lambda: tuple(map(_stamp, selection.files)))
+        key = (limits, tuple(selection.named), stamps)
         cached = _profile_cache()
         entry = cached.setdefault(key, _CachedProfile())
         cached.move_to_end(key)
@@ -91,12 +92,8 @@ def _profile_cache() -> OrderedDict[Hashable, _CachedProfile]:
     return OrderedDict()
 
 
-def _key(selection: DataSelection, limits: ProfileLimits) -> Hashable:
-    """Names these files exactly as they are now. Blocking."""
-    return limits, tuple(selection.named), tuple(map(_stamp, selection.files))
-
-
 def _stamp(file: DataFile) -> Hashable:
+    """Names this file exactly as it is now. Blocking."""
     try:
         found = file.source.stat()
     except OSError:

@@ -48,7 +48,8 @@ def find_totals(columns: Sequence[TypedColumn], *, ignored: Mask, is_sampled: bo
             continue
         adds_up = _rows_that_add_up(measures, rows, labelled | ignored | totals)
         certain = adds_up | _emptied(columns, rows)
-        kept = np.array([row for row in rows if row in certain or _is_strong(column.text(column.codes[row]))], np.int64)
+        strong = {row for row in rows if column.text(column.codes[row]).strip().lower() in STRONG_WORDS}
+        kept = np.array([row for row in rows if row in certain or row in strong], np.int64)
         if len(kept) - len(certain) > max(1, _MOST_UNPROVEN * len(labelled)):
             continue
         if len(kept):
@@ -67,10 +68,6 @@ def _labelled(column: TypedColumn) -> Mask:
     words = "|".join(re.escape(word) for word in sorted(TOTAL_WORDS))
     found = as_mask(compute.match_substring_regex(compute.utf8_lower(heads), _LABEL.format(words=words)))
     return np.isin(column.codes, able[found]) if found.any() else np.zeros(len(column.codes), bool)
-
-
-def _is_strong(label: str) -> bool:
-    return label.strip().lower() in STRONG_WORDS
 
 
 def _emptied(columns: Sequence[TypedColumn], rows: np.ndarray[tuple[int], np.dtype[np.intp]]) -> set[int]:

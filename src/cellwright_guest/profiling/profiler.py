@@ -133,22 +133,12 @@ def _in_order(oddities: Sequence[Oddity]) -> tuple[Oddity, ...]:
 
 def time_column(columns: Sequence[StudiedColumn]) -> str:
     """The column that says when a row happened; empty: none does."""
-    dated = [
-        column.column
-        for column in columns
-        if column.column.kind in ("date", "datetime")
-        and column.column.distinct > 1
-        and column.column.count >= _NEARLY_ALL * len(column.typed.codes)
-    ]
-    if not dated:
-        return ""
-    best = max(
-        enumerate(dated),
-        key=lambda pair: (
-            -len(set(words_of(pair[1].name)) & _NOT_WHEN_WORDS),
-            bool(set(words_of(pair[1].name)) & _WHEN_WORDS),
-            pair[1].count,
-            -pair[0],
-        ),
-    )[1]
-    return "" if set(words_of(best.name)) & {"birth", "dob", "born", "geburt"} else best.name
+    ranked: list[tuple[int, bool, int, str]] = []
+    for found, typed in ((column.column, column.typed) for column in columns):
+        words = set(words_of(found.name))
+        is_dated = found.kind in ("date", "datetime") and found.distinct > 1
+        if is_dated and found.count >= _NEARLY_ALL * len(typed.codes):
+            ranked.append((-len(words & _NOT_WHEN_WORDS), bool(words & _WHEN_WORDS), found.count, found.name))
+    # Of equals the first.
+    best = max(ranked, key=lambda rank: rank[:3])[3] if ranked else ""
+    return "" if set(words_of(best)) & {"birth", "dob", "born", "geburt"} else best

@@ -102,6 +102,7 @@ class TypedColumn:
     ) -> Oddity:
         """Something odd about this column; `texts` are the values concerned, found in `rows` or where `codes` stand."""
         shown = texts if examples is None else examples
+        found = np.flatnonzero(np.isin(self.codes, np.asarray(codes, np.int64))) if len(codes) else rows
         return Oddity(
             kind=kind,
             column=self.name,
@@ -109,7 +110,7 @@ class TypedColumn:
             count=count,
             examples=tuple(cut(text) for text in shown[:_EXAMPLES]),
             values=tuple(text for text in texts if len(text) <= _LONGEST_REPAIRED),
-            rows=rows_of(self.codes, codes) if len(codes) else tuple(int(row) for row in rows[:_MOST_ROWS]),
+            rows=tuple(int(row) for row in found[:_MOST_ROWS]),
             severity=severity,
         )
 
@@ -123,7 +124,8 @@ def encode(values: Any) -> EncodedColumn:
     """A pyarrow array or chunked array by its different values; dictionaries are looked through."""
     whole = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
     if isinstance(whole, pa.ChunkedArray):  # it stays so beyond 2 GB
-        whole = pa.concat_arrays([chunk.cast(_large(chunk.type)) for chunk in whole.chunks])
+        kind = pa.large_string() if pa.types.is_string(whole.type) else whole.type
+        whole = pa.concat_arrays([chunk.cast(kind) for chunk in whole.chunks])
     if pa.types.is_dictionary(whole.type):
         whole = whole.dictionary_decode()
     if pa.types.is_string_view(whole.type) or pa.types.is_large_string(whole.type):
@@ -131,16 +133,6 @@ def encode(values: Any) -> EncodedColumn:
     encoded = whole.dictionary_encode()
     codes = compute.fill_null(encoded.indices, NULL).to_numpy(zero_copy_only=False).astype(np.int64)
     return EncodedColumn(codes=codes, distinct=encoded.dictionary)
-
-
-def _large(kind: Any) -> Any:
-    return pa.large_string() if pa.types.is_string(kind) else kind
-
-
-def rows_of(codes: Codes, wanted: Any) -> tuple[int, ...]:
-    """The first rows that hold one of the wanted codes."""
-    found = np.flatnonzero(np.isin(codes, np.asarray(wanted, np.int64)))
-    return tuple(int(row) for row in found[:_MOST_ROWS])
 
 
 def spread(size: int, most: int) -> Codes:

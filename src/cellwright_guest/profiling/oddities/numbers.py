@@ -121,18 +121,15 @@ def _is_sentinel(numbers: NumberCounts, index: int, inner: NumberCounts) -> bool
         return False
     span = greatest - least
     if value == 0.0:
-        return least >= max(0.3 * middle, 0.2 * span) and least >= _least_step(inner) and count <= 0.3 * numbers.total()
+        # Nearer to nothing than five of the steps in which the values are counted, zero is a value like others.
+        farthest = max(0.3 * middle, 0.2 * span, 5.0 * float(np.diff(inner.values).min()))
+        return least >= farthest and count <= 0.3 * numbers.total()
     if -10 < value < 0:
         return least >= 0 and len(inner.values) >= 10 and middle >= 5 and count >= 3
     distance = least - value if value < least else value - greatest
     tail = inner.counts[inner.values >= inner.quantiles(0.95)[0]] if value > greatest else inner.counts[:1]
     is_spike = count >= 5 and count >= 5 * int(tail.max()) and distance >= 0.1 * span
     return distance > 0.5 * span or is_spike
-
-
-def _least_step(numbers: NumberCounts) -> float:
-    """Five of the steps in which the values are counted: nearer to nothing than that, zero is a value like others."""
-    return 5.0 * float(np.diff(numbers.values).min())
 
 
 def _sentinel(typed: TypedColumn, numbers: NumberCounts, index: int, gone: Mask) -> Oddity:

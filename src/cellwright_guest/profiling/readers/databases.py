@@ -126,17 +126,13 @@ def _read(source: SourceFile, budget: ReadBudget) -> Found:
 
 def _lock_down(connection: sqlite3.Connection) -> None:
     """Nothing but selecting: no attaching, no writing, no functions that a schema calls behind one's back."""
-    connection.text_factory = _decoded
+    connection.text_factory = lambda data: data.decode("utf-8", "replace")
     connection.execute("PRAGMA trusted_schema = OFF")
     connection.execute("PRAGMA cell_size_check = ON")
     connection.execute("PRAGMA cache_size = -16384")
     connection.execute("PRAGMA temp_store = FILE")
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)
     connection.set_authorizer(lambda action, *_: sqlite3.SQLITE_OK if action in _ALLOWED else sqlite3.SQLITE_DENY)
-
-
-def _decoded(data: bytes) -> str:
-    return data.decode("utf-8", "replace")
 
 
 def _table(

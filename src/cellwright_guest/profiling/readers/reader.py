@@ -152,7 +152,8 @@ def _one(group: Sequence[RawTable], most_rows: int) -> RawTable:
 
 def _stacked(group: Sequence[RawTable], at: int, stride: int) -> RawColumn:
     column = group[0].columns[at]
-    arrays = [chunk for table in group for chunk in _chunks(table.columns[at].values)]
+    held = [table.columns[at].values for table in group]
+    arrays = [chunk for each in held for chunk in (each.chunks if isinstance(each, pa.ChunkedArray) else [each])]
     kinds = {array.type for array in arrays if not pa.types.is_null(array.type)}
     if len(kinds) > 1:
         numbers = all(pa.types.is_integer(kind) or pa.types.is_floating(kind) for kind in kinds)
@@ -163,10 +164,6 @@ def _stacked(group: Sequence[RawTable], at: int, stride: int) -> RawColumn:
     if stride > 1:
         values = values.take(pa.array(range(0, len(values), stride), type=pa.int64()))
     return RawColumn(name=column.name, values=values, is_text_format=column.is_text_format)
-
-
-def _chunks(values: Array) -> list[Array]:
-    return values.chunks if isinstance(values, pa.ChunkedArray) else [values]
 
 
 def _cast(array: Array, kind: DataType) -> Array:
