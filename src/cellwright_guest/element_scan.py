@@ -249,7 +249,3 @@ def token(value: Any, room: int = _ITEM_TEXT) -> str:
 def digest_of(text: str) -> str:
     """Of a text that may be long."""
     return f"{zlib.crc32(text.encode('utf-8', 'surrogatepass')):08x}"
-
-
-def _type_only(value: Any, room: int, depth: int) -> str:
-    return f"<{identity.qualified_name(type(value))}>"
