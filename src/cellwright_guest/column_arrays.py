@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any, Final
 
-from cellwright_guest.element_scan import Stretch, token
+from cellwright_guest.element_scan import Stretch, TextBytes, token
 from cellwright_guest.previews import identity
 
 _READABLE: Final = frozenset("biufcmMSU")
@@ -136,29 +136,6 @@ def _from_bits(bits: Any, offset: int) -> Any:
         return held[first % 8 : first % 8 + stop - start] == 0
 
     return missing
-
-
-class TextBytes:
-    """Texts of an arrow column as the bytes they lie in, so that no Python object is made of any."""
-
-    def __init__(self, chunk: Any, letters: str) -> None:
-        import numpy as np
-
-        _, offsets, memory = chunk.buffers()
-        first, last = chunk.offset, chunk.offset + len(chunk) + 1
-        self.offsets: Any = np.frombuffer(offsets, letters)[first:last] if len(chunk) else np.zeros(1, letters)
-        self.memory = memoryview(memory) if memory is not None else memoryview(b"")
-        self.count = len(chunk)
-
-    def window(self, start: int, stop: int) -> tuple[bytes, memoryview]:
-        """Where each text of the span ends, and their bytes."""
-        ends = self.offsets[start : stop + 1] - self.offsets[start]
-        return ends.tobytes(), self.memory[int(self.offsets[start]) : int(self.offsets[stop])]
-
-    @property
-    def size(self) -> int:
-        """Bytes of all of it."""
-        return int(self.offsets[-1] - self.offsets[0]) + self.offsets.nbytes
 
 
 def text_bytes_of(value: Any, kind: type, index: int) -> tuple[list[TextBytes], int] | None:

@@ -39,17 +39,18 @@ from cellwright_guest import (
     facts_wire,
     functions,
     host_files,
-    patches,
     programs,
     reports,
     tool,
     transfer_wire,
-    variable_requests,
+    variable_facts,
     wire,
     zygote_setup,
 )
 from cellwright_guest.forks import cell_pauses, hazard_survey, process_fork
 from cellwright_guest.marimo_kernel import configure_cells, new_kernel, with_stale_ancestors
+from cellwright_guest.patches import swap
+from cellwright_guest.patches.audience import audience, hooks
 from cellwright_guest.reports import Reporter
 from cellwright_guest.streams import (
     CellStderr,
@@ -79,25 +80,25 @@ class Driver:
 
     def __init__(self) -> None:
         zygote_setup.close_log_file()
-        self._lane = HostSocket()
-        self._console = ConsoleWriter(self._lane)
-        self._reporter = Reporter(self._lane, self._console)
+        self._host = HostSocket()
+        self._console = ConsoleWriter(self._host)
+        self._reporter = Reporter(self._host, self._console)
         self._own_commands = OwnCommands()
         self._problem = ""
         self._additions = host_files.Additions()
         self._branches: set[int] = set()
         """Our children that are branches of this kernel."""
-        self.patches = patches.apply()
+        self.patches = swap.apply()
         register_formatters()
         reports.follow_progress(self._reporter.progress)
         streams = KernelStreams(
-            stream=GuestStream(self._lane),
+            stream=GuestStream(self._host),
             stdout=CellStdout(self._console),
             stderr=CellStderr(self._console),
             stdin=NoStdin(),
         )
         self._kernel, self._context = new_kernel(streams, self._own_commands)
-        self._pauses = cell_pauses.CellPauses(self._kernel, self._lane, self._answer_in_pause)
+        self._pauses = cell_pauses.CellPauses(self._kernel, self._host, self._answer_in_pause)
         self._reporter.before_cell = lambda cell, ran, waiting: self._pauses.before(cell, self._inbox, ran, waiting)
         self._watch(is_watched=False)
 
@@ -119,7 +120,7 @@ class Driver:
         asyncio.set_event_loop(self._loop)
         connection.setblocking(True)
         self._connection = connection
-        self._lane.open(connection)
+        self._host.open(connection)
         self._inbox = FrameQueue(self._loop, connection)
         self._own_commands.wake = self._inbox.wake
         signal.signal(signal.SIGINT, handlers.construct_interrupt_handler())
@@ -131,8 +132,8 @@ class Driver:
             self._run_own_commands()
         os._exit(0)
 
-    def _answer(self, lane: int, body: bytes) -> None:
-        if lane == wire.MARIMO:
+    def _answer(self, channel: int, body: bytes) -> None:
+        if channel == wire.MARIMO:
             self._carry_out(body)
         else:
             request: wire.FromHost = _decoder.decode(body)
@@ -144,22 +145,22 @@ class Driver:
                 case wire.SetUi() as change:
                     self._set_ui(change)
                 case wire.Look() as look:
-                    self._lane.send(variable_requests.look(look, self._kernel))
+                    self._host.send(variable_facts.look(look, self._kernel))
                 case wire.RunProgram() as program:
-                    self._lane.send(programs.run_program(program))
+                    self._host.send(programs.run_program(program))
                 case wire.ListFunctions() as asked:
-                    self._lane.send(functions.list_functions(asked, self._kernel))
+                    self._host.send(functions.list_functions(asked, self._kernel))
                 case wire.CallFunction() as call:
                     where = functions.FunctionContext(
                         kernel=self._kernel, context=self._context, loop=self._loop, captured=self._reporter.captured
                     )
-                    self._lane.send(functions.call_function(call, where))
+                    self._host.send(functions.call_function(call, where))
                 case wire.TakeValues() as take:
-                    self._lane.send(variable_requests.take(take, self._kernel.globals))
+                    self._host.send(variable_facts.take(take, self._kernel.globals))
                 case facts_wire.AskFacts() as asked:
-                    self._lane.send(variable_requests.facts(asked, self._kernel.globals))
+                    self._host.send(variable_facts.facts(asked, self._kernel.globals))
                 case wire.AddFiles() as addition:
-                    self._lane.send(self._additions.take(addition))
+                    self._host.send(self._additions.take(addition))
                 case wire.Watch(marimo=is_watched):
                     self._watch(is_watched=is_watched)
                 case wire.Survey(request=number):
@@ -172,7 +173,7 @@ class Driver:
                 case wire.Farewell(pid=pid):
                     self._reap(pid)
                 case request:
-                    self._carry(request)
+                    self._transfer(request)
 
     # ── requests ──
 
@@ -200,7 +201,7 @@ class Driver:
 
     def _say_ready(self) -> None:
         threads = len(os.listdir("/proc/self/task"))  # noqa: PTH208
-        self._lane.send(wire.Ready(pid=os.getpid(), python=sys.version.split()[0], threads=threads))
+        self._host.send(wire.Ready(pid=os.getpid(), python=sys.version.split()[0], threads=threads))
 
     def _apply(self, apply: wire.Apply) -> None:
         self._reporter.begin(apply.request)
@@ -250,7 +251,7 @@ class Driver:
         self._reporter.begin(0)
         self._run(self._handle(body))
         error, self._problem = self._problem, ""
-        self._lane.send(wire.CommandDone(stale=self._stale(), error=error))
+        self._host.send(wire.CommandDone(stale=self._stale(), error=error))
 
     async def _handle(self, body: bytes) -> None:
         command = msgspec.json.decode(body, type=CommandMessage)
@@ -261,11 +262,10 @@ class Driver:
             await self._kernel.handle_message(command)
 
     def _watch(self, *, is_watched: bool) -> None:
-        self._lane.is_watched = is_watched
-        patches.set_watched(is_watched)
-        hooks = patches.hooks(is_watched)
-        self._reporter.attach(hooks)
-        self._kernel._hooks = hooks
+        self._host.is_watched = is_watched
+        audience.is_watching = is_watched
+        self._kernel._hooks = hooks(is_watched)
+        self._reporter.attach(self._kernel._hooks)
         if is_watched:
             self._run(editor_state.send_present_state(self._kernel, self._context))
             self._problem = ""
@@ -274,7 +274,7 @@ class Driver:
 
     def _survey(self, request: int) -> None:
         facts = hazard_survey.survey(self._loop, own=self._own_descriptors(), children=self._branches)
-        self._lane.send(wire.Surveyed(request=request, facts=facts))
+        self._host.send(wire.Surveyed(request=request, facts=facts))
 
     def _answer_in_pause(self, asked: wire.Survey | wire.Fork) -> bool:
         if isinstance(asked, wire.Survey):
@@ -288,36 +288,36 @@ class Driver:
 
     def _fork(self, fork: wire.Fork) -> bool:
         """Two processes come back from this: the kernel, and its branch with a connection of its own (True)."""
-        connection, place = self._inbox.descriptors.pop(0), self._inbox.descriptors.pop(0)
-        self._lane.flush()
+        connection, root = self._inbox.descriptors.pop(0), self._inbox.descriptors.pop(0)
+        self._host.flush()
         try:
             hazard_survey.quiesce()
-            inheritance = process_fork.note_inheritance({*self._own_descriptors(), connection, place})
+            inheritance = process_fork.note_inheritance({*self._own_descriptors(), connection, root})
             pid = process_fork.fork()
         except OSError as error:
             os.close(connection)
-            os.close(place)
-            self._lane.send(wire.Forked(request=fork.request, error=f"{type(error).__name__}: {error}"[:500]))
+            os.close(root)
+            self._host.send(wire.Forked(request=fork.request, error=f"{type(error).__name__}: {error}"[:500]))
             return False
         if pid == 0:
-            self._become_branch(place, connection, inheritance)
+            self._become_branch(root, connection, inheritance)
             return True
         os.close(connection)
-        os.close(place)
+        os.close(root)
         self._branches.add(pid)
-        self._lane.send(wire.Forked(request=fork.request, pid=pid))
+        self._host.send(wire.Forked(request=fork.request, pid=pid))
         return False
 
-    def _become_branch(self, place: int, connection: int, inheritance: process_fork.Inheritance) -> None:
+    def _become_branch(self, root: int, connection: int, inheritance: process_fork.Inheritance) -> None:
         try:
             gc.freeze()
             self._branches.clear()
             # The same object with another socket behind it: nothing that holds it must be told.
             os.dup2(connection, self._connection.fileno(), inheritable=False)
             os.close(connection)
-            process_fork.enter_branch_root(place, inheritance)
+            process_fork.enter_branch_root(root, inheritance)
             process_fork.rebuild_loop(self._loop)
-            self._lane.open(self._connection)
+            self._host.open(self._connection)
             self._inbox = FrameQueue(self._loop, self._connection)
             self._own_commands.wake = self._inbox.wake
             if self._reporter.captured is not None:
@@ -332,21 +332,21 @@ class Driver:
                 self._connection.sendall(wire.encode(failure))
             os._exit(71)
 
-    def _carry(self, request: transfer_wire.CarryRequest) -> None:
+    def _transfer(self, request: transfer_wire.TransferRequest) -> None:
         """Variables and files on their way to a kernel that is no fork of this one, or from one."""
         match request:
             case transfer_wire.ExportValues() as asked:
                 file = self._inbox.descriptors.pop(0)
                 own = self._own_descriptors()
-                self._lane.send(variable_transfer.answer_export(asked, self._kernel.globals, file, own))
+                self._host.send(variable_transfer.answer_export(asked, self._kernel.globals, file, own))
             case transfer_wire.ImportValues(request=number):
                 file = self._inbox.descriptors.pop(0)
-                self._lane.send(variable_transfer.answer_import(number, self._kernel.globals, file))
+                self._host.send(variable_transfer.answer_import(number, self._kernel.globals, file))
             case transfer_wire.MarkFresh(request=number, cells=cells):
                 known = variable_transfer.mark_fresh(self._kernel, cells)
-                self._lane.send(transfer_wire.FreshMarked(request=number, cells=known, stale=self._stale()))
+                self._host.send(transfer_wire.FreshMarked(request=number, cells=known, stale=self._stale()))
             case transfer_wire.SeedFiles() as asked:
-                self._lane.send(host_files.seed_files(asked, host_files.project()))
+                self._host.send(host_files.seed_files(asked, host_files.project()))
 
     def _own_descriptors(self) -> set[int]:
         captured = self._reporter.captured
@@ -386,7 +386,7 @@ class Driver:
         if self._pauses.take_left():
             self._say_ready()
             return
-        self._lane.send(wire.Finished(request=request, stale=self._stale(), error=error))
+        self._host.send(wire.Finished(request=request, stale=self._stale(), error=error))
 
     def _stale(self) -> list[str]:
         return [str(cell_id) for cell_id, cell in self._kernel.graph.cells.items() if cell.stale]

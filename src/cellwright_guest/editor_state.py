@@ -6,7 +6,7 @@ nothing keeps its state in that form: without the record here, a widget of a cel
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from marimo._data.get_datasets import get_datasets_from_variables
 from marimo._messaging.notification import (
@@ -22,12 +22,9 @@ from marimo._messaging.notification import (
 )
 from marimo._messaging.notification_utils import broadcast_notification
 from marimo._messaging.variables import create_variable_value
+from marimo._runtime.context.kernel_context import KernelRuntimeContext
+from marimo._runtime.runtime import Kernel
 from marimo._types.ids import VariableName
-
-if TYPE_CHECKING:
-    from marimo._runtime.context.kernel_context import KernelRuntimeContext
-    from marimo._runtime.runtime import Kernel
-
 
 _widgets: dict[Any, ModelOpen] = {}
 """By marimo's id of the widget, which is a text."""

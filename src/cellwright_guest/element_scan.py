@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
-from decimal import Decimal
-from math import isnan
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from cellwright_guest.facts_wire import MOST_TEXT, ColumnFacts
 from cellwright_guest.previews import identity
-from cellwright_guest.previews.columns import is_missing, plain_scalar
+from cellwright_guest.previews.columns import has_order, is_missing, plain_scalar
 from cellwright_guest.previews.plain import brief, integer
 from cellwright_guest.previews.text_budget import bounded, one_line
 
@@ -30,7 +28,6 @@ _SPAN: Final = 256
 _SPAN_BYTES: Final = 1 << 16
 _ITEM_TEXT: Final = 200
 _NOT_A_TIME: Final = -(1 << 63)
-_ORDERED: Final = frozenset({int, float, bool, Decimal, date, datetime, timedelta})
 
 
 @dataclass(slots=True, kw_only=True)
@@ -80,10 +77,10 @@ class _ScanResult:
 # ── numpy ──
 
 
-def scan(stretches: Sequence[Stretch], *, type_name: str, allowance: ScanBudget) -> ColumnFacts:
+def scan(stretches: Sequence[Stretch], *, type_name: str, budget: ScanBudget) -> ColumnFacts:
     """Facts of numbers, times, truths and fixed-width texts: of all of them, or of a sample if they are too many."""
     rows = sum(stretch.count for stretch in stretches)
-    is_exact = allowance.takes(sum(stretch.count * stretch.dtype.itemsize for stretch in stretches))
+    is_exact = budget.takes(sum(stretch.count * stretch.dtype.itemsize for stretch in stretches))
     found = _ScanResult()
     for stretch in stretches if is_exact else stretches[:: -(-len(stretches) // _SPANS)]:
         found.digest = zlib.crc32(stretch.meaning, found.digest)
@@ -176,24 +173,32 @@ def _scaled(found: _ScanResult, rows: int) -> int:
 # ── texts ──
 
 
-class Windows(Protocol):
-    """Texts that lie one after the other in memory."""
+class TextBytes:
+    """Texts of an arrow column as the bytes they lie in, so that no Python object is made of any."""
 
-    count: int
+    def __init__(self, chunk: Any, letters: str) -> None:
+        import numpy as np
+
+        _, offsets, memory = chunk.buffers()
+        first, last = chunk.offset, chunk.offset + len(chunk) + 1
+        self.offsets: Any = np.frombuffer(offsets, letters)[first:last] if len(chunk) else np.zeros(1, letters)
+        self.memory = memoryview(memory) if memory is not None else memoryview(b"")
+        self.count = len(chunk)
+
+    def window(self, start: int, stop: int) -> tuple[bytes, memoryview]:
+        """Where each text of the span ends, and their bytes."""
+        ends = self.offsets[start : stop + 1] - self.offsets[start]
+        return ends.tobytes(), self.memory[int(self.offsets[start]) : int(self.offsets[stop])]
 
     @property
     def size(self) -> int:
         """Bytes of all of it."""
-        ...
-
-    def window(self, start: int, stop: int) -> tuple[bytes, memoryview]:
-        """Where each text of a span ends, and their bytes."""
-        ...
+        return int(self.offsets[-1] - self.offsets[0]) + self.offsets.nbytes
 
 
-def scan_texts(pieces: Sequence[Windows], *, nulls: int, type_name: str, allowance: ScanBudget) -> ColumnFacts:
+def scan_texts(pieces: Sequence[TextBytes], *, nulls: int, type_name: str, budget: ScanBudget) -> ColumnFacts:
     """Facts of texts without making an object of any; a sample is read up to `_SPAN_BYTES` a span."""
-    is_exact = allowance.takes(sum(piece.size for piece in pieces))
+    is_exact = budget.takes(sum(piece.size for piece in pieces))
     digest = 0
     for piece in pieces if is_exact else pieces[:: -(-len(pieces) // _SPANS)]:
         for start, stop in _pieces(piece.count) if is_exact else _samples(piece.count, len(pieces)):
@@ -212,18 +217,14 @@ def scan_items(items: Sequence[Any], *, rows: int, type_name: str, nulls: int | 
 
     Only numbers and times are compared, and only if all that are not missing are such; texts count by their digest.
     """
-    found = _ScanResult()
-    has_order = True
-    for item in items:
-        value = plain_scalar(item)
-        found.seen += 1
-        if is_missing(value):
-            found.nulls += 1
-            continue
+    values = [value for value in map(plain_scalar, items) if not is_missing(value)]
+    found = _ScanResult(seen=len(items), nulls=len(items) - len(values))
+    for value in values:
         found.digest = zlib.crc32(token(value).encode("utf-8", "surrogatepass") + b"\0", found.digest)
-        has_order = has_order and _is_ordered(value)
-    if has_order:
-        _widen_all(found, [value for value in map(plain_scalar, items) if not is_missing(value)])
+    if values and all(has_order(value) or type(value) is bool for value in values):
+        # Numbers among dates, or times with and without a zone, cannot be compared.
+        with suppress(TypeError):
+            found.widen(min(values), max(values))
     is_exact = found.seen >= rows
     return ColumnFacts(
         type=bounded(one_line(type_name), MOST_TEXT),
@@ -242,31 +243,9 @@ def spread(count: int) -> list[tuple[int, int]]:
 
 def token(value: Any, room: int = _ITEM_TEXT) -> str:
     """A builtin as short text, anything else by its type; runs no code of the notebook."""
-    return brief(value, room, _type_only)
+    return brief(value, room, lambda other, room, depth: f"<{identity.qualified_name(type(other))}>")
 
 
 def digest_of(text: str) -> str:
     """Of a text that may be long."""
     return f"{zlib.crc32(text.encode('utf-8', 'surrogatepass')):08x}"
-
-
-def _type_only(value: Any, room: int, depth: int) -> str:
-    return f"<{identity.qualified_name(type(value))}>"
-
-
-def _is_ordered(value: Any) -> bool:
-    kind = type(value)
-    if kind is Decimal:
-        return not value.is_nan()
-    return kind in _ORDERED or kind.__name__ in {"Timestamp", "Timedelta"}
-
-
-def _widen_all(found: _ScanResult, values: list[Any]) -> None:
-    numbers = [value for value in values if not (type(value) is float and isnan(value))]
-    if not numbers:
-        return
-    try:
-        found.widen(min(numbers), max(numbers))
-    except TypeError:
-        # Numbers among dates, or times with and without a zone.
-        return

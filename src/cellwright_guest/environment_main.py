@@ -20,10 +20,10 @@ def main(site_packages: str, guest_home: str) -> None:
     ctypes.CDLL(None).prctl(_PR_CAP_AMBIENT, _CLEAR_ALL, 0, 0, 0)
     site.addsitedir(site_packages)
     sys.path.append(guest_home)
-    from cellwright_guest import patches
     from cellwright_guest.driver import Driver
+    from cellwright_guest.patches.warm import warm
 
-    patches.warm()
+    warm()
     Driver().serve(socket.socket(fileno=3))
 
 

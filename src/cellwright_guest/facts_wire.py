@@ -17,7 +17,7 @@ MOST_TEXT: Final = 200
 
 
 class _FactsMessage(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    pass
+    request: int
 
 
 class ColumnFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,14 +63,12 @@ class VariableFacts(msgspec.Struct, frozen=True, kw_only=True):
 class AskFacts(_FactsMessage, frozen=True, kw_only=True):
     """Host → guest: facts of the named variables; a name without a value is left out of the answer."""
 
-    request: int
     names: list[str]
 
 
 class FactsTold(_FactsMessage, frozen=True, kw_only=True):
     """Guest → host: the answer to `AskFacts`."""
 
-    request: int
     facts: list[VariableFacts] = []
 
 
@@ -103,7 +101,6 @@ class ChildProcess(msgspec.Struct, frozen=True, kw_only=True):
 
     pid: int
     name: str
-    has_ended: bool = False
 
 
 class SharedMapping(msgspec.Struct, frozen=True, kw_only=True):
@@ -113,14 +110,6 @@ class SharedMapping(msgspec.Struct, frozen=True, kw_only=True):
     is_deleted: bool = False
     owner: str = ""
     """`tqdm` for the lock it makes itself; else nobody known."""
-
-
-class OpenFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A regular file held open."""
-
-    path: str
-    is_writable: bool
-    is_deleted: bool = False
 
 
 class DatabaseFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -153,7 +142,6 @@ class HazardFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Ends of pipes, named ones too."""
     unread_pipes: int = 0
     """Those of them in which bytes wait."""
-    files: list[OpenFile] = []
     databases: list[DatabaseFile] = []
     anonymous: dict[str, int] = {}
     """Descriptors without a file, by kind (`eventpoll`, `eventfd`, `inotify`, `memfd` …); not the event loop's own."""
@@ -171,4 +159,3 @@ class HazardFacts(msgspec.Struct, frozen=True, kw_only=True):
     openmp: list[OpenMpRuntime] = []
     unseen: list[str] = []
     """What could not be looked at (`threads`, `memory`, `descriptors`, `children`): nothing is known about it."""
-    survey_ms: float = 0.0

@@ -48,7 +48,7 @@ def raised(
     kind = type(error)
     return within(
         _FAULT_TIMEOUT_SECONDS,
-        lambda: _told(error, cell, names or {}),
+        lambda: _error_of(error, cell, names or {}),
         lambda problem: report_wire.CellError(
             type=identity.qualified_name(kind), message="Its message could not be read.", line=_line(error, cell)
         ),
@@ -84,7 +84,7 @@ def _unwrapped(exception: BaseException) -> BaseException:
 # ── exceptions ──
 
 
-def _told(error: BaseException, cell: str, names: Names) -> report_wire.CellError:
+def _error_of(error: BaseException, cell: str, names: Names) -> report_wire.CellError:
     return report_wire.CellError(
         type=bounded(identity.qualified_name(type(error)), 200),
         message=bounded(_message(error), _MESSAGE_BYTES),
@@ -158,16 +158,11 @@ def _suggestion(error: BaseException) -> str:
     known: Iterable[Any] = ()
     if type(error) is AttributeError and type(error.obj) is ModuleType:
         known = error.obj.__dict__
-    elif type(error) is NameError and (frame := _last_frame(error)) is not None:
-        known = [*frame.f_locals, *frame.f_globals]
+    elif type(error) is NameError and (last := deque(_frames(error.__traceback__), maxlen=1)):
+        known = [*last[0][0].f_locals, *last[0][0].f_globals]
     choices = [key for key in list(known)[:_MOST_NAMES] if type(key) is str and not key.startswith("_")]
     close = get_close_matches(name, choices, n=1, cutoff=0.75)
     return f" Did you mean {close[0]!r}?" if close and close[0] != name else ""
-
-
-def _last_frame(error: BaseException) -> FrameType | None:
-    last = deque(_frames(error.__traceback__), maxlen=1)
-    return last[0][0] if last else None
 
 
 # ── where ──
@@ -246,12 +241,9 @@ def _library_line(frame: FrameType, line: int) -> str:
     elif filename.startswith("<"):
         shown = filename[:60]
     else:
-        shown = "/".join(filename.split("/")[-2:]) if _is_of_project(filename) else filename.rpartition("/")[2]
+        # Of the project, with its folder; of Python's own, the name says enough.
+        shown = "/".join(filename.split("/")[-1 if filename.startswith((sys.prefix, sys.base_prefix)) else -2 :])
     return f"{shown[-120:]}, line {line} in {exact(frame.f_code.co_name)[:60]}"
-
-
-def _is_of_project(filename: str) -> bool:
-    return not filename.startswith((sys.prefix, sys.base_prefix))
 
 
 # ── marimo's own errors ──

@@ -15,13 +15,14 @@ import signal
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import msgspec
 from marimo._plugins.ui import dropdown
 from marimo._plugins.ui._core.ui_element import UIElement
 from marimo._runtime.context import get_context
 from marimo._runtime.context.kernel_context import KernelRuntimeContext
+from marimo._runtime.runtime import Kernel
 from marimo._types.ids import CellId_t
 
 from cellwright_guest import faults, report_wire, wire
@@ -29,9 +30,6 @@ from cellwright_guest.json_values import BadArguments, fit, schema_of, slots_of,
 from cellwright_guest.previews import identity, within
 from cellwright_guest.streams import DescriptorCapture, encodable
 from cellwright_guest.tool import MARK
-
-if TYPE_CHECKING:
-    from marimo._runtime.runtime import Kernel
 
 
 def given(made: Any, value: Any) -> Any:
@@ -71,19 +69,19 @@ class FunctionContext:
 
 def list_functions(asked: wire.ListFunctions, kernel: Kernel) -> wire.Functions:
     """Every marked function that a cell defines, by the name it is defined under."""
-    found = [_told(name, function, kernel) for name, function in _marked(kernel)]
+    found = [_spec_of(name, function, kernel) for name, function in _marked(kernel)]
     return wire.Functions(request=asked.request, functions=found[:MOST_FUNCTIONS])
 
 
-def call_function(asked: wire.CallFunction, place: FunctionContext) -> wire.FunctionEnded:
+def call_function(asked: wire.CallFunction, scope: FunctionContext) -> wire.FunctionEnded:
     """Call one. Whatever it does, its answer is a value; only the host's kill handle ends it otherwise."""
-    known = dict(_marked(place.kernel))
+    known = dict(_marked(scope.kernel))
     function = known.get(asked.name)
     if function is None:
         there = ", ".join(sorted(known)[:50]) or "none; run the cell that defines it first"
         refused = f"No function {asked.name[:80]!r} is marked with @cellwright.tool. There is: {there}."
         return wire.FunctionEnded(request=asked.request, refused=encodable(refused[:2_000]))
-    return _CellFunctionCall(asked, place, _cell_of(asked.name, place.kernel)).outcome(function)
+    return _CellFunctionCall(asked, scope, _cell_of(asked.name, scope.kernel)).outcome(function)
 
 
 def _marked(kernel: Kernel) -> Iterator[tuple[str, Callable[..., Any]]]:
@@ -98,10 +96,10 @@ def _cell_of(name: str, kernel: Kernel) -> CellId_t:
     return min(kernel.graph.definitions[name])
 
 
-def _told(name: str, function: Callable[..., Any], kernel: Kernel) -> report_wire.FunctionSpec:
+def _spec_of(name: str, function: Callable[..., Any], kernel: Kernel) -> report_wire.FunctionSpec:
     cell = _cell_of(name, kernel)
 
-    def told() -> report_wire.FunctionSpec:
+    def described() -> report_wire.FunctionSpec:
         parameters = msgspec.json.encode(schema_of(slots_of(function)))
         if len(parameters) > _SCHEMA_BYTES:
             raise ValueError("its parameters take too much to describe")
@@ -112,7 +110,7 @@ def _told(name: str, function: Callable[..., Any], kernel: Kernel) -> report_wir
         why = f"{type(error).__name__}: {error}"[:300]
         return report_wire.FunctionSpec(name=name, cell=cell, problem=encodable(why))
 
-    return within(_LISTING_TIMEOUT_SECONDS, told, problem)
+    return within(_LISTING_TIMEOUT_SECONDS, described, problem)
 
 
 # ── one call ──
@@ -125,9 +123,9 @@ class _NotFit(Exception):
 class _CellFunctionCall:
     """One call and what it leaves behind."""
 
-    def __init__(self, asked: wire.CallFunction, place: FunctionContext, cell: CellId_t) -> None:
+    def __init__(self, asked: wire.CallFunction, scope: FunctionContext, cell: CellId_t) -> None:
         self._asked = asked
-        self._place = place
+        self._scope = scope
         self._cell = cell
         self._printed = _PrintBuffer()
         self._task: asyncio.Future[Any] | None = None
@@ -135,7 +133,7 @@ class _CellFunctionCall:
         self._is_over = False
 
     def outcome(self, function: Callable[..., Any]) -> wire.FunctionEnded:
-        kernel = self._place.kernel
+        kernel = self._scope.kernel
         before, states = dict(kernel.globals), set(kernel.state_updates)
         value, error, refused = None, None, ""
         handler = signal.getsignal(signal.SIGINT)
@@ -153,8 +151,8 @@ class _CellFunctionCall:
             self._is_over = True
             signal.signal(signal.SIGINT, handler)
         rebound = _put_back(kernel.globals, before)
-        if self._place.captured is not None:
-            self._place.captured.drain(self._printed.take, _CONSOLE)
+        if self._scope.captured is not None:
+            self._scope.captured.drain(self._printed.take, _CONSOLE)
         return wire.FunctionEnded(
             request=self._asked.request,
             cell=self._cell,
@@ -169,15 +167,15 @@ class _CellFunctionCall:
     def _result(self, function: Callable[..., Any]) -> report_wire.Value:
         printed = self._printed
         with (
-            self._place.context.with_cell_id(self._cell),
+            self._scope.context.with_cell_id(self._cell),
             contextlib.redirect_stdout(printed),
             contextlib.redirect_stderr(printed),
         ):
             positional, keyed = self._arguments(function)
             made = function(*positional, **keyed)
             if inspect.isawaitable(made):
-                self._task = asyncio.ensure_future(made, loop=self._place.loop)
-                made = self._place.loop.run_until_complete(self._task)
+                self._task = asyncio.ensure_future(made, loop=self._scope.loop)
+                made = self._scope.loop.run_until_complete(self._task)
             return value_of("result", made, tokens=self._asked.tokens, json_bytes=self._asked.json_bytes)
 
     def _arguments(self, function: Callable[..., Any]) -> tuple[list[Any], dict[str, Any]]:
@@ -193,7 +191,7 @@ class _CellFunctionCall:
         self._interrupts += 1
         if self._interrupts == 1 and self._task is not None and not self._task.done():
             self._task.cancel()
-            self._place.loop.call_soon_threadsafe(lambda: None)
+            self._scope.loop.call_soon_threadsafe(lambda: None)
             return
         raise KeyboardInterrupt
 
@@ -204,7 +202,7 @@ class _CellFunctionCall:
 
     def _stale_after(self, states: set[Any]) -> list[str]:
         """A state that was set makes the cells that read it stale; they do not run by themselves."""
-        kernel = self._place.kernel
+        kernel = self._scope.kernel
         stale: set[CellId_t] = set()
         for state in [state for state in kernel.state_updates if state not in states]:
             stale |= kernel._find_cells_for_state(state, kernel.state_updates.pop(state))

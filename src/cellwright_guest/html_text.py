@@ -19,7 +19,7 @@ _CHUNK: Final = 8_192
 _LONG_ATTRIBUTE: Final = re.compile(r"""=\s*(?:"[^"]{4096,}"|'[^']{4096,}')""")
 _SILENT_START: Final = re.compile(r"<(script|style|template|svg)\b", re.IGNORECASE)
 _BLOCKS: Final = frozenset(
-    {
+    [
         "address",
         "article",
         "aside",
@@ -54,7 +54,7 @@ _BLOCKS: Final = frozenset(
         "summary",
         "br",
         "hr",
-    }
+    ]
 )
 _HEADINGS: Final = {f"h{level}": "#" * level + " " for level in range(1, 7)}
 _NESTED_DEPTH: Final = 2

@@ -10,7 +10,8 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import inspect
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -88,275 +89,117 @@ def _call_problems(symbol: Symbol, found: Any) -> list[str]:
     return lost + unfilled
 
 
-_RUNTIME = "marimo._runtime.runtime"
-_HOOKS = "marimo._runtime.runner.hooks"
-_HOOK_CONTEXT = "marimo._runtime.runner.hook_context"
-_ERRORS = "marimo._messaging.errors"
-_COMMANDS = "marimo._runtime.commands"
-_TYPES = "marimo._messaging.types"
-_GRAPH = "marimo._runtime.dataflow"
-_CELL = "marimo._ast.cell"
-_NOTIFICATION = "marimo._messaging.notification"
-_POST = "marimo._runtime.runner.hooks_post_execution"
+_NOTATION: Final = re.compile(r"([\w.]+)(?:\(([^)]*)\))?(?: \{([^}]*)\})?(?: \[([^\]]*)\])?")
+_TABLE: Final = """\
+marimo: _tracer
+marimo._ast: compiler
+marimo._ast.app_config: _AppConfig [from_untrusted_dict]
+marimo._ast.cell: CellConfig {disabled} [configure]
+    CellImpl {code defs refs temporaries variable_data deleted_refs language cell_id config import_workspace _status
+    _stale} [stale run_result_status set_output set_runtime_state set_stale set_run_result_status exception]
+    CellStaleState {state} ImportWorkspace {imported_defs is_import_block} RuntimeState {state} RuntimeStateType
+marimo._ast.compiler: ends_with_semicolon(code) get_filename(cell_id)
+marimo._ast.visitor: VariableData {kind} [language]
+marimo._config.config: DEFAULT_CONFIG MarimoConfig merge_config(config new_config)
+marimo._data.get_datasets: get_datasets_from_variables(variables)
+marimo._entrypoints: registry
+marimo._entrypoints.ids: KnownEntryPoint
+marimo._entrypoints.registry: get_entry_points(group)
+marimo._messaging: errors notification_utils
+marimo._messaging.cell_output: CellChannel [STDOUT STDERR]
+marimo._messaging.errors: CycleError {edges_with_vars} Error ImportStarError {msg lineno}
+    MarimoAncestorPreventedError {raising_cell} MarimoAncestorStoppedError {raising_cell}
+    MarimoExceptionRaisedError {msg exception_type raising_cell} MarimoInternalError MarimoInterruptionError
+    MarimoSQLError {msg} MarimoStrictExecutionError {msg blamed_cell} MarimoSyntaxError {msg lineno}
+    MultipleDefinitionError {name cells} SetupRootError {edges_with_vars} UnknownError {msg error_type}
+marimo._messaging.mimetypes: ConsoleMimeType
+marimo._messaging.notification: DatasetsNotification {tables} ModelClose
+    ModelLifecycleNotification {model_id message} ModelOpen {state buffer_paths buffers esm_spec}
+    ModelUpdate {state buffer_paths buffers esm_spec} NotificationMessage RemoveUIElementsNotification {cell_id}
+    UIElementMessageNotification {ui_element message} VariableDeclarationNotification {name declared_by used_by}
+    VariableValuesNotification {variables} VariablesNotification {variables}
+marimo._messaging.notification_utils: CellNotificationUtils [broadcast_console_output]
+    broadcast_notification(notification stream)
+marimo._messaging.types: KernelMessage KernelStreams {stream stdout stderr stdin}
+    Stderr [_write_with_mimetype _stop] Stdin [_readline_with_prompt _stop] Stdout [_write_with_mimetype _stop]
+    Stream [write flush_console stop copy_for_thread cell_id]
+marimo._messaging.variables: create_variable_value(name value)
+marimo._output: formatting
+marimo._output.formatters.formatters: register_formatters()
+marimo._output.formatting: try_format(obj)
+marimo._plugins.stateless.flex: vstack(items)
+marimo._plugins.stateless.status._progress: _Progress [title total current update_progress]
+marimo._plugins.ui: dropdown
+marimo._plugins.ui._core.registry: UIElementRegistry [_objects]
+marimo._plugins.ui._core.ui_element: UIElement [_id value _value_frontend] UIElement._update_value(value)
+marimo._runtime: dataflow handlers kernel_lifecycle
+marimo._runtime.cell_lifecycle_registry: CellLifecycleRegistry {registry} [dispose]
+marimo._runtime.commands: AppMetadata {query_params cli_args app_config argv filename} CodeCompletionCommand
+    CommandMessage DeleteCellCommand {cell_id} ExecuteCellCommand {cell_id code} StopKernelCommand
+    UpdateUIElementCommand {object_ids values}
+marimo._runtime.context: get_context() safe_get_context()
+marimo._runtime.context.kernel_context: KernelRuntimeContext {stream filename app_config state_registry
+    cell_lifecycle_registry ui_element_registry} [is_embedded with_cell_id execution_context active_scheduler]
+marimo._runtime.context.types: ExecutionContext {cell_id setting_element_value} get_context() get_global_context()
+marimo._runtime.control_flow: MarimoInterrupt MarimoStopError [output]
+marimo._runtime.dataflow: edges topological_sort(graph cell_ids)
+    transitive_closure(graph cell_ids children inclusive relatives predicate)
+marimo._runtime.dataflow.definitions: DefinitionRegistry {definition_conflicts conflict_names}
+marimo._runtime.dataflow.edges: get_referring_cells(name language topology)
+    resolve_cell_references(cell_id cell topology definitions)
+marimo._runtime.dataflow.graph:
+    DirectedGraph {topology} [cells parents children definitions descendants is_any_ancestor_disabled]
+marimo._runtime.dataflow.topology: GraphTopology [cells children parents]
+    MutableGraphTopology {_cells _children _parents} [add_node remove_node add_edge remove_edge]
+marimo._runtime.dataflow.types: Edge
+marimo._runtime.exceptions: MarimoMissingRefError [ref name_error] MarimoRuntimeException
+marimo._runtime.execution: ExecutionAttempt {cell_id} [plan _notify]
+marimo._runtime.handlers: construct_interrupt_handler()
+marimo._runtime.kernel_lifecycle: KernelArgs {streams debugger configs app_metadata user_config mode control_queue
+    set_ui_element_queue virtual_file_storage} _build_hooks(is_edit_mode user_config) create_kernel(args)
+marimo._runtime.runner: hooks_on_finish hooks_post_execution hooks_pre_execution hooks_preparation
+marimo._runtime.runner.hook_context: OnFinishHookContext {graph cells_to_run cancelled_cells exceptions interrupted}
+    PostExecutionHookContext {graph glbls all_temporaries} PreExecutionHookContext {graph}
+    PreparationHookContext {graph cells_to_run}
+marimo._runtime.runner.hooks:
+    NotebookCellHooks [_lists _add add_pre_execution add_post_execution add_on_finish add_preparation]
+    Priority [EARLY NORMAL LATE FINAL] _HookEntry {hook priority} _HookList {_entries}
+marimo._runtime.runner.hooks_post_execution: _broadcast_data_source_connection(cell ctx run_result)
+    _broadcast_datasets(cell ctx run_result) _broadcast_duckdb_datasource(cell ctx run_result)
+    _broadcast_outputs(cell ctx run_result) _broadcast_variables(cell ctx run_result)
+    _reset_matplotlib_context(cell ctx run_result) _store_state_reference(cell ctx run_result)
+    broadcast_storage_backends(cell ctx run_result) render_toplevel_defs(cell ctx run_result)
+marimo._runtime.runner.result: RunResult {output exception accumulated_output}
+marimo._runtime.runner.scheduler: SequentialScheduler [interrupted cancel_all requeue cells_to_run _prev_scheduler]
+marimo._runtime.runtime: CellMetadata {config}
+    Kernel [graph errors globals argv app_metadata cell_metadata reactive_execution_mode _hooks _run_cells
+    _configure_cells _delete_variables handle_message state_updates] Kernel._configure_cells(configs)
+    Kernel._delete_variables(variables exclude_defs) Kernel._find_cells_for_state(state setter_cell_id)
+    Kernel._run_cells(cell_ids) Kernel.code_completion(request docstrings_limit) Kernel.handle_message(request)
+    Kernel.mutate_graph(execution_requests deletion_requests cells_starting_stale)
+    Kernel.set_ui_element_value(request notify_frontend)
+marimo._runtime.state: SetFunctor State [_value]
+    StateRegistry [_states _inv_states register_scope retain_active_states]
+marimo._session.model: SessionMode [EDIT]
+marimo._tracer: MockTracer kernel_tracer
+marimo._types.ids: CellId_t VariableName
+marimo._utils.signals: SigintHandler
+"""
 
-_KERNEL: Final = (
-    Symbol(module="marimo._runtime.kernel_lifecycle", name="create_kernel", parameters=("args",)),
-    Symbol(
-        module="marimo._runtime.kernel_lifecycle",
-        name="KernelArgs",
-        fields=(
-            *("streams", "debugger", "configs", "app_metadata", "user_config", "mode", "control_queue"),
-            *("set_ui_element_queue", "virtual_file_storage"),
-        ),
-    ),
-    Symbol(module="marimo._runtime.kernel_lifecycle", name="_build_hooks", parameters=("is_edit_mode", "user_config")),
-    Symbol(
-        module=_RUNTIME,
-        name="Kernel",
-        attributes=(
-            *("graph", "errors", "globals", "argv", "app_metadata", "cell_metadata", "reactive_execution_mode"),
-            *("_hooks", "_run_cells", "_configure_cells", "_delete_variables", "handle_message"),
-            "state_updates",
-        ),
-    ),
-    Symbol(
-        module=_RUNTIME,
-        name="Kernel.mutate_graph",
-        parameters=("execution_requests", "deletion_requests", "cells_starting_stale"),
-    ),
-    Symbol(module=_RUNTIME, name="Kernel._run_cells", parameters=("cell_ids",)),
-    Symbol(module=_RUNTIME, name="Kernel._configure_cells", parameters=("configs",)),
-    Symbol(module=_RUNTIME, name="Kernel._delete_variables", parameters=("variables", "exclude_defs")),
-    Symbol(module=_RUNTIME, name="Kernel.handle_message", parameters=("request",)),
-    Symbol(module=_RUNTIME, name="Kernel.code_completion", parameters=("request", "docstrings_limit")),
-    Symbol(module=_RUNTIME, name="Kernel.set_ui_element_value", parameters=("request", "notify_frontend")),
-    Symbol(module=_RUNTIME, name="Kernel._find_cells_for_state", parameters=("state", "setter_cell_id")),
-    Symbol(module=_RUNTIME, name="CellMetadata", fields=("config",)),
-    Symbol(module="marimo._runtime", name="kernel_lifecycle"),
-    Symbol(module="marimo._runtime", name="handlers"),
-    Symbol(module="marimo._runtime.handlers", name="construct_interrupt_handler", parameters=()),
-    Symbol(
-        module="marimo._runtime.runner.scheduler",
-        name="SequentialScheduler",
-        attributes=("interrupted", "cancel_all", "requeue", "cells_to_run", "_prev_scheduler"),
-    ),
-    Symbol(module="marimo._utils.signals", name="SigintHandler"),
-    Symbol(module="marimo._session.model", name="SessionMode", attributes=("EDIT",)),
-    Symbol(module="marimo._ast.app_config", name="_AppConfig", attributes=("from_untrusted_dict",)),
-    Symbol(module="marimo._config.config", name="DEFAULT_CONFIG"),
-    Symbol(module="marimo._config.config", name="MarimoConfig"),
-    Symbol(module="marimo._config.config", name="merge_config", parameters=("config", "new_config")),
-    Symbol(module=_COMMANDS, name="AppMetadata", fields=("query_params", "cli_args", "app_config", "argv", "filename")),
-    Symbol(module=_COMMANDS, name="CodeCompletionCommand"),
-    Symbol(module=_COMMANDS, name="CommandMessage"),
-    Symbol(module=_COMMANDS, name="DeleteCellCommand", fields=("cell_id",)),
-    Symbol(module=_COMMANDS, name="ExecuteCellCommand", fields=("cell_id", "code")),
-    Symbol(module=_COMMANDS, name="StopKernelCommand"),
-    Symbol(module=_COMMANDS, name="UpdateUIElementCommand", fields=("object_ids", "values")),
-    Symbol(module="marimo._types.ids", name="CellId_t"),
-    Symbol(module="marimo._runtime.context", name="get_context", parameters=()),
-    Symbol(module="marimo._runtime.context", name="safe_get_context", parameters=()),
-    Symbol(module="marimo._runtime.context.types", name="get_context", parameters=()),
-    Symbol(module="marimo._runtime.context.types", name="get_global_context", parameters=()),
-    Symbol(
-        module="marimo._runtime.context.types", name="ExecutionContext", fields=("cell_id", "setting_element_value")
-    ),
-    Symbol(
-        module="marimo._runtime.context.kernel_context",
-        name="KernelRuntimeContext",
-        fields=(
-            *("stream", "filename", "app_config", "state_registry", "cell_lifecycle_registry", "ui_element_registry"),
-        ),
-        attributes=("is_embedded", "with_cell_id", "execution_context", "active_scheduler"),
-    ),
-    Symbol(
-        module="marimo._runtime.cell_lifecycle_registry",
-        name="CellLifecycleRegistry",
-        fields=("registry",),
-        attributes=("dispose",),
-    ),
-    Symbol(
-        module="marimo._runtime.state",
-        name="StateRegistry",
-        attributes=("_states", "_inv_states", "register_scope", "retain_active_states"),
-    ),
-)
 
-_CELLS: Final = (
-    Symbol(
-        module=_CELL,
-        name="CellImpl",
-        fields=(
-            *("code", "defs", "refs", "temporaries", "variable_data", "deleted_refs", "language", "cell_id"),
-            *("config", "import_workspace", "_status", "_stale"),
-        ),
-        attributes=(
-            *("stale", "run_result_status", "set_output", "set_runtime_state", "set_stale", "set_run_result_status"),
-            "exception",
-        ),
-    ),
-    Symbol(module=_CELL, name="CellConfig", fields=("disabled",), attributes=("configure",)),
-    Symbol(module=_CELL, name="RuntimeState", fields=("state",)),
-    Symbol(module=_CELL, name="CellStaleState", fields=("state",)),
-    Symbol(module=_CELL, name="ImportWorkspace", fields=("imported_defs", "is_import_block")),
-    Symbol(module=_CELL, name="RuntimeStateType"),
-    Symbol(module="marimo._ast.visitor", name="VariableData", fields=("kind",), attributes=("language",)),
-    Symbol(module="marimo._ast", name="compiler"),
-    Symbol(module="marimo._ast.compiler", name="ends_with_semicolon", parameters=("code",)),
-    Symbol(module="marimo._ast.compiler", name="get_filename", parameters=("cell_id",)),
-)
+def _symbols() -> Iterator[Symbol]:
+    for row in _TABLE.replace("\n    ", " ").splitlines():
+        module, _, names = row.partition(": ")
+        for found in _NOTATION.finditer(names):
+            name, parameters, fields, attributes = found.groups()
+            yield Symbol(
+                module=module,
+                name=name,
+                parameters=None if parameters is None else tuple(parameters.split()),
+                fields=tuple((fields or "").split()),
+                attributes=tuple((attributes or "").split()),
+            )
 
-_DATAFLOW: Final = (
-    Symbol(module="marimo._runtime", name="dataflow"),
-    Symbol(module=_GRAPH, name="edges"),
-    Symbol(
-        module=_GRAPH,
-        name="transitive_closure",
-        parameters=("graph", "cell_ids", "children", "inclusive", "relatives", "predicate"),
-    ),
-    Symbol(module=_GRAPH, name="topological_sort", parameters=("graph", "cell_ids")),
-    Symbol(module=f"{_GRAPH}.edges", name="get_referring_cells", parameters=("name", "language", "topology")),
-    Symbol(
-        module=f"{_GRAPH}.edges",
-        name="resolve_cell_references",
-        parameters=("cell_id", "cell", "topology", "definitions"),
-    ),
-    Symbol(
-        module=f"{_GRAPH}.graph",
-        name="DirectedGraph",
-        fields=("topology",),
-        attributes=("cells", "parents", "children", "definitions", "descendants", "is_any_ancestor_disabled"),
-    ),
-    Symbol(
-        module=f"{_GRAPH}.topology",
-        name="MutableGraphTopology",
-        fields=("_cells", "_children", "_parents"),
-        attributes=("add_node", "remove_node", "add_edge", "remove_edge"),
-    ),
-    Symbol(module=f"{_GRAPH}.topology", name="GraphTopology", attributes=("cells", "children", "parents")),
-    Symbol(
-        module=f"{_GRAPH}.definitions", name="DefinitionRegistry", fields=("definition_conflicts", "conflict_names")
-    ),
-    Symbol(module=f"{_GRAPH}.types", name="Edge"),
-)
 
-_RUNS: Final = (
-    Symbol(
-        module=_HOOKS,
-        name="NotebookCellHooks",
-        attributes=("_lists", "_add", "add_pre_execution", "add_post_execution", "add_on_finish", "add_preparation"),
-    ),
-    Symbol(module=_HOOKS, name="_HookList", fields=("_entries",)),
-    Symbol(module=_HOOKS, name="_HookEntry", fields=("hook", "priority")),
-    Symbol(module=_HOOKS, name="Priority", attributes=("EARLY", "NORMAL", "LATE", "FINAL")),
-    Symbol(module=_HOOK_CONTEXT, name="PreparationHookContext", fields=("graph", "cells_to_run")),
-    Symbol(module=_HOOK_CONTEXT, name="PreExecutionHookContext", fields=("graph",)),
-    Symbol(module=_HOOK_CONTEXT, name="PostExecutionHookContext", fields=("graph", "glbls", "all_temporaries")),
-    Symbol(
-        module=_HOOK_CONTEXT,
-        name="OnFinishHookContext",
-        fields=("graph", "cells_to_run", "cancelled_cells", "exceptions", "interrupted"),
-    ),
-    Symbol(
-        module="marimo._runtime.runner.result", name="RunResult", fields=("output", "exception", "accumulated_output")
-    ),
-    Symbol(
-        module="marimo._runtime.execution",
-        name="ExecutionAttempt",
-        fields=("cell_id",),
-        attributes=("plan", "_notify"),
-    ),
-    *(
-        Symbol(module="marimo._runtime.runner", name=name)
-        for name in ("hooks_on_finish", "hooks_post_execution", "hooks_pre_execution", "hooks_preparation")
-    ),
-    *(
-        Symbol(module=_POST, name=name, parameters=("cell", "ctx", "run_result"))
-        for name in (
-            *("_broadcast_variables", "_broadcast_datasets", "_broadcast_data_source_connection"),
-            *("_broadcast_duckdb_datasource", "_broadcast_outputs", "broadcast_storage_backends"),
-            *("render_toplevel_defs", "_store_state_reference", "_reset_matplotlib_context"),
-        )
-    ),
-    Symbol(module="marimo", name="_tracer"),
-    Symbol(module="marimo._tracer", name="MockTracer"),
-    Symbol(module="marimo._tracer", name="kernel_tracer"),
-    Symbol(module="marimo._entrypoints", name="registry"),
-    Symbol(module="marimo._entrypoints.registry", name="get_entry_points", parameters=("group",)),
-    Symbol(module="marimo._entrypoints.ids", name="KnownEntryPoint"),
-    Symbol(module="marimo._runtime.control_flow", name="MarimoInterrupt"),
-    Symbol(module="marimo._runtime.control_flow", name="MarimoStopError", attributes=("output",)),
-    Symbol(module="marimo._runtime.exceptions", name="MarimoMissingRefError", attributes=("ref", "name_error")),
-    Symbol(module="marimo._runtime.exceptions", name="MarimoRuntimeException"),
-)
-
-_TELLING: Final = (
-    Symbol(module="marimo._messaging", name="notification_utils"),
-    Symbol(
-        module="marimo._messaging.notification_utils",
-        name="broadcast_notification",
-        parameters=("notification", "stream"),
-    ),
-    Symbol(
-        module="marimo._messaging.notification_utils",
-        name="CellNotificationUtils",
-        attributes=("broadcast_console_output",),
-    ),
-    Symbol(module=_NOTIFICATION, name="NotificationMessage"),
-    Symbol(module=_NOTIFICATION, name="RemoveUIElementsNotification", fields=("cell_id",)),
-    Symbol(module=_NOTIFICATION, name="DatasetsNotification", fields=("tables",)),
-    Symbol(module=_NOTIFICATION, name="ModelClose"),
-    Symbol(module=_NOTIFICATION, name="ModelLifecycleNotification", fields=("model_id", "message")),
-    Symbol(module=_NOTIFICATION, name="ModelOpen", fields=("state", "buffer_paths", "buffers", "esm_spec")),
-    Symbol(module=_NOTIFICATION, name="ModelUpdate", fields=("state", "buffer_paths", "buffers", "esm_spec")),
-    Symbol(module=_NOTIFICATION, name="UIElementMessageNotification", fields=("ui_element", "message")),
-    Symbol(module=_NOTIFICATION, name="VariableDeclarationNotification", fields=("name", "declared_by", "used_by")),
-    Symbol(module=_NOTIFICATION, name="VariablesNotification", fields=("variables",)),
-    Symbol(module=_NOTIFICATION, name="VariableValuesNotification", fields=("variables",)),
-    Symbol(module="marimo._messaging.variables", name="create_variable_value", parameters=("name", "value")),
-    Symbol(module="marimo._data.get_datasets", name="get_datasets_from_variables", parameters=("variables",)),
-    Symbol(module="marimo._types.ids", name="VariableName"),
-    Symbol(module="marimo._plugins.ui._core.registry", name="UIElementRegistry", attributes=("_objects",)),
-    Symbol(module="marimo._messaging.cell_output", name="CellChannel", attributes=("STDOUT", "STDERR")),
-    Symbol(module="marimo._messaging.mimetypes", name="ConsoleMimeType"),
-    Symbol(module=_TYPES, name="KernelMessage"),
-    Symbol(module=_TYPES, name="KernelStreams", fields=("stream", "stdout", "stderr", "stdin")),
-    Symbol(module=_TYPES, name="Stream", attributes=("write", "flush_console", "stop", "copy_for_thread", "cell_id")),
-    Symbol(module=_TYPES, name="Stdout", attributes=("_write_with_mimetype", "_stop")),
-    Symbol(module=_TYPES, name="Stderr", attributes=("_write_with_mimetype", "_stop")),
-    Symbol(module=_TYPES, name="Stdin", attributes=("_readline_with_prompt", "_stop")),
-    Symbol(module="marimo._messaging", name="errors"),
-    Symbol(module=_ERRORS, name="Error"),
-    Symbol(module=_ERRORS, name="MarimoSyntaxError", fields=("msg", "lineno")),
-    Symbol(module=_ERRORS, name="ImportStarError", fields=("msg", "lineno")),
-    Symbol(module=_ERRORS, name="CycleError", fields=("edges_with_vars",)),
-    Symbol(module=_ERRORS, name="SetupRootError", fields=("edges_with_vars",)),
-    Symbol(module=_ERRORS, name="MultipleDefinitionError", fields=("name", "cells")),
-    Symbol(module=_ERRORS, name="MarimoInterruptionError"),
-    Symbol(module=_ERRORS, name="MarimoAncestorPreventedError", fields=("raising_cell",)),
-    Symbol(module=_ERRORS, name="MarimoAncestorStoppedError", fields=("raising_cell",)),
-    Symbol(module=_ERRORS, name="MarimoExceptionRaisedError", fields=("msg", "exception_type", "raising_cell")),
-    Symbol(module=_ERRORS, name="MarimoStrictExecutionError", fields=("msg", "blamed_cell")),
-    Symbol(module=_ERRORS, name="MarimoSQLError", fields=("msg",)),
-    Symbol(module=_ERRORS, name="MarimoInternalError"),
-    Symbol(module=_ERRORS, name="UnknownError", fields=("msg", "error_type")),
-    Symbol(module="marimo._output", name="formatting"),
-    Symbol(module="marimo._output.formatting", name="try_format", parameters=("obj",)),
-    Symbol(module="marimo._output.formatters.formatters", name="register_formatters", parameters=()),
-    Symbol(module="marimo._plugins.stateless.flex", name="vstack", parameters=("items",)),
-    Symbol(
-        module="marimo._plugins.stateless.status._progress",
-        name="_Progress",
-        attributes=("title", "total", "current", "update_progress"),
-    ),
-    Symbol(
-        module="marimo._plugins.ui._core.ui_element", name="UIElement", attributes=("_id", "value", "_value_frontend")
-    ),
-    Symbol(module="marimo._plugins.ui._core.ui_element", name="UIElement._update_value", parameters=("value",)),
-    Symbol(module="marimo._plugins.ui", name="dropdown"),
-    Symbol(module="marimo._runtime.state", name="State", attributes=("_value",)),
-    Symbol(module="marimo._runtime.state", name="SetFunctor"),
-)
-
-SYMBOLS: Final = _KERNEL + _CELLS + _DATAFLOW + _RUNS + _TELLING
-"""All of them, by what they are for."""
+SYMBOLS: Final = tuple(_symbols())
+"""All of them; the table says of each `name(parameters) {fields} [attributes]`."""

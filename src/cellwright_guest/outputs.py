@@ -7,7 +7,6 @@ import binascii
 import json
 import re
 import struct
-from collections.abc import Callable
 from typing import Any, Final
 
 import msgspec
@@ -22,7 +21,7 @@ from cellwright_guest.previews.text_budget import ELLIPSIS, bounded, exact, room
 _OUTPUT_TIMEOUT_SECONDS: Final = 1.0
 _MIMETYPE_BYTES: Final = 120
 _PARSED_JSON: Final = 4_000_000
-_IMAGE_BYTES: Final = 65_536
+_IMAGE_BYTES: Final = 96
 _BY_VALUE: Final = frozenset({"dataframe", "series", "array", "figure", "ui", "model", "dict", "list", "tuple", "set"})
 _BUNDLE_ORDER: Final = ("text/markdown", "image/", "application/vnd.vega", "text/plain", "text/html", "application/")
 _BUNDLE_KEY: Final = re.compile(r'"([a-z]+/[\w.+-]{1,60})"\s*:\s*"')
@@ -77,16 +76,28 @@ def _fitting(data: str, rich_bytes: int) -> tuple[str, bool]:
 
 def _text(mimetype: str, data: Any, value: object, room: int) -> tuple[str, bool]:
     if mimetype == "application/vnd.marimo+error":
-        return _errors(data), False
+        errors: list[Any] = list(data)[:5] if type(data) in {list, tuple} else []
+        return "\n".join(faults.structural([error], names={}).message for error in errors) or "[error]", False
     found = _by_value(value, room)
     if found is not None:
         return found, False
     content = exact(data) if str in identity.ancestry(type(data)) else ""
     if mimetype == "text/markdown" and type(source := identity.instance_attributes(value).get("_markdown_text")) is str:
         return source, False
-    for matches, read in _READERS:
-        if matches(mimetype):
-            return read(mimetype, content, room)
+    if mimetype in {"text/html", "text/markdown", "application/vnd.marimo+traceback"}:
+        return readable(content, room)
+    if mimetype.startswith("text/"):
+        return content[: room + 1], False
+    if mimetype.startswith("image/"):
+        size = _svg_size(content[:2_000]) if "svg" in mimetype else png_size(_octets(content))
+        return f"[{mimetype} {size[0]}×{size[1]}]" if size else f"[{mimetype}]", False
+    if mimetype == "application/vnd.marimo+mimebundle":
+        return _bundle(mimetype, content, room)
+    held = _parsed(content)
+    if mimetype.startswith("application/vnd.vega"):
+        return (figures.vega(held, room) if type(held) is dict else f"[{mimetype}]"), False
+    if mimetype == "application/json":
+        return (brief(held, room, plain_or_type) if held is not None else content[: room + 1]), False
     return f"[{mimetype}, {len(content):,} characters]" if content else f"[{mimetype}]", False
 
 
@@ -102,38 +113,6 @@ def _by_value(value: object, room: int) -> str | None:
     return text if found in _BY_VALUE else None
 
 
-def _errors(data: Any) -> str:
-    if type(data) not in {list, tuple}:
-        return "[error]"
-    return "\n".join(faults.structural([error], names={}).message for error in list(data)[:5])
-
-
-# ── by mimetype ──
-
-
-def _html(mimetype: str, content: str, room: int) -> tuple[str, bool]:
-    return readable(content, room)
-
-
-def _plain(mimetype: str, content: str, room: int) -> tuple[str, bool]:
-    return content[: room + 1], False
-
-
-def _image(mimetype: str, content: str, room: int) -> tuple[str, bool]:
-    size = _svg_size(content[:2_000]) if "svg" in mimetype else image_size(_octets(content))
-    return f"[{mimetype} {size[0]}×{size[1]}]" if size else f"[{mimetype}]", False
-
-
-def _json(mimetype: str, content: str, room: int) -> tuple[str, bool]:
-    held = _parsed(content)
-    return (brief(held, room, plain_or_type), False) if held is not None else (content[: room + 1], False)
-
-
-def _vega(mimetype: str, content: str, room: int) -> tuple[str, bool]:
-    spec = _parsed(content)
-    return (figures.vega(spec, room) if type(spec) is dict else f"[{mimetype}]"), False
-
-
 def _bundle(mimetype: str, content: str, room: int) -> tuple[str, bool]:
     """One value in several forms: the one that says most in words."""
     forms = _parsed(content)
@@ -147,16 +126,6 @@ def _bundle(mimetype: str, content: str, room: int) -> tuple[str, bool]:
             if form.startswith(wanted) and "vega" in form and type(data) is dict:
                 return figures.vega(data, room), False
     return f"[{', '.join(str(form)[:60] for form in list(forms)[:6])}]", False
-
-
-_READERS: Final[list[tuple[Callable[[str], bool], Callable[[str, str, int], tuple[str, bool]]]]] = [
-    (lambda kind: kind in {"text/html", "text/markdown", "application/vnd.marimo+traceback"}, _html),
-    (lambda kind: kind.startswith("text/"), _plain),
-    (lambda kind: kind.startswith("image/"), _image),
-    (lambda kind: kind.startswith("application/vnd.vega"), _vega),
-    (lambda kind: kind == "application/vnd.marimo+mimebundle", _bundle),
-    (lambda kind: kind == "application/json", _json),
-]
 
 
 def _parsed(content: str) -> Any:
@@ -183,27 +152,10 @@ def _octets(content: str) -> bytes:
         return b""
 
 
-def image_size(data: bytes) -> tuple[int, int] | None:
-    """Width and height from the header of a PNG, GIF, JPEG or simple WebP."""
+def png_size(data: bytes) -> tuple[int, int] | None:
+    """Width and height from the header of a PNG, which is what libraries draw."""
     if data[:8] == b"\x89PNG\r\n\x1a\n" and len(data) >= 24:
         return struct.unpack(">II", data[16:24])
-    if data[:4] == b"GIF8" and len(data) >= 10:
-        return struct.unpack("<HH", data[6:10])
-    if data[:2] == b"\xff\xd8":
-        return _jpeg_size(data)
-    if data[8:16] == b"WEBPVP8X" and len(data) >= 30:
-        return int.from_bytes(data[24:27], "little") + 1, int.from_bytes(data[27:30], "little") + 1
-    return None
-
-
-def _jpeg_size(data: bytes) -> tuple[int, int] | None:
-    position = 2
-    while position + 9 <= len(data) and data[position] == 0xFF:
-        marker, length = data[position + 1], int.from_bytes(data[position + 2 : position + 4], "big")
-        if 0xC0 <= marker <= 0xCF and marker not in {0xC4, 0xC8, 0xCC}:
-            height, width = struct.unpack(">HH", data[position + 5 : position + 9])
-            return width, height
-        position += 2 + max(length, 2)
     return None
 
 

@@ -10,60 +10,57 @@ import functools
 import logging
 import time
 from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from marimo._ast.cell import CellImpl
 from marimo._output import formatting
 from marimo._plugins.stateless.status._progress import _Progress
 from marimo._runtime.context import safe_get_context
 from marimo._runtime.context.kernel_context import KernelRuntimeContext
 from marimo._runtime.control_flow import MarimoInterrupt, MarimoStopError
+from marimo._runtime.runner.hook_context import (
+    OnFinishHookContext,
+    PostExecutionHookContext,
+    PreExecutionHookContext,
+    PreparationHookContext,
+)
 from marimo._runtime.runner.hooks import NotebookCellHooks, Priority
+from marimo._runtime.runner.result import RunResult
 from marimo._runtime.runner.scheduler import SequentialScheduler
+from marimo._runtime.runtime import Kernel
 from marimo._types.ids import CellId_t
 
 from cellwright_guest import faults, outputs, previews, report_wire, wire
 from cellwright_guest.streams import ConsoleWriter, DescriptorCapture, HostSocket
 
-if TYPE_CHECKING:
-    from marimo._ast.cell import CellImpl
-    from marimo._runtime.runner.hook_context import (
-        OnFinishHookContext,
-        PostExecutionHookContext,
-        PreExecutionHookContext,
-        PreparationHookContext,
-    )
-    from marimo._runtime.runner.result import RunResult
-    from marimo._runtime.runtime import Kernel
-
-
 _SECONDS_BETWEEN = 0.1
 
-Tell = Callable[[str, float, float | None], None]
+EmitProgress = Callable[[str, float, float | None], None]
 
 
-def follow_progress(tell: Tell) -> None:
-    """Call `tell(title, done, total)` as any bar moves: now and then while it does, always at its end."""
+def follow_progress(emit: EmitProgress) -> None:
+    """Call `emit(title, done, total)` as any bar moves: now and then while it does, always at its end."""
     update, close = _Progress.update_progress, _Progress.close
     last = 0.0
 
     @functools.wraps(update)
-    def update_and_tell(
+    def update_and_emit(
         self: _Progress, increment: int = 1, title: str | None = None, subtitle: str | None = None
     ) -> None:
         nonlocal last
         update(self, increment, title, subtitle)
         if time.monotonic() - last >= _SECONDS_BETWEEN:
             last = time.monotonic()
-            tell(self.title or "", self.current, self.total)
+            emit(self.title or "", self.current, self.total)
 
     @functools.wraps(close)
-    def close_and_tell(self: _Progress) -> None:
+    def close_and_emit(self: _Progress) -> None:
         close(self)
-        tell(self.title or "", self.current, self.total)
+        emit(self.title or "", self.current, self.total)
 
     bar: Any = _Progress
-    bar.update_progress = update_and_tell
-    bar.close = close_and_tell
+    bar.update_progress = update_and_emit
+    bar.close = close_and_emit
 
 
 logger = logging.getLogger(__name__)
@@ -77,13 +74,13 @@ BeforeCell = Callable[[CellId_t, list[str], list[CellId_t]], None]
 class Reporter:
     """Tells the host what happens in one kernel, request by request."""
 
-    def __init__(self, lane: HostSocket, console: ConsoleWriter) -> None:
-        self._lane = lane
+    def __init__(self, host: HostSocket, console: ConsoleWriter) -> None:
+        self._host = host
         self._console = console
         self._request = 0
         self._started_at = 0.0
         self._planned: dict[CellId_t, None] = {}
-        self._told: dict[str, None] = {}
+        self._reported: dict[str, None] = {}
         self.before_cell: BeforeCell = _at_once
         self.captured: DescriptorCapture | None = None
         self.bounds = wire.Bind(filename="", threads=1)
@@ -92,7 +89,7 @@ class Reporter:
         """Everything from here on belongs to `request`; 0 is what the notebook does by itself."""
         self._request = request
         self._planned.clear()
-        self._told.clear()
+        self._reported.clear()
 
     def attach(self, hooks: NotebookCellHooks) -> None:
         """Listen to a kernel's runs."""
@@ -107,11 +104,11 @@ class Reporter:
         for cell_id, errors in kernel.errors.items():
             if cell_id in asked or before.get(cell_id) != errors:
                 error = faults.structural(errors, names={})
-                self._tell(report_wire.CellReport(cell=cell_id, status="failed", error=error))
+                self._emit(report_wire.CellReport(cell=cell_id, status="failed", error=error))
 
     def progress(self, title: str, done: float, total: float | None) -> None:
         """A progress bar of the running cell moved."""
-        self._lane.send(
+        self._host.send(
             wire.Progress(request=self._request, cell=self._console.cell, title=title, done=done, total=total)
         )
 
@@ -122,10 +119,10 @@ class Reporter:
 
     def _started(self, cell: CellImpl, context: PreExecutionHookContext) -> None:
         self.before_cell(
-            cell.cell_id, [*self._told], [planned for planned in self._planned if planned not in self._told]
+            cell.cell_id, [*self._reported], [planned for planned in self._planned if planned not in self._reported]
         )
         self._console.begin(self._request, cell.cell_id)
-        self._lane.send(wire.CellStarted(request=self._request, cell=cell.cell_id))
+        self._host.send(wire.CellStarted(request=self._request, cell=cell.cell_id))
         self._started_at = time.perf_counter()
 
     def _finished(self, cell: CellImpl, context: PostExecutionHookContext, result: RunResult) -> None:
@@ -142,22 +139,22 @@ class Reporter:
         if self.captured is not None:
             self.captured.drain(lambda text: self._console.write("stdout", text), self.bounds.console_bytes)
         self._console.end()
-        self._tell(report)
+        self._emit(report)
 
     def _run_over(self, context: OnFinishHookContext) -> None:
         for cell_id in self._planned:
-            if cell_id not in self._told:
-                self._tell(self._not_run(cell_id, context))
+            if cell_id not in self._reported:
+                self._emit(self._not_run(cell_id, context))
         self._planned.clear()
 
     # ── reports ──
 
-    def _tell(self, report: report_wire.CellReport) -> None:
+    def _emit(self, report: report_wire.CellReport) -> None:
         # The last place of a cell that ran twice is its own.
-        self._told.pop(report.cell, None)
-        self._told[report.cell] = None
+        self._reported.pop(report.cell, None)
+        self._reported[report.cell] = None
         # The next cell's start, or the end of the run, is right behind it.
-        self._lane.hold(wire.CellFinished(request=self._request, report=report))
+        self._host.hold(wire.CellFinished(request=self._request, report=report))
 
     def _report(
         self, cell: CellImpl, context: PostExecutionHookContext, result: RunResult, ms: float

@@ -86,12 +86,12 @@ class HostSocket:
 class GuestStream(Stream):
     """marimo's notification stream: opaque to us, and silent while no editor watches."""
 
-    def __init__(self, lane: HostSocket) -> None:
-        self._lane = lane
+    def __init__(self, host: HostSocket) -> None:
+        self._host = host
 
     def write(self, data: KernelMessage) -> None:
         """Pass one serialised notification on."""
-        self._lane.send_marimo(data)
+        self._host.send_marimo(data)
 
     def copy_for_thread(self) -> Stream:
         """Threads of `mo.Thread` share the stream; frames are whole, so nothing mixes."""
@@ -101,8 +101,8 @@ class GuestStream(Stream):
 class ConsoleWriter:
     """What the running cell prints: capped per cell, sent at once until it floods, then in larger pieces."""
 
-    def __init__(self, lane: HostSocket) -> None:
-        self.lane = lane
+    def __init__(self, host: HostSocket) -> None:
+        self.host = host
         self.request = 0
         self.cell = ""
         self.cap = 1 << 20
@@ -111,7 +111,7 @@ class ConsoleWriter:
         self._buffer: list[str] = []
         self._buffered = 0
         self._buffer_stream: Literal["stdout", "stderr"] = "stdout"
-        self._allowance = float(_BURST_FRAMES)
+        self._frames_left = float(_BURST_FRAMES)
         self._refilled_at = 0.0
 
     def begin(self, request: int, cell: str) -> None:
@@ -143,8 +143,8 @@ class ConsoleWriter:
         self._buffer.clear()
         self._buffered = 0
         text = encodable(text)
-        self.lane.send(wire.Console(request=self.request, cell=self.cell, stream=self._buffer_stream, text=text))
-        if self.lane.is_watched and self.cell:
+        self.host.send(wire.Console(request=self.request, cell=self.cell, stream=self._buffer_stream, text=text))
+        if self.host.is_watched and self.cell:
             CellNotificationUtils.broadcast_console_output(
                 channel=CellChannel.STDOUT if self._buffer_stream == "stdout" else CellChannel.STDERR,
                 mimetype="text/plain",
@@ -158,16 +158,16 @@ class ConsoleWriter:
         self.flush()
         if self._dropped:
             note = f"\n… {self._dropped:,} more characters were printed and dropped (cap: {self.cap:,}) …\n"
-            self.lane.send(wire.Console(request=self.request, cell=self.cell, stream="stderr", text=note))
+            self.host.send(wire.Console(request=self.request, cell=self.cell, stream="stderr", text=note))
             self._dropped = 0
 
     def _may_send(self) -> bool:
         now = time.monotonic()
-        self._allowance = min(_BURST_FRAMES, self._allowance + (now - self._refilled_at) * _FRAMES_PER_SECOND)
+        self._frames_left = min(_BURST_FRAMES, self._frames_left + (now - self._refilled_at) * _FRAMES_PER_SECOND)
         self._refilled_at = now
-        if self._allowance < 1:
+        if self._frames_left < 1:
             return False
-        self._allowance -= 1
+        self._frames_left -= 1
         return True
 
 
@@ -176,33 +176,11 @@ def encodable(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
-class CellStdout(Stdout):
-    """`sys.stdout` while a cell runs."""
+class _CellConsole:
+    """What `sys.stdout` and `sys.stderr` have in common while a cell runs."""
 
-    def __init__(self, console: ConsoleWriter) -> None:
-        self._console = console
-
-    def _write_with_mimetype(self, data: str, mimetype: ConsoleMimeType) -> int:
-        return _printed(self._console, "stdout", 1, data)
-
-    def writable(self) -> bool:  # noqa: D102
-        return True
-
-    def isatty(self) -> bool:  # noqa: D102
-        return False
-
-    def fileno(self) -> int:
-        """The descriptor child processes write to; its text joins the cell's console when the cell ends."""
-        return 1
-
-    def flush(self) -> None:
-        """Everything printed so far reaches the host."""
-        if self._console.lane.is_ours:
-            self._console.flush()
-
-
-class CellStderr(Stderr):
-    """`sys.stderr` while a cell runs."""
+    _stream: Literal["stdout", "stderr"]
+    _descriptor: int
 
     def __init__(self, console: ConsoleWriter) -> None:
         self._console = console
@@ -211,30 +189,40 @@ class CellStderr(Stderr):
         if mimetype == "application/vnd.marimo+traceback":
             # marimo prints the traceback as HTML for its frontend; ours travels in the cell's error.
             return len(data)
-        return _printed(self._console, "stderr", 2, data)
+        if self._console.host.is_ours:
+            self._console.write(self._stream, data)
+        else:
+            os.write(self._descriptor, data.encode("utf-8", "replace"))
+        return len(data)
 
-    def writable(self) -> bool:  # noqa: D102
+    def writable(self) -> bool:
         return True
 
-    def isatty(self) -> bool:  # noqa: D102
+    def isatty(self) -> bool:
         return False
 
     def fileno(self) -> int:
-        """The descriptor child processes write to."""
-        return 2
+        """The descriptor child processes write to; its text joins the cell's console when the cell ends."""
+        return self._descriptor
 
     def flush(self) -> None:
         """Everything printed so far reaches the host."""
-        if self._console.lane.is_ours:
+        if self._console.host.is_ours:
             self._console.flush()
 
 
-def _printed(console: ConsoleWriter, stream: Literal["stdout", "stderr"], descriptor: int, text: str) -> int:
-    if console.lane.is_ours:
-        console.write(stream, text)
-    else:
-        os.write(descriptor, text.encode("utf-8", "replace"))
-    return len(text)
+class CellStdout(_CellConsole, Stdout):
+    """`sys.stdout` while a cell runs."""
+
+    _stream = "stdout"
+    _descriptor = 1
+
+
+class CellStderr(_CellConsole, Stderr):
+    """`sys.stderr` while a cell runs."""
+
+    _stream = "stderr"
+    _descriptor = 2
 
 
 class NoStdin(Stdin):
@@ -334,7 +322,7 @@ class FrameQueue:
 
     def put_back(self, frames: Iterable[tuple[int, bytes]]) -> None:
         """These are read next, again."""
-        self._buffer[:0] = b"".join(wire.HEADER.pack(len(body), lane) + body for lane, body in frames)
+        self._buffer[:0] = b"".join(wire.HEADER.pack(len(body), channel) + body for channel, body in frames)
 
     def _receive(self) -> bool:
         chunk, descriptors, _, _ = socket.recv_fds(self._connection, _RECEIVE_BYTES, 4, socket.MSG_CMSG_CLOEXEC)

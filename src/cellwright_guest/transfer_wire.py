@@ -14,7 +14,7 @@ SeedKind = Literal["file", "directory", "symlink", "deleted"]
 
 
 class _TransferMessage(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    pass
+    request: int
 
 
 # ── host → guest ──
@@ -23,7 +23,6 @@ class _TransferMessage(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 class ExportValues(_TransferMessage, frozen=True, kw_only=True):
     """Write these variables into the memory file that comes with this message."""
 
-    request: int
     names: list[str]
     most_bytes: int
 
@@ -31,13 +30,10 @@ class ExportValues(_TransferMessage, frozen=True, kw_only=True):
 class ImportValues(_TransferMessage, frozen=True, kw_only=True):
     """Take over what lies in the memory file that comes with this message; the cells it needs have run."""
 
-    request: int
-
 
 class MarkFresh(_TransferMessage, frozen=True, kw_only=True):
     """These cells count as run: what is needed of them comes from another kernel."""
 
-    request: int
     cells: list[str]
 
 
@@ -58,11 +54,10 @@ class SeedPiece(msgspec.Struct, frozen=True, kw_only=True):
 class SeedFiles(_TransferMessage, frozen=True, kw_only=True):
     """Make the project's files these, in this order."""
 
-    request: int
     pieces: list[SeedPiece]
 
 
-CarryRequest = ExportValues | ImportValues | MarkFresh | SeedFiles
+TransferRequest = ExportValues | ImportValues | MarkFresh | SeedFiles
 
 
 # ── guest → host ──
@@ -71,7 +66,6 @@ CarryRequest = ExportValues | ImportValues | MarkFresh | SeedFiles
 class Exported(_TransferMessage, frozen=True, kw_only=True):
     """Answer to `ExportValues`."""
 
-    request: int
     carried: list[str] = []
     left: dict[str, str] = {}
     """Name → why it is not in the file."""
@@ -84,7 +78,6 @@ class Exported(_TransferMessage, frozen=True, kw_only=True):
 class Imported(_TransferMessage, frozen=True, kw_only=True):
     """Answer to `ImportValues`."""
 
-    request: int
     restored: list[str] = []
     left: dict[str, str] = {}
     """Name → why the kernel has no such value now."""
@@ -94,7 +87,6 @@ class Imported(_TransferMessage, frozen=True, kw_only=True):
 class FreshMarked(_TransferMessage, frozen=True, kw_only=True):
     """Answer to `MarkFresh`."""
 
-    request: int
     cells: list[str] = []
     """Those it knows."""
     stale: list[str] = []
@@ -104,9 +96,8 @@ class FreshMarked(_TransferMessage, frozen=True, kw_only=True):
 class FilesSeeded(_TransferMessage, frozen=True, kw_only=True):
     """Answer to `SeedFiles`."""
 
-    request: int
     refused: dict[str, str] = {}
     """Path → why it is not as it should be."""
 
 
-CarryAnswer = Exported | Imported | FreshMarked | FilesSeeded
+TransferAnswer = Exported | Imported | FreshMarked | FilesSeeded

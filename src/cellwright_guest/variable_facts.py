@@ -1,4 +1,4 @@
-"""Facts of named variables: what the host needs to say how two states of a notebook differ.
+"""What the host asks of variables: previews, whole values, and facts to say how two states of a notebook differ.
 
 Bounded in time, memory and text like a preview, and with the same manners: nothing is copied, collected or executed,
 no library is imported, no thread is started. What fits into `EXACT_BYTES` is read whole, the rest by sample, and
@@ -12,10 +12,21 @@ from itertools import islice
 from typing import Any, Final
 
 import msgspec
+from marimo._plugins.ui._core.ui_element import UIElement
+from marimo._runtime.runtime import Kernel
 
+from cellwright_guest import json_values, previews, wire
 from cellwright_guest.column_arrays import array_stretch, stretches_of, text_bytes_of
 from cellwright_guest.element_scan import ScanBudget, digest_of, scan, scan_items, scan_texts, spread, token
-from cellwright_guest.facts_wire import MOST_COLUMNS, MOST_TEXT, MOST_VARIABLES, ColumnFacts, VariableFacts
+from cellwright_guest.facts_wire import (
+    MOST_COLUMNS,
+    MOST_TEXT,
+    MOST_VARIABLES,
+    AskFacts,
+    ColumnFacts,
+    FactsTold,
+    VariableFacts,
+)
 from cellwright_guest.previews import identity, tables
 from cellwright_guest.previews.columns import is_array, spans_of
 from cellwright_guest.previews.preview import classify
@@ -35,18 +46,18 @@ _SMALL_BYTES: Final = 1 << 20
 
 def facts_of(items: Iterable[tuple[str, object]]) -> list[VariableFacts]:
     """Facts of each, at most `MOST_VARIABLES`; never raises, and takes a small part of a second for gigabytes."""
-    allowance = ScanBudget()
+    budget = ScanBudget()
     with TimeLimit(seconds=ALL_SECONDS, each_seconds=EACH_SECONDS) as limit:
-        return [_limited(name, value, allowance, limit) for name, value in islice(items, MOST_VARIABLES)]
+        return [_limited(name, value, budget, limit) for name, value in islice(items, MOST_VARIABLES)]
 
 
-def _limited(name: str, value: object, allowance: ScanBudget, limit: TimeLimit) -> VariableFacts:
+def _limited(name: str, value: object, budget: ScanBudget, limit: TimeLimit) -> VariableFacts:
     name = bounded(name, MOST_TEXT)
     type_name = "object"
     try:
         type_name = bounded(identity.qualified_name(type(value)), MOST_TEXT)
         if limit.start():
-            found = _facts(name, type_name, value, allowance)
+            found = _facts(name, type_name, value, budget)
         else:
             found = VariableFacts(name=name, kind="object", type=type_name, problem="there was no time left to look")
         limit.deadline = NEVER
@@ -60,7 +71,7 @@ def _limited(name: str, value: object, allowance: ScanBudget, limit: TimeLimit) 
     return found
 
 
-def _facts(name: str, type_name: str, value: Any, allowance: ScanBudget) -> VariableFacts:
+def _facts(name: str, type_name: str, value: Any, budget: ScanBudget) -> VariableFacts:
     kind: type = type(value)
     if kind in _SCALARS:
         return _scalar(name, type_name, value)
@@ -70,9 +81,9 @@ def _facts(name: str, type_name: str, value: Any, allowance: ScanBudget) -> Vari
         return _items(name, type_name, value)
     packages = identity.packages_of(kind)
     if table := tables.table_of(value, kind, packages):
-        return _table(name, type_name, value, table, allowance)
+        return _table(name, type_name, value, table, budget)
     if "numpy" in packages and identity.is_kind(kind, "numpy", "ndarray"):
-        return _array(name, type_name, value, allowance)
+        return _array(name, type_name, value, budget)
     found, text = classify(value, kind, _ROOM)
     shape = [int(size) for size in tuple(value.shape)[:8]] if is_array(kind, packages) else []
     return VariableFacts(
@@ -134,11 +145,11 @@ def _entry(key: Any, held: Any) -> ColumnFacts:
 # ── arrays and tables ──
 
 
-def _array(name: str, type_name: str, value: Any, allowance: ScanBudget) -> VariableFacts:
+def _array(name: str, type_name: str, value: Any, budget: ScanBudget) -> VariableFacts:
     shape = [int(size) for size in value.shape]
     stretch = array_stretch(value)
     if stretch is not None:
-        values = scan([stretch], type_name=str(value.dtype), allowance=allowance)
+        values = scan([stretch], type_name=str(value.dtype), budget=budget)
     else:
         flat = value.flat
         taken = [item for start, stop in spread(int(value.size)) for item in flat[start:stop].tolist()]
@@ -146,13 +157,11 @@ def _array(name: str, type_name: str, value: Any, allowance: ScanBudget) -> Vari
     return VariableFacts(name=name, kind="array", type=type_name, shape=shape[:8], values=values)
 
 
-def _table(
-    name: str, type_name: str, value: Any, found: tuple[str, TableSource], allowance: ScanBudget
-) -> VariableFacts:
+def _table(name: str, type_name: str, value: Any, found: tuple[str, TableSource], budget: ScanBudget) -> VariableFacts:
     kind, table = found
     rows = -1 if table.rows is None else table.rows
     width = min(table.width, MOST_COLUMNS)
-    columns = [_column(value, table, index, allowance) for index in range(width)]
+    columns = [_column(value, table, index, budget) for index in range(width)]
     if table.is_series:
         return VariableFacts(name=name, kind=kind, type=type_name, shape=[rows], values=columns[0])
     return VariableFacts(
@@ -165,16 +174,16 @@ def _table(
     )
 
 
-def _column(value: Any, table: TableSource, index: int, allowance: ScanBudget) -> ColumnFacts:
+def _column(value: Any, table: TableSource, index: int, budget: ScanBudget) -> ColumnFacts:
     kind: type = type(value)
     name, source = table.source(index)
     name = bounded(name, MOST_TEXT)
     if isinstance(source, str):
         return ColumnFacts(name=name, type=bounded(source, MOST_TEXT))
     if (stretches := stretches_of(value, kind, index)) is not None:
-        facts = scan(stretches, type_name=source.dtype, allowance=allowance)
+        facts = scan(stretches, type_name=source.dtype, budget=budget)
     elif (texts := text_bytes_of(value, kind, index)) is not None:
-        facts = scan_texts(texts[0], nulls=texts[1], type_name=source.dtype, allowance=allowance)
+        facts = scan_texts(texts[0], nulls=texts[1], type_name=source.dtype, budget=budget)
     else:
         facts = _by_library(value, kind, index, table, source.dtype)
     return msgspec.structs.replace(facts, name=name)
@@ -203,3 +212,37 @@ def _small_span(value: Any, kind: type, index: int, start: int, stop: int) -> li
     series = value.to_series(index) if identity.is_kind(kind, "polars", "DataFrame") else value
     span = series.slice(start, stop - start)
     return span.to_list() if span.estimated_size() <= _SMALL_BYTES else []
+
+
+# ── what the host asks for ──
+
+
+_PREVIEW_TIMEOUT_SECONDS = 5.0
+"""Timeout of all previews of one request."""
+
+
+def look(asked: wire.Look, kernel: Kernel) -> wire.Looked:
+    """Previews of those named, or of all that cells define."""
+    held = _held(kernel.globals, asked.names or sorted(kernel.graph.definitions))
+    shown = previews.preview_all(held, tokens_each=asked.tokens, seconds=_PREVIEW_TIMEOUT_SECONDS)
+    return wire.Looked(request=asked.request, variables=shown)
+
+
+def take(asked: wire.TakeValues, variables: dict[str, Any]) -> wire.Taken:
+    """Those named, whole where JSON can say them."""
+    found = [
+        json_values.value_of(name, value, tokens=asked.tokens, json_bytes=asked.json_bytes)
+        for name, value in _held(variables, asked.names)
+    ]
+    return wire.Taken(request=asked.request, values=found)
+
+
+def facts(asked: AskFacts, variables: dict[str, Any]) -> FactsTold:
+    """Facts to compare variables by; of a `mo.ui` element, of what it is set to."""
+    held = _held(variables, asked.names)
+    plain = [(name, value.value if isinstance(value, UIElement) else value) for name, value in held]
+    return FactsTold(request=asked.request, facts=facts_of(plain))
+
+
+def _held(variables: dict[str, Any], names: Iterable[str]) -> list[tuple[str, Any]]:
+    return [(name, variables[name]) for name in names if name in variables]

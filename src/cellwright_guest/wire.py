@@ -1,7 +1,7 @@
-"""What host and guest say to each other: one frame format, two lanes, one tagged union each way.
+"""What host and guest say to each other: one frame format, two channels, one tagged union each way.
 
-A frame is a 4-byte little-endian length, one lane byte, and a body. Lane `TYPED` carries a msgpack-encoded
-`FromHost` or `FromGuest`; lane `MARIMO` carries marimo's own commands and notifications as opaque bytes.
+A frame is a 4-byte little-endian length, one channel byte, and a body. Channel `TYPED` carries a msgpack-encoded
+`FromHost` or `FromGuest`; channel `MARIMO` carries marimo's own commands and notifications as opaque bytes.
 Nothing here is ever pickled, and the host trusts nothing it reads: it decodes into these types or ends the kernel.
 """
 
@@ -25,6 +25,12 @@ MAX_FRAME_BYTES: Final = 16 << 20
 
 class _Message(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     pass
+
+
+class _Request(_Message, frozen=True, kw_only=True):
+    """Has the number of the request it is about."""
+
+    request: int
 
 
 # ── host → guest ──
@@ -55,10 +61,9 @@ class Bind(_Message, frozen=True, kw_only=True):
     """Bound for each variable's preview."""
 
 
-class Apply(_Message, frozen=True, kw_only=True):
+class Apply(_Request, frozen=True, kw_only=True):
     """Make the kernel's cells these, then run `run` and whatever follows from it."""
 
-    request: int
     upsert: list[CellCode] = []
     """Cells that are new or changed (code or configuration)."""
     delete: list[str] = []
@@ -70,34 +75,30 @@ class Apply(_Message, frozen=True, kw_only=True):
     """Ask with `BeforeCell` before a cell, when others ran for so long since the last time; None: never."""
 
 
-class GoOn(_Message, frozen=True, kw_only=True):
+class GoOn(_Request, frozen=True, kw_only=True):
     """Answer to `BeforeCell`: run it now."""
 
-    request: int
     asks_again: bool = True
     """False: no more pauses in this request."""
 
 
-class SetUi(_Message, frozen=True, kw_only=True):
+class SetUi(_Request, frozen=True, kw_only=True):
     """Set `mo.ui` elements by the global names that hold them, as a person would in the browser."""
 
-    request: int
     values: dict[str, msgspec.Raw]
     """Name → msgpack-encoded frontend value."""
 
 
-class Look(_Message, frozen=True, kw_only=True):
+class Look(_Request, frozen=True, kw_only=True):
     """Previews of named variables (all of the notebook's, when empty)."""
 
-    request: int
     names: list[str] = []
     tokens: int = 200
 
 
-class RunProgram(_Message, frozen=True, kw_only=True):
+class RunProgram(_Request, frozen=True, kw_only=True):
     """Run a program beside the notebook: the same files and limits, nothing of its variables."""
 
-    request: int
     command: list[str]
     """The program and its arguments; no shell reads them."""
     folder: str = ""
@@ -106,16 +107,13 @@ class RunProgram(_Message, frozen=True, kw_only=True):
     output_bytes: int = 1 << 16
 
 
-class ListFunctions(_Message, frozen=True, kw_only=True):
+class ListFunctions(_Request, frozen=True, kw_only=True):
     """Which functions are marked with `@cellwright.tool`."""
 
-    request: int
 
-
-class CallFunction(_Message, frozen=True, kw_only=True):
+class CallFunction(_Request, frozen=True, kw_only=True):
     """Call a marked function; no cell runs and no name changes."""
 
-    request: int
     name: str
     arguments: bytes
     """A JSON object."""
@@ -123,39 +121,33 @@ class CallFunction(_Message, frozen=True, kw_only=True):
     json_bytes: int = 1 << 18
 
 
-class TakeValues(_Message, frozen=True, kw_only=True):
+class TakeValues(_Request, frozen=True, kw_only=True):
     """Named variables whole, as far as JSON can say them."""
 
-    request: int
     names: list[str]
     tokens: int = 500
     json_bytes: int = 1 << 18
 
 
-class AddFiles(_Message, frozen=True, kw_only=True):
+class AddFiles(_Request, frozen=True, kw_only=True):
     """Files of packages that the kernel did not have when it started."""
 
-    request: int
     files: dict[str, bytes]
     """Path inside the folder of packages → content."""
 
 
 class Watch(_Message, frozen=True, kw_only=True):
-    """Turn marimo's own notification lane on or off."""
+    """Turn marimo's own notification channel on or off."""
 
     marimo: bool
 
 
-class Survey(_Message, frozen=True, kw_only=True):
+class Survey(_Request, frozen=True, kw_only=True):
     """What stands in the way of a fork, right now."""
 
-    request: int
 
-
-class Fork(_Message, frozen=True, kw_only=True):
+class Fork(_Request, frozen=True, kw_only=True):
     """Become two. Two descriptors come with this: the socket the other speaks on, and the root it lives in."""
-
-    request: int
 
 
 class Farewell(_Message, frozen=True, kw_only=True):
@@ -165,7 +157,7 @@ class Farewell(_Message, frozen=True, kw_only=True):
 
 
 FromHost = (
-    transfer_wire.CarryRequest
+    transfer_wire.TransferRequest
     | facts_wire.AskFacts
     | Survey
     | Fork
@@ -195,10 +187,9 @@ class Ready(_Message, frozen=True, kw_only=True):
     threads: int
 
 
-class BeforeCell(_Message, frozen=True, kw_only=True):
+class BeforeCell(_Request, frozen=True, kw_only=True):
     """The next cell of a run is about to start, and waits for `GoOn`. Until then the kernel can be forked."""
 
-    request: int
     cell: str
     waiting: list[str] = []
     """Cells of this run that have not run yet, this one among them."""
@@ -206,60 +197,53 @@ class BeforeCell(_Message, frozen=True, kw_only=True):
     """Other cells that must run to be current."""
 
 
-class CellStarted(_Message, frozen=True, kw_only=True):
+class CellStarted(_Request, frozen=True, kw_only=True):
     """A cell began to run."""
 
-    request: int
     cell: str
 
 
-class Console(_Message, frozen=True, kw_only=True):
+class Console(_Request, frozen=True, kw_only=True):
     """Text a cell printed."""
 
-    request: int
     cell: str
     stream: Literal["stdout", "stderr"]
     text: str
 
 
-class Progress(_Message, frozen=True, kw_only=True):
+class Progress(_Request, frozen=True, kw_only=True):
     """How far a running cell's own progress bar is."""
 
-    request: int
     cell: str
     title: str
     done: float
     total: float | None = None
 
 
-class CellFinished(_Message, frozen=True, kw_only=True):
+class CellFinished(_Request, frozen=True, kw_only=True):
     """A cell has its outcome."""
 
-    request: int
     report: CellReport
 
 
-class Finished(_Message, frozen=True, kw_only=True):
+class Finished(_Request, frozen=True, kw_only=True):
     """The request is done; nothing more will be said of it."""
 
-    request: int
     stale: list[str] = []
     """Cells that must run to be current."""
     error: str = ""
     """A request the kernel could not carry out at all."""
 
 
-class Looked(_Message, frozen=True, kw_only=True):
+class Looked(_Request, frozen=True, kw_only=True):
     """Answer to `Look`."""
 
-    request: int
     variables: list[Variable] = []
 
 
-class ProgramEnded(_Message, frozen=True, kw_only=True):
+class ProgramEnded(_Request, frozen=True, kw_only=True):
     """Answer to `RunProgram`."""
 
-    request: int
     exit_code: int | None = None
     """None when it was stopped, or never ran."""
     output: str = ""
@@ -269,17 +253,15 @@ class ProgramEnded(_Message, frozen=True, kw_only=True):
     """Why it never ran."""
 
 
-class Functions(_Message, frozen=True, kw_only=True):
+class Functions(_Request, frozen=True, kw_only=True):
     """Answer to `ListFunctions`."""
 
-    request: int
     functions: list[FunctionSpec] = []
 
 
-class FunctionEnded(_Message, frozen=True, kw_only=True):
+class FunctionEnded(_Request, frozen=True, kw_only=True):
     """Answer to `CallFunction`: a value, an error, or why it was not called."""
 
-    request: int
     cell: str = ""
     """Where the function is defined."""
     value: Value | None = None
@@ -291,31 +273,27 @@ class FunctionEnded(_Message, frozen=True, kw_only=True):
     stale: list[str] = []
 
 
-class Taken(_Message, frozen=True, kw_only=True):
+class Taken(_Request, frozen=True, kw_only=True):
     """Answer to `TakeValues`; a name without a value is left out."""
 
-    request: int
     values: list[Value] = []
 
 
-class FilesAdded(_Message, frozen=True, kw_only=True):
+class FilesAdded(_Request, frozen=True, kw_only=True):
     """Answer to `AddFiles`."""
 
-    request: int
     error: str = ""
 
 
-class Surveyed(_Message, frozen=True, kw_only=True):
+class Surveyed(_Request, frozen=True, kw_only=True):
     """Answer to `Survey`."""
 
-    request: int
     facts: HazardFacts
 
 
-class Forked(_Message, frozen=True, kw_only=True):
+class Forked(_Request, frozen=True, kw_only=True):
     """Answer to `Fork`; also the first word of a branch that could not become one."""
 
-    request: int
     pid: int = 0
     error: str = ""
 
@@ -329,39 +307,29 @@ class CommandDone(_Message, frozen=True, kw_only=True):
     error: str = ""
 
 
-Aside = (
-    Functions
+SideAnswer = (
+    Looked
+    | ProgramEnded
+    | Functions
     | FunctionEnded
     | Taken
     | FilesAdded
     | Surveyed
     | Forked
     | facts_wire.FactsTold
-    | transfer_wire.CarryAnswer
+    | transfer_wire.TransferAnswer
 )
 """Answers to questions that run no cells."""
-FromGuest = (
-    Ready
-    | BeforeCell
-    | CellStarted
-    | Console
-    | Progress
-    | CellFinished
-    | Finished
-    | Looked
-    | ProgramEnded
-    | CommandDone
-    | Aside
-)
+FromGuest = Ready | BeforeCell | CellStarted | Console | Progress | CellFinished | Finished | CommandDone | SideAnswer
 
 _encoder = msgspec.msgpack.Encoder()
 
 
 def take_frame(buffer: bytearray) -> tuple[int, bytes] | None:
-    """The next whole frame, its lane and body, out of what was received; `ValueError` for one over the cap."""
+    """The next whole frame, its channel and body, out of what was received; `ValueError` for one over the cap."""
     if len(buffer) < HEADER.size:
         return None
-    length, lane = HEADER.unpack_from(buffer)
+    length, channel = HEADER.unpack_from(buffer)
     if length > MAX_FRAME_BYTES:
         raise ValueError(f"a frame of {length:,} bytes")
     end = HEADER.size + length
@@ -369,10 +337,10 @@ def take_frame(buffer: bytearray) -> tuple[int, bytes] | None:
         return None
     body = bytes(buffer[HEADER.size : end])
     del buffer[:end]
-    return lane, body
+    return channel, body
 
 
 def encode(message: FromHost | FromGuest) -> bytes:
-    """A whole frame on the typed lane."""
+    """A whole frame on the typed channel."""
     body = _encoder.encode(message)
     return HEADER.pack(len(body), TYPED) + body

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import cellwright_guest
-from cellwright_guest import patches
 from cellwright_guest.marimo_symbols import SYMBOLS, Symbol, missing
+from cellwright_guest.patches import swap
 
 _GUEST = Path(cellwright_guest.__file__).parent
 
@@ -44,9 +44,9 @@ def test_no_symbol_is_listed_twice() -> None:
 
 def test_every_patch_recognises_the_pinned_marimo() -> None:
     try:
-        assert [outcome for outcome in patches.apply() if isinstance(outcome, patches.PatchNotApplied)] == []
+        assert [outcome for outcome in swap.apply() if isinstance(outcome, swap.PatchNotApplied)] == []
     finally:
-        patches.remove()
+        swap.remove()
     assert version("marimo") == "0.25.2"
 
 

@@ -35,10 +35,10 @@ from marimo._runtime.runner.hooks import Priority
 from marimo._session.model import SessionMode
 from marimo._types.ids import CellId_t, UIElementId
 
-from cellwright_guest import patches
 from cellwright_guest.patches import swap
-from cellwright_guest.patches.audience import ONLY_FOR_AN_EDITOR
+from cellwright_guest.patches.audience import ONLY_FOR_AN_EDITOR, audience, hooks, lean_hooks
 from cellwright_guest.patches.swap import Swap
+from cellwright_guest.patches.warm import warm
 
 # ── a marimo kernel in this process, and all that can be seen of it ──
 
@@ -128,7 +128,7 @@ class Notebook:
         )
         self.given = frozenset(self.kernel.globals)
         if self.is_lean:
-            self.kernel._hooks = patches.lean_hooks(self.kernel._hooks)
+            self.kernel._hooks = lean_hooks(self.kernel._hooks)
         self.kernel._hooks.add_pre_execution(self._note, Priority.EARLY)
 
     def close(self) -> None:
@@ -257,11 +257,11 @@ def play(script: Script, *, mode: str = "autorun", is_lean: bool = False) -> Tol
 
 @pytest.fixture(autouse=True)
 def stock_marimo() -> Iterator[None]:
-    patches.remove()
-    patches.set_watched(True)
+    swap.remove()
+    audience.is_watching = True
     yield
-    patches.remove()
-    patches.set_watched(True)
+    swap.remove()
+    audience.is_watching = True
 
 
 # ── the battery: what notebooks do ──
@@ -545,7 +545,7 @@ MODES = ("autorun", "lazy")
 
 @functools.cache
 def play_stock(script: Script, mode: str = "autorun") -> Told:
-    patches.remove()
+    swap.remove()
     return play(script, mode=mode)
 
 
@@ -568,7 +568,7 @@ each_script = pytest.mark.parametrize(
 @each_script
 def test_a_patched_kernel_computes_and_tells_what_a_stock_one_does(script: Script, mode: str) -> None:
     stock = play_stock(script, mode)
-    assert all(isinstance(outcome, patches.PatchApplied) for outcome in patches.apply())
+    assert all(isinstance(outcome, swap.PatchApplied) for outcome in swap.apply())
     assert play(script, mode=mode) == stock
 
 
@@ -576,8 +576,8 @@ def test_a_patched_kernel_computes_and_tells_what_a_stock_one_does(script: Scrip
 @each_script
 def test_an_unwatched_kernel_with_lean_hooks_computes_the_same_and_tells_nothing(script: Script, mode: str) -> None:
     stock = play_stock(script, mode)
-    patches.apply()
-    patches.set_watched(False)
+    swap.apply()
+    audience.is_watching = False
     unwatched = play(script, mode=mode, is_lean=True)
     assert unwatched.snapshots == stock.snapshots
     assert unwatched.console == stock.console
@@ -585,24 +585,24 @@ def test_an_unwatched_kernel_with_lean_hooks_computes_the_same_and_tells_nothing
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("patch", patches.PATCHES, ids=lambda patch: patch.name)
-def test_each_patch_alone_changes_nothing_that_can_be_seen(patch: patches.Patch) -> None:
+@pytest.mark.parametrize("patch", swap.PATCHES, ids=str)
+def test_each_patch_alone_changes_nothing_that_can_be_seen(patch: str) -> None:
     scripts = (failing, disabling, cycles, states, elements)
     stock = [play_stock(script) for script in scripts]
-    outcomes = patches.apply(frozenset(other.name for other in patches.PATCHES) - {patch.name})
-    assert [o.name for o in outcomes if isinstance(o, patches.PatchApplied)] == [patch.name]
+    outcomes = swap.apply(frozenset(swap.PATCHES) - {patch})
+    assert [o.name for o in outcomes if isinstance(o, swap.PatchApplied)] == [patch]
     assert [play(script) for script in scripts] == stock
 
 
 def test_a_kernel_watched_halfway_tells_from_then_on() -> None:
     def script(notebook: Notebook) -> Iterator[None]:
-        patches.set_watched(False)
+        audience.is_watching = False
         notebook.run(a="x = 1")
-        patches.set_watched(True)
+        audience.is_watching = True
         notebook.run(a="x = 2")
         yield
 
-    patches.apply()
+    swap.apply()
     told = play(script).notifications
     assert [cast(Any, message)["phase"] for message in told["a"] if cast(Any, message)["op"] == "execution"] == [
         "planned",
@@ -660,11 +660,11 @@ def _edited(edits: list[tuple[str, Any]]) -> Script:
 def test_random_edits_leave_patched_and_stock_kernels_alike(
     edits: list[tuple[str, Any]], mode: str, watched: bool
 ) -> None:
-    patches.remove()
-    patches.set_watched(True)
+    swap.remove()
+    audience.is_watching = True
     stock = play(_edited(edits), mode=mode)
-    patches.apply()
-    patches.set_watched(watched)
+    swap.apply()
+    audience.is_watching = watched
     patched = play(_edited(edits), mode=mode, is_lean=not watched)
     assert patched.snapshots == stock.snapshots
     assert patched.console == stock.console
@@ -685,23 +685,23 @@ def _all_functions() -> dict[str, object]:
 
 
 def test_removing_the_patches_gives_marimo_every_function_back() -> None:
-    patches.apply()
-    patches.remove()
+    swap.apply()
+    swap.remove()
     before = {name: list(v) if isinstance(v, list) else v for name, v in _all_functions().items()}
     stock_method = MutableGraphTopology.add_node
-    patches.apply()
+    swap.apply()
     assert MutableGraphTopology.add_node is not stock_method
-    patches.remove()
+    swap.remove()
     assert MutableGraphTopology.add_node is stock_method
     assert _all_functions() == before
 
 
 def test_applying_twice_changes_nothing_and_a_disabled_patch_is_taken_out() -> None:
-    first = patches.apply()
-    assert patches.apply() == first
-    again = patches.apply(frozenset({"spans"}))
-    assert again[1] == patches.PatchNotApplied(name="spans", reason="switched off")
-    assert [type(outcome).__name__ for outcome in again].count("PatchApplied") == len(patches.PATCHES) - 1
+    first = swap.apply()
+    assert swap.apply() == first
+    again = swap.apply(frozenset({"spans"}))
+    assert again[1] == swap.PatchNotApplied(name="spans", reason="switched off")
+    assert [type(outcome).__name__ for outcome in again].count("PatchApplied") == len(swap.PATCHES) - 1
     assert play(diamond) == play(diamond)
 
 
@@ -709,41 +709,39 @@ def test_a_function_marimo_changed_is_left_alone_and_named(monkeypatch: pytest.M
     def add_node(self: MutableGraphTopology, cell_id: CellId_t, cell: CellImpl, position: int = 0) -> None: ...
 
     monkeypatch.setattr(MutableGraphTopology, "add_node", add_node)
-    outcome = {outcome.name: outcome for outcome in patches.apply()}["graph-index"]
-    assert isinstance(outcome, patches.PatchNotApplied)
+    outcome = {outcome.name: outcome for outcome in swap.apply()}["graph-index"]
+    assert isinstance(outcome, swap.PatchNotApplied)
     assert outcome.reason.startswith("MutableGraphTopology.add_node has changed")
     assert MutableGraphTopology.add_node is add_node
 
 
 def test_a_function_marimo_lost_spoils_one_patch_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(MutableGraphTopology, "get_path")
-    outcomes = patches.apply()
-    assert [o for o in outcomes if isinstance(o, patches.PatchNotApplied)] == [
-        patches.PatchNotApplied(name="graph-walks", reason="MutableGraphTopology.get_path is gone")
+    outcomes = swap.apply()
+    assert [o for o in outcomes if isinstance(o, swap.PatchNotApplied)] == [
+        swap.PatchNotApplied(name="graph-walks", reason="MutableGraphTopology.get_path is gone")
     ]
 
 
 def test_a_patch_whose_module_cannot_be_imported_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    gone = patches.Patch(name="gone", module="no_such_patch")
-    monkeypatch.setattr(swap, "PATCHES", (gone,))
-    (outcome,) = patches.apply()
-    assert outcome == patches.PatchNotApplied(
-        name="gone", reason="No module named 'cellwright_guest.patches.no_such_patch'"
-    )
+    monkeypatch.setattr(swap, "PATCHES", ("no-such-patch",))
+    (outcome,) = swap.apply()
+    reason = "No module named 'cellwright_guest.patches.no_such_patch'"
+    assert outcome == swap.PatchNotApplied(name="no-such-patch", reason=reason)
 
 
 def test_an_index_made_before_the_patches_were_taken_out_is_not_believed_after() -> None:
     def script(notebook: Notebook) -> Iterator[None]:
         notebook.run(a="x = 1", b="y = x")
-        patches.remove()
+        swap.remove()
         notebook.delete("b")
         notebook.run(c="z = x")
-        patches.apply()
+        swap.apply()
         notebook.run(d="x")
         yield
         assert notebook.kernel.graph.get_referring_cells("x", "python") == {"c", "d"}
 
-    patches.apply()
+    swap.apply()
     play(script)
 
 
@@ -756,7 +754,7 @@ def test_the_lean_hooks_are_marimos_less_those_that_only_tell() -> None:
     def names(hooks: Any) -> set[str]:
         return {entry.hook.__name__ for listed in hooks._lists.values() for entry in listed._entries}
 
-    every, lean = names(patches.hooks(is_watched=True)), names(patches.hooks(is_watched=False))
+    every, lean = names(hooks(is_watched=True)), names(hooks(is_watched=False))
     assert every - lean == ONLY_FOR_AN_EDITOR
     assert lean < every
 
@@ -770,11 +768,11 @@ def test_a_stream_of_its_own_is_told_even_when_nobody_watches() -> None:
         yield
 
     other = _Notifications()
-    patches.apply()
-    patches.set_watched(False)
+    swap.apply()
+    audience.is_watching = False
     assert play(script).notifications == {}
     assert [message["op"] for message in other.sent] == ["cell-op", "cell-op"]
 
 
 def test_every_module_to_warm_exists_in_this_marimo() -> None:
-    assert patches.warm(with_pandas=True) == ()
+    assert warm(with_pandas=True) == ()

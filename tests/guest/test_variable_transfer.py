@@ -16,8 +16,9 @@ from cellwright.ids import CellId
 from cellwright.kernel import CellOutcome
 from cellwright.kernel.branches.transfer_plan import plan_transfer
 from cellwright.notebook import Cell, Document
+from cellwright_guest import transfer_wire
 from cellwright_guest.transfer import variable_transfer
-from tests.guest.carrying_guests import Guest, memory_file
+from tests.guest.transfer_guests import Guest, memory_file
 
 IMPORTS = """
 import datetime, decimal, fractions, functools, random, sqlite3, threading
@@ -316,9 +317,7 @@ def test_an_object_whose_class_is_not_there_is_left_with_the_reason(tmp_path: An
 # ── the file ──
 
 
-def round_trip(
-    values: dict[str, Any], *, most_bytes: int = 64 << 20
-) -> tuple[variable_transfer.ExportResult, dict[str, Any]]:
+def round_trip(values: dict[str, Any], *, most_bytes: int = 64 << 20) -> tuple[transfer_wire.Exported, dict[str, Any]]:
     file = memory_file(most_bytes)
     try:
         made = variable_transfer.export(values, values, file, most_bytes=most_bytes)

@@ -219,7 +219,7 @@ async def test_the_family_of_a_branch_ends_when_the_branch_is_killed(opened: Ope
                 kernel = branch.notebook.live.kernel
                 assert kernel is not None
                 os.kill(pid_of(branch.notebook), signal.SIGKILL)
-                await kernel.control.wait_branch(kernel.seat.number)
+                await kernel.control.wait_branch(kernel.slot.number)
                 await only_these_live_in(notebook, before)
 
 

@@ -19,7 +19,6 @@ from cellwright_guest.facts_wire import (
     DatabaseFile,
     HazardFacts,
     NativeThreads,
-    OpenFile,
     OpenMpRuntime,
     PythonThread,
     SharedMapping,
@@ -52,12 +51,7 @@ _HARMLESS = {
             _native("_polars_runtime", "polars-ooc-clea"),
         ]
     ),
-    "sockets, empty pipes and named files": HazardFacts(
-        sockets=3, pipes=2, files=[OpenFile(path="/project/a.csv", is_writable=True)]
-    ),
-    "a deleted file that is only read": HazardFacts(
-        files=[OpenFile(path="/tmp/x", is_writable=False, is_deleted=True)]
-    ),
+    "sockets and empty pipes": HazardFacts(sockets=3, pipes=2),
     "a tqdm bar": HazardFacts(python_threads=[_TQDM_WATCH], shared_mappings=[_TQDM_LOCK], libraries=["tqdm"]),
     "torch on the processor": HazardFacts(libraries=["torch"]),
 }
@@ -90,7 +84,7 @@ _HARMFUL: list[tuple[HazardFacts, list[str]]] = [
     ),
     (HazardFacts(children=[ChildProcess(pid=7, name="sleep")]), ["a child process: sleep"]),
     (
-        HazardFacts(children=[ChildProcess(pid=7, name="sleep"), ChildProcess(pid=8, name="cat", has_ended=True)]),
+        HazardFacts(children=[ChildProcess(pid=7, name="sleep"), ChildProcess(pid=8, name="cat")]),
         ["2 child processes: sleep, cat"],
     ),
     (HazardFacts(pools=["loky"]), ["a pool of processes stands: loky"]),
@@ -152,15 +146,12 @@ _facts = st.fixed_dictionaries(
     optional={
         "python_threads": st.lists(st.fixed_dictionaries({"name": _text, "kind": _text})),
         "native_threads": st.lists(st.fixed_dictionaries({"owner": _kinds, "name": _text, "count": _count})),
-        "children": st.lists(st.fixed_dictionaries({"pid": _count, "name": _text, "has_ended": st.booleans()})),
+        "children": st.lists(st.fixed_dictionaries({"pid": _count, "name": _text})),
         "shared_mappings": st.lists(
             st.fixed_dictionaries({"path": _text, "is_deleted": st.booleans(), "owner": _kinds})
         ),
         "sockets": _count,
         "unread_pipes": _count,
-        "files": st.lists(
-            st.fixed_dictionaries({"path": _text, "is_writable": st.booleans(), "is_deleted": st.booleans()})
-        ),
         "databases": st.lists(
             st.fixed_dictionaries({"engine": _kinds, "path": _text, "has_journal": st.booleans()})
         ),
@@ -173,7 +164,6 @@ _facts = st.fixed_dictionaries(
         "pools": st.lists(_text),
         "openmp": st.lists(st.fixed_dictionaries({"library": _kinds, "is_pausable": st.booleans()})),
         "unseen": st.lists(_text),
-        "survey_ms": st.floats(),
     },
 )  # fmt: skip
 

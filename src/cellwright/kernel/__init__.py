@@ -9,13 +9,11 @@ Never:  model calls, approvals, credentials, HTTP, unpickling anything.
 a kernel reports.
 """
 
-from cellwright.kernel.branches.branch import Branch, CommitRefused, Committed, Difference, Differs, Promoted
+from cellwright.kernel.branches.branch import CommitRefused, Committed, Differs, Promoted
 from cellwright.kernel.branches.branch_kernel import BranchLimits
-from cellwright.kernel.branches.checkpoints import Checkpoint, CheckpointBudget
-from cellwright.kernel.branches.runtime import NoFork
 from cellwright.kernel.environments.interpreters import PythonChoice, Pythons
-from cellwright.kernel.environments.lookup import Environment, UvSettings
-from cellwright.kernel.environments.packages import MissingPackage, PackageInstall, missing_packages
+from cellwright.kernel.environments.lookup import UvSettings
+from cellwright.kernel.environments.packages import PackageInstall
 from cellwright.kernel.functions.cell_functions import (
     BadCall,
     CallFailed,
@@ -27,7 +25,6 @@ from cellwright.kernel.functions.cell_functions import (
 )
 from cellwright.kernel.functions.notebook_function import NotebookAnswer, call_notebook
 from cellwright.kernel.observation import (
-    BranchMethod,
     CellFault,
     CellFinishedEvent,
     CellOutcome,
@@ -50,9 +47,7 @@ from cellwright.kernel.session.open_notebook import EditorChannel, OpenNotebook
 
 __all__ = [
     "BadCall",
-    "Branch",
     "BranchLimits",
-    "BranchMethod",
     "Call",
     "CallFailed",
     "CallOutcome",
@@ -65,22 +60,16 @@ __all__ = [
     "CellProgress",
     "CellSelection",
     "CellStartedEvent",
-    "Checkpoint",
-    "CheckpointBudget",
     "CommitRefused",
     "Committed",
     "ConsoleText",
-    "Difference",
     "Differs",
     "EditorChannel",
-    "Environment",
     "Event",
     "KernelEnd",
     "KernelEnded",
     "KernelOptions",
     "KernelPool",
-    "MissingPackage",
-    "NoFork",
     "NotebookAnswer",
     "NotebookValue",
     "Observation",
@@ -95,5 +84,4 @@ __all__ = [
     "VariablePreview",
     "Zygote",
     "call_notebook",
-    "missing_packages",
 ]

@@ -13,7 +13,7 @@ import anyio.to_thread
 from cellwright.kernel.process.provisioner import KernelOptions, KernelProvisioner
 from cellwright.kernel.process.zygote import Zygote
 from cellwright.kernel.session.open_notebook import OpenNotebook
-from cellwright.kernel.task_groups import unwrap_single_error
+from cellwright.kernel.task_groups import unwrap_single_error, wait_for_any
 from cellwright.notebook import NotebookFile, read
 from cellwright.sandbox.private_directory import private_directory, sweep
 
@@ -67,11 +67,4 @@ class KernelPool:
     async def _keep_zygote(self, *, task_status: anyio.abc.TaskStatus[Zygote]) -> None:
         async with Zygote.open(self._cache) as zygote:
             task_status.started(zygote)
-            async with anyio.create_task_group() as either:
-
-                async def until(event: anyio.Event) -> None:
-                    await event.wait()
-                    either.cancel_scope.cancel()
-
-                either.start_soon(until, zygote.is_gone)
-                either.start_soon(until, self._closing)
+            await wait_for_any(zygote.is_gone, self._closing)

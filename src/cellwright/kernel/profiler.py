@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Hashable, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Final
@@ -51,8 +50,14 @@ class Profiler:
         return with_remarks(found, skipped=selection.skipped, notes=selection.notes)
 
     async def _cached(self, selection: DataSelection, limits: ProfileLimits) -> Profile:
-        key = await anyio.to_thread.run_sync(_key, selection, limits)
-        async with _profile_cache().entry(key) as entry:
+        stamps = await anyio.to_thread.run_sync(lambda: tuple(map(_stamp, selection.files)))
+        key = (limits, tuple(selection.named), stamps)
+        cached = _profile_cache()
+        entry = cached.setdefault(key, _CachedProfile())
+        cached.move_to_end(key)
+        while len(cached) > _MAX_CACHED_PROFILES:
+            cached.popitem(last=False)
+        async with entry.making:
             if entry.profile is None:
                 entry.profile = await self._read(selection, limits)
             return entry.profile
@@ -75,56 +80,20 @@ class Profiler:
 
 @dataclass(slots=True)
 class _CachedProfile:
-    """Where a profile is put, once it is there."""
+    """Where a profile is put, once it is there; one at a time makes it, the others wait."""
 
+    making: anyio.Lock = field(default_factory=anyio.Lock)
     profile: Profile | None = None
-    is_free: anyio.Event | None = None
-    """Set when whoever makes the profile is done with it; None: nobody does."""
-
-
-@dataclass(slots=True)
-class _ProfileCache:
-    """The latest profiles of this process, by what they are of."""
-
-    entries: OrderedDict[Hashable, _CachedProfile] = field(default_factory=OrderedDict[Hashable, _CachedProfile])
-
-    @asynccontextmanager
-    async def entry(self, key: Hashable) -> AsyncGenerator[_CachedProfile]:
-        """The entry of this profile; only one at a time has it while it is empty."""
-        entry = self.entries.setdefault(key, _CachedProfile())
-        self.entries.move_to_end(key)
-        while entry.profile is None and entry.is_free is not None:
-            await entry.is_free.wait()
-        if entry.profile is not None:
-            yield entry
-            return
-        entry.is_free = anyio.Event()
-        try:
-            yield entry
-        finally:
-            entry.is_free.set()
-            entry.is_free = None
-            self._tidy()
-
-    def _tidy(self) -> None:
-        empty = [key for key, entry in self.entries.items() if entry.profile is None and entry.is_free is None]
-        for key in empty:
-            del self.entries[key]
-        while len(self.entries) > _MAX_CACHED_PROFILES:
-            self.entries.popitem(last=False)
 
 
 @cache
-def _profile_cache() -> _ProfileCache:
-    return _ProfileCache()
-
-
-def _key(selection: DataSelection, limits: ProfileLimits) -> Hashable:
-    """Names these files exactly as they are now. Blocking."""
-    return limits, tuple(selection.named), tuple(map(_stamp, selection.files))
+def _profile_cache() -> OrderedDict[Hashable, _CachedProfile]:
+    """The latest profiles of this process, by what they are of."""
+    return OrderedDict()
 
 
 def _stamp(file: DataFile) -> Hashable:
+    """Names this file exactly as it is now. Blocking."""
     try:
         found = file.source.stat()
     except OSError:

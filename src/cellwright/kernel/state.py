@@ -45,7 +45,6 @@ class StateOwner(Protocol):
     @property
     def state(self) -> NotebookState:
         """As it is now."""
-        ...
 
     @state.setter
     def state(self, state: NotebookState) -> None: ...

@@ -1,9 +1,11 @@
-"""Lifetimes that own background tasks, without changing what is raised inside them."""
+"""Task groups: errors that come out as they were raised, and waiting for the first of several events."""
 
 from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
+
+import anyio
 
 
 @contextmanager
@@ -19,6 +21,18 @@ def unwrap_single_error() -> Generator[None]:
         if alone is None:
             raise
         raise alone from alone.__cause__
+
+
+async def wait_for_any(*events: anyio.Event) -> None:
+    """Until one of them is set."""
+    async with anyio.create_task_group() as tasks:
+
+        async def wait(event: anyio.Event) -> None:
+            await event.wait()
+            tasks.cancel_scope.cancel()
+
+        for event in events:
+            tasks.start_soon(wait, event)
 
 
 def _only_one(group: BaseExceptionGroup[BaseException]) -> BaseException | None:

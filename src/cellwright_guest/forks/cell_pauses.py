@@ -9,22 +9,18 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import msgspec
 from marimo._runtime.context import safe_get_context
 from marimo._runtime.context.kernel_context import KernelRuntimeContext
 from marimo._runtime.control_flow import MarimoInterrupt
 from marimo._runtime.runner.scheduler import SequentialScheduler
+from marimo._runtime.runtime import Kernel
 from marimo._types.ids import CellId_t
 from marimo._utils.signals import SigintHandler
 
 from cellwright_guest import wire
-
-if TYPE_CHECKING:
-    from marimo._runtime.runtime import Kernel
-
-    from cellwright_guest.streams import FrameQueue, HostSocket
+from cellwright_guest.streams import FrameQueue, HostSocket
 
 Answer = Callable[[wire.Survey | wire.Fork], bool]
 """Carries out what the host asks in a pause; True in the copy that came of it."""
@@ -38,9 +34,9 @@ _decoder = msgspec.msgpack.Decoder(wire.FromHost)
 class CellPauses:
     """The pauses of one kernel's runs, as far as a request asks for them."""
 
-    def __init__(self, kernel: Kernel, lane: HostSocket, answer: Answer) -> None:
+    def __init__(self, kernel: Kernel, host: HostSocket, answer: Answer) -> None:
         self._kernel = kernel
-        self._lane = lane
+        self._host = host
         self._answer = answer
         self._request = 0
         self._after_ms: float | None = None
@@ -98,17 +94,17 @@ class CellPauses:
 
     def _pause(self, cell: CellId_t, inbox: FrameQueue, waiting: Sequence[CellId_t]) -> bool:
         stale = [each for each, known in self._kernel.graph.cells.items() if known.stale]
-        self._lane.send(wire.BeforeCell(request=self._request, cell=cell, waiting=list(waiting), stale=[*stale]))
+        self._host.send(wire.BeforeCell(request=self._request, cell=cell, waiting=list(waiting), stale=[*stale]))
         later: list[tuple[int, bytes]] = []
         while (frame := inbox.frame_now()) is not None:
-            lane, body = frame
-            said = _decoder.decode(body) if lane == wire.TYPED else None
-            match said:
+            channel, body = frame
+            message = _decoder.decode(body) if channel == wire.TYPED else None
+            match message:
                 case wire.GoOn(asks_again=asks_again):
                     self._after_ms = self._after_ms if asks_again else None
                     inbox.put_back(later)
                     return False
-                case wire.Survey() | wire.Fork() if self._answer(said):
+                case wire.Survey() | wire.Fork() if self._answer(message):
                     return True
                 case wire.Survey() | wire.Fork():
                     pass

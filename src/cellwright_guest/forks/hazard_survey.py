@@ -35,6 +35,7 @@ from cellwright_guest.facts_wire import (
 from cellwright_guest.forks.own_process import (
     Descriptors,
     MemoryMapping,
+    bounded_text,
     is_thread_alive,
     library_name,
     look_at_descriptors,
@@ -42,6 +43,7 @@ from cellwright_guest.forks.own_process import (
     thread_name,
     thread_owners,
 )
+from cellwright_guest.forks.process_fork import loop_descriptors
 
 _OF_NOTE = (
     "cupy", "duckdb", "grpc", "jax", "lightgbm", "mpi4py", "numba", "polars", "pyarrow", "pyspark", "ray", "sklearn",
@@ -50,7 +52,6 @@ _OF_NOTE = (
 _OPENMP = re.compile(r"lib(gomp|i?omp5?)[.-]")
 _PAUSE_HARD = 2
 _THREAD_END_TIMEOUT_SECONDS = 0.5
-_TEXT_CHARS = 300
 
 _Seen = TypeVar("_Seen")
 
@@ -64,11 +65,10 @@ def survey(loop: asyncio.AbstractEventLoop, *, own: Collection[int], children: C
     `own` are descriptors of the guest itself and `children` processes of ours (earlier branches): neither is reported.
     The standard streams and the descriptors of `loop` are found here.
     """
-    begun = time.perf_counter()
     unseen: list[str] = []
     mappings = _look(unseen, "memory", memory_map, [])
     threads = _look(unseen, "threads", _threads, [])
-    ours = {0, 1, 2, *own, *_of_loop(loop)}
+    ours = {0, 1, 2, *own, *loop_descriptors(loop)}
     seen = _look(unseen, "descriptors", lambda: look_at_descriptors(own=ours), Descriptors())
     return HazardFacts(
         python_threads=_python_threads(),
@@ -78,7 +78,6 @@ def survey(loop: asyncio.AbstractEventLoop, *, own: Collection[int], children: C
         sockets=seen.sockets,
         pipes=seen.pipes,
         unread_pipes=seen.unread_pipes,
-        files=seen.files,
         databases=seen.databases,
         anonymous=dict(seen.anonymous.most_common(MOST_LISTED)),
         devices=seen.devices,
@@ -93,7 +92,6 @@ def survey(loop: asyncio.AbstractEventLoop, *, own: Collection[int], children: C
             for path in _openmp_paths(mappings)
         ],
         unseen=unseen,
-        survey_ms=round((time.perf_counter() - begun) * 1000, 3),
     )
 
 
@@ -148,7 +146,9 @@ def _python_ids() -> set[int | None]:
 
 def _python_threads() -> list[PythonThread]:
     return [
-        PythonThread(name=_text(thread.name), kind=_text(f"{type(thread).__module__}.{type(thread).__qualname__}"))
+        PythonThread(
+            name=bounded_text(thread.name), kind=bounded_text(f"{type(thread).__module__}.{type(thread).__qualname__}")
+        )
         for thread in _others()[:MOST_LISTED]
     ]
 
@@ -158,7 +158,7 @@ def _native_threads(threads: Sequence[int], mappings: Sequence[MemoryMapping]) -
     owned = thread_owners([thread for thread in threads if thread not in known], mappings)
     counted = Counter((owner, thread_name(thread)) for thread, owner in owned.items())
     return [
-        NativeThreads(owner=_text(owner), name=_text(name), count=count)
+        NativeThreads(owner=bounded_text(owner), name=bounded_text(name), count=count)
         for (owner, name), count in counted.most_common(MOST_LISTED)
     ]
 
@@ -184,8 +184,7 @@ def _child(pid: int) -> ChildProcess | None:
         status = Path(f"/proc/{pid}/stat").read_text(errors="replace")
     except OSError:
         return None
-    name, _, rest = status.partition("(")[2].rpartition(")")
-    return ChildProcess(pid=pid, name=_text(name), has_ended=rest.split()[:1] == ["Z"])
+    return ChildProcess(pid=pid, name=bounded_text(status.partition("(")[2].rpartition(")")[0]))
 
 
 def _pools() -> list[str]:
@@ -207,7 +206,7 @@ def _shared(mappings: Sequence[MemoryMapping]) -> list[SharedMapping]:
     handle: object = _attribute(lock, "handle")
     return [
         SharedMapping(
-            path=_text(mapping.path),
+            path=bounded_text(mapping.path),
             is_deleted=mapping.is_deleted,
             owner="tqdm" if isinstance(handle, int) and mapping.start <= handle < mapping.end else "",
         )
@@ -230,15 +229,8 @@ def _pause_of(path: str) -> Callable[[int], int] | None:
 # ── the event loop ──
 
 
-def _of_loop(loop: asyncio.AbstractEventLoop) -> set[int]:
-    """The loop's own descriptors: what it waits with and the pair of sockets that wakes it."""
-    held = (_attribute(loop, name) for name in ("_selector", "_ssock", "_csock"))
-    return {each.fileno() for each in held if each is not None}
-
-
-def _watched(loop: asyncio.AbstractEventLoop) -> set[int]:
-    selector = _attribute(loop, "_selector")
-    return set() if selector is None else {key.fd for key in (selector.get_map() or {}).values()}
+def _watched(loop: Any) -> set[int]:
+    return {key.fd for key in (loop._selector.get_map() or {}).values()}
 
 
 # ── what libraries hold ──
@@ -272,10 +264,6 @@ def _module_attribute(module: str, name: str) -> Any:
 
 def _attribute(holder: Any, name: str) -> Any:
     return getattr(holder, name, None)
-
-
-def _text(text: str) -> str:
-    return text[:_TEXT_CHARS].encode("utf-8", "replace").decode("utf-8")
 
 
 def _look(unseen: list[str], what: str, look: Callable[[], _Seen], nothing: _Seen) -> _Seen:

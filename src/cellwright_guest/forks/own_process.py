@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from cellwright_guest.facts_wire import MOST_LISTED, UNKNOWN, DatabaseFile, OpenFile
+from cellwright_guest.facts_wire import MOST_LISTED, UNKNOWN, DatabaseFile
 
 _SCAN_BYTES = 1 << 16
 _MOST_WORDS_TO_A_FRAME = 512
@@ -241,7 +241,6 @@ class Descriptors:
     sockets: int = 0
     pipes: int = 0
     unread_pipes: int = 0
-    files: list[OpenFile] = field(default_factory=list[OpenFile])
     databases: list[DatabaseFile] = field(default_factory=list[DatabaseFile])
     anonymous: Counter[str] = field(default_factory=Counter[str])
     devices: list[str] = field(default_factory=list[str])
@@ -267,7 +266,7 @@ def look_at_descriptors(*, own: Collection[int]) -> Descriptors:
 def _sort(found: Descriptors, descriptor: int, target: str, status: os.stat_result) -> None:
     mode = status.st_mode
     if target.startswith("anon_inode:"):
-        found.anonymous[_text(target.removeprefix("anon_inode:").strip("[]"))] += 1
+        found.anonymous[bounded_text(target.removeprefix("anon_inode:").strip("[]"))] += 1
     elif target.startswith("/memfd:"):
         found.anonymous["memfd"] += 1
     elif stat.S_ISSOCK(mode):
@@ -279,25 +278,20 @@ def _sort(found: Descriptors, descriptor: int, target: str, status: os.stat_resu
         _sort_file(found, descriptor, target, status)
     elif stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
         if target not in _HARMLESS_DEVICES and len(found.devices) < MOST_LISTED:
-            found.devices.append(_text(target))
+            found.devices.append(bounded_text(target))
     elif not stat.S_ISDIR(mode):
-        found.anonymous[_text(target.partition(":")[0]) or "other"] += 1
+        found.anonymous[bounded_text(target.partition(":")[0]) or "other"] += 1
 
 
 def _sort_file(found: Descriptors, descriptor: int, target: str, status: os.stat_result) -> None:
-    flags = _flags(descriptor)
-    is_deleted = status.st_nlink == 0
-    path = target.removesuffix(" (deleted)") if is_deleted else target
+    path = target.removesuffix(_DELETED) if status.st_nlink == 0 else target
     has_journal = any(os.path.exists(f"{path}{suffix}") for suffix in _JOURNALS)  # noqa: PTH110
-    engine = _engine(descriptor, flags, status, has_journal=has_journal)
+    engine = _engine(descriptor, status, has_journal=has_journal)
     if engine and len(found.databases) < MOST_LISTED:
-        found.databases.append(DatabaseFile(engine=engine, path=_text(path), has_journal=has_journal))
-    elif not engine and len(found.files) < MOST_LISTED:
-        is_writable = flags & os.O_ACCMODE != os.O_RDONLY
-        found.files.append(OpenFile(path=_text(path), is_writable=is_writable, is_deleted=is_deleted))
+        found.databases.append(DatabaseFile(engine=engine, path=bounded_text(path), has_journal=has_journal))
 
 
-def _engine(descriptor: int, flags: int, status: os.stat_result, *, has_journal: bool) -> str:
+def _engine(descriptor: int, status: os.stat_result, *, has_journal: bool) -> str:
     """Whose database file this is by its first bytes; empty when it is none."""
     try:
         head = os.pread(descriptor, _HEAD_BYTES, 0)
@@ -310,6 +304,7 @@ def _engine(descriptor: int, flags: int, status: os.stat_result, *, has_journal:
     if head[16:20] == b"\xde\xc0\xef\xbe":
         return "lmdb"
     # SQLite writes nothing before the first commit. It follows no links, as `tempfile` does, whose files are private.
+    flags = _flags(descriptor)
     has_its_flags = flags & os.O_NOFOLLOW and flags & os.O_ACCMODE == os.O_RDWR
     is_new = has_its_flags and status.st_mode & 0o777 != 0o600 and status.st_nlink and "_sqlite3" in sys.modules
     return "sqlite" if status.st_size == 0 and (is_new or has_journal) else ""
@@ -330,5 +325,6 @@ def _waiting_bytes(descriptor: int) -> int:
         return 0
 
 
-def _text(text: str) -> str:
+def bounded_text(text: str) -> str:
+    """A text of the system, of bounded length and fit for a message."""
     return text[:_PATH_CHARS].encode("utf-8", "replace").decode("utf-8")

@@ -115,7 +115,7 @@ def fork() -> int:
     return pid
 
 
-def enter_branch_root(place: int, inheritance: Inheritance) -> None:
+def enter_branch_root(root: int, inheritance: Inheritance) -> None:
     """In the child: this directory is the world from now on, and nothing that is open leads out of it."""
     # A library may close or open files as soon as it is in a child, as matplotlib does with its fonts.
     noted = {(one.number, one.path): one for one in inheritance.held}
@@ -123,8 +123,8 @@ def enter_branch_root(place: int, inheritance: Inheritance) -> None:
     # A process group of its own: a signal to the parent's group is not for us.
     os.setsid()
     # By descriptor: no name leads here from the parent's root, so that no step up leads out again.
-    os.fchdir(place)
-    os.close(place)
+    os.fchdir(root)
+    os.close(root)
     os.chroot(".")
     os.chdir(inheritance.folder)
     for held in there:

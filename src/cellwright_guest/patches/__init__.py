@@ -3,25 +3,7 @@
 Owns:   exchanging slow functions of marimo's for ours, the lean hooks, what a zygote should have imported.
 Above:  the driver.   Below: marimo.
 Never:  a change in what a notebook computes; a patch on code it does not recognise.
+
+`swap` puts the patches in and takes them out, `audience` has the lean hooks, `warm` the imports; each other module is
+one patch.
 """
-
-from cellwright_guest.patches.audience import hooks, is_watched, lean_hooks, set_watched
-from cellwright_guest.patches.swap import PATCHES, Outcome, Patch, PatchApplied, PatchNotApplied, apply, remove
-from cellwright_guest.patches.warm import WARM_MODULES, WARM_WITH_PANDAS, warm
-
-__all__ = [
-    "PATCHES",
-    "WARM_MODULES",
-    "WARM_WITH_PANDAS",
-    "Outcome",
-    "Patch",
-    "PatchApplied",
-    "PatchNotApplied",
-    "apply",
-    "hooks",
-    "is_watched",
-    "lean_hooks",
-    "remove",
-    "set_watched",
-    "warm",
-]

@@ -18,35 +18,19 @@ class Audience:
     """Read by the `broadcast` patch on every notification."""
 
     is_watching: bool = True
+    """Whether notifications are worth building. Cells keep their own state either way.
+
+    Nothing is told afterwards: an editor that joins needs the present state from the driver.
+    """
 
 
 audience = Audience()
 
 
-def set_watched(watched: bool) -> None:
-    """Say whether notifications are worth building. Cells keep their own state either way.
-
-    Nothing is told afterwards: an editor that joins needs the present state from the driver.
-    """
-    audience.is_watching = watched
-
-
-def is_watched() -> bool:
-    """Whether notifications are sent; true until somebody says otherwise."""
-    return audience.is_watching
-
-
-ONLY_FOR_AN_EDITOR: Final = frozenset(
-    {
-        "_broadcast_variables",
-        "_broadcast_datasets",
-        "_broadcast_data_source_connection",
-        "_broadcast_duckdb_datasource",
-        "_broadcast_outputs",
-        "broadcast_storage_backends",
-        "render_toplevel_defs",
-    }
-)
+ONLY_FOR_AN_EDITOR: Final = frozenset({
+    "_broadcast_variables", "_broadcast_datasets", "_broadcast_data_source_connection", "_broadcast_duckdb_datasource",
+    "_broadcast_outputs", "broadcast_storage_backends", "render_toplevel_defs",
+})  # fmt: skip
 """Hooks of marimo's that compute something and broadcast it, and leave nothing behind in the kernel."""
 
 

@@ -1,6 +1,6 @@
 """`broadcast`: when no editor watches, marimo's notifications are neither built nor encoded.
 
-Every status a cell has is still kept on the cell; only the telling is left out. While `set_watched(True)` (the
+Every status a cell has is still kept on the cell; only the telling is left out. While `audience.is_watching` (the
 state at the start) each function here is marimo's own. What goes to a stream other than the kernel's is always sent.
 """
 

@@ -66,7 +66,11 @@ def why_not(swap: Swap) -> str:
 
 def put_in(swaps: Sequence[Swap]) -> tuple[Swapped, ...]:
     """Exchange the functions where they live, where they were imported to, and in marimo's lists of hooks."""
-    done = tuple(_swapped(swap) for swap in swaps)
+    stocks = [(swap, vars(swap.owner)[swap.name]) for swap in swaps]
+    done = tuple(
+        Swapped(swap=swap, stock=stock, ours=classmethod(swap.ours) if isinstance(stock, classmethod) else swap.ours)
+        for swap, stock in stocks
+    )
     _exchange([(one.swap, one.stock, one.ours) for one in done])
     return done
 
@@ -74,12 +78,6 @@ def put_in(swaps: Sequence[Swap]) -> tuple[Swapped, ...]:
 def put_back(swapped: Sequence[Swapped]) -> None:
     """Undo `put_in`."""
     _exchange([(one.swap, one.ours, one.stock) for one in swapped])
-
-
-def _swapped(swap: Swap) -> Swapped:
-    stock = vars(swap.owner)[swap.name]
-    ours = classmethod(swap.ours) if isinstance(stock, classmethod) else swap.ours
-    return Swapped(swap=swap, stock=stock, ours=ours)
 
 
 def _exchange(changes: Sequence[tuple[Swap, object, object]]) -> None:
@@ -95,15 +93,6 @@ def _exchange(changes: Sequence[tuple[Swap, object, object]]) -> None:
             elif alias.endswith("_HOOKS") and isinstance(value, list):
                 hooks = cast("list[object]", value)
                 hooks[:] = [moved.get(id(hook), hook) for hook in hooks]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Patch:
-    """One reason marimo is slow, and the module that removes it."""
-
-    name: str
-    module: str
-    """In this package; imported when the patch is applied, so that a symbol marimo lost spoils one patch only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,15 +113,11 @@ class PatchNotApplied:
 Outcome = PatchApplied | PatchNotApplied
 
 PATCHES: Final = (
-    Patch(name="entry-points", module="entry_points"),
-    Patch(name="spans", module="spans"),
-    Patch(name="graph-index", module="graph_index"),
-    Patch(name="graph-walks", module="graph_walks"),
-    Patch(name="invalidation", module="invalidation"),
-    Patch(name="broadcast", module="broadcast"),
-    Patch(name="post-execution", module="post_execution"),
-    Patch(name="semicolon", module="semicolon"),
+    *("entry-points", "spans", "graph-index", "graph-walks"),
+    *("invalidation", "broadcast", "post-execution", "semicolon"),
 )
+"""Reasons why marimo is slow. Each has a module of that name in this package, imported when the patch is applied, so
+that a symbol marimo lost spoils one patch only."""
 
 _installed: dict[str, tuple[Swapped, ...]] = {}
 
@@ -156,21 +141,21 @@ def remove() -> None:
         put_back(swapped)
 
 
-def _apply_one(patch: Patch, disabled: Collection[str]) -> Outcome:
-    if patch.name in disabled:
-        return PatchNotApplied(name=patch.name, reason="switched off")
-    if patch.name in _installed:
-        return PatchApplied(name=patch.name)
+def _apply_one(patch: str, disabled: Collection[str]) -> Outcome:
+    if patch in disabled:
+        return PatchNotApplied(name=patch, reason="switched off")
+    if patch in _installed:
+        return PatchApplied(name=patch)
     try:
-        module = importlib.import_module(f"cellwright_guest.patches.{patch.module}")
+        module = importlib.import_module(f"cellwright_guest.patches.{patch.replace('-', '_')}")
         swaps: tuple[Swap, ...] = module.SWAPS
     except (ImportError, AttributeError) as error:
-        return PatchNotApplied(name=patch.name, reason=str(error))
+        return PatchNotApplied(name=patch, reason=str(error))
     reasons = [reason for reason in map(why_not, swaps) if reason]
     if reasons:
-        return PatchNotApplied(name=patch.name, reason="; ".join(reasons))
+        return PatchNotApplied(name=patch, reason="; ".join(reasons))
     before_put_in: Callable[[], None] | None = getattr(module, "before_put_in", None)
     if before_put_in is not None:
         before_put_in()
-    _installed[patch.name] = put_in(swaps)
-    return PatchApplied(name=patch.name)
+    _installed[patch] = put_in(swaps)
+    return PatchApplied(name=patch)

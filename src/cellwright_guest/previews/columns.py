@@ -52,15 +52,12 @@ class ColumnSource(Protocol):
 
     def sample(self, start: int, stop: int) -> list[Any] | None:
         """Plain values of a span; None where only the head may be read."""
-        ...
 
     def nulls(self, start: int, stop: int) -> int | None:
         """Missing values of a span; None when they must be counted in the sample."""
-        ...
 
     def head(self, count: int, brief: Brief) -> list[str]:
         """The first values as text."""
-        ...
 
 
 def spans_of(rows: int) -> list[tuple[int, int]]:
@@ -80,7 +77,7 @@ def describe(name: str, source: ColumnSource, *, rows: int, head_rows: int, brie
         counted = source.nulls(start, stop)
         seen += stop - start
         missing += counted if counted is not None else sum(map(is_missing, values or ()))
-        ordered = list(filter(_has_order, map(plain_scalar, values or ())))
+        ordered = list(filter(has_order, map(plain_scalar, values or ())))
         if ordered:
             smallest = _extreme(min, smallest, ordered)
             largest = _extreme(max, largest, ordered)
@@ -118,7 +115,8 @@ def cell(value: Any, brief: Brief) -> str:
     return brief(value, CELL_ROOM)
 
 
-def _has_order(value: Any) -> bool:
+def has_order(value: Any) -> bool:
+    """Whether it is a number or a time that can be compared with others of its kind."""
     kind = type(value)
     if kind is float:
         return not isnan(value)
@@ -174,9 +172,8 @@ class NumpyColumn:
 
     def head(self, count: int, brief: Brief) -> list[str]:
         """The first values."""
-        if self._is_wide:
-            return [self.dtype] * count
-        return [cell(value, brief) for value in self._values[:count].tolist()]
+        values = self.sample(0, count)
+        return [self.dtype] * count if values is None else [cell(value, brief) for value in values]
 
 
 class PandasColumn(NumpyColumn):
@@ -191,12 +188,6 @@ class PandasColumn(NumpyColumn):
     def sample(self, start: int, stop: int) -> list[Any] | None:
         """Values of a span, boxed by pandas."""
         return None if self._is_wide else list(self._values[start:stop])
-
-    def head(self, count: int, brief: Brief) -> list[str]:
-        """The first values."""
-        if self._is_wide:
-            return [self.dtype] * count
-        return [cell(value, brief) for value in self._values[:count]]
 
 
 class ArrowColumn:
@@ -325,14 +316,6 @@ def array_text(value: Any, kind: type, room: int, brief: Brief) -> str:
 class _Flat(NumpyColumn):
     """An array of any number of dimensions and strides, read through its flat iterator, which never copies it."""
 
-    def __init__(self, values: Any) -> None:
-        super().__init__(values)
-        self._flat = values.flat
-
     def sample(self, start: int, stop: int) -> list[Any] | None:
         """Elements of a span."""
-        return None if self._is_wide else self._flat[start:stop].tolist()
-
-    def head(self, count: int, brief: Brief) -> list[str]:
-        """The first elements."""
-        return [cell(value, brief) for value in self.sample(0, count) or []]
+        return None if self._is_wide else self._values.flat[start:stop].tolist()

@@ -122,6 +122,10 @@ def _label(name: Any) -> str:
     return one_line(shown[:_NAME_LENGTH]) or "''"
 
 
+def _series(rows: int, name: str, source: ColumnSource, note: str = "") -> tuple[str, TableSource]:
+    return "series", TableSource(rows=rows, width=1, is_series=True, source=lambda _: (name, source), note=note)
+
+
 # ── pandas ──
 
 
@@ -136,16 +140,10 @@ def _pandas(value: Any, kind: type) -> tuple[str, TableSource] | None:
             rows=len(value), width=len(labels), source=source, note=_pandas_index(value.index)
         )
     if identity.is_kind(kind, "pandas", "Series"):
-        found = _pandas_source(value)
         name = _label(value.name) if value.name is not None else "values"
-        note = _pandas_index(value.index)
-        return "series", TableSource(
-            rows=len(value), width=1, is_series=True, source=lambda _: (name, found), note=note
-        )
+        return _series(len(value), name, _pandas_source(value), _pandas_index(value.index))
     if identity.is_kind(kind, "pandas", "Index") and not identity.is_kind(kind, "pandas", "MultiIndex"):
-        return "series", TableSource(
-            rows=len(value), width=1, is_series=True, source=lambda _: ("index", _pandas_source(value))
-        )
+        return _series(len(value), "index", _pandas_source(value))
     return None
 
 
@@ -180,10 +178,7 @@ def _polars(value: Any, kind: type) -> tuple[str, TableSource] | None:
 
         return "dataframe", TableSource(rows=value.height, width=value.width, source=source)
     if identity.is_kind(kind, "polars", "Series"):
-        found = PolarsColumn(value)
-        return "series", TableSource(
-            rows=value.len(), width=1, is_series=True, source=lambda _: (_label(value.name or "values"), found)
-        )
+        return _series(value.len(), _label(value.name or "values"), PolarsColumn(value))
     if identity.is_kind(kind, "polars", "LazyFrame"):
         return "dataframe", _lazy(value)
     return None
@@ -223,9 +218,7 @@ def _arrow(value: Any, kind: type) -> tuple[str, TableSource] | None:
 
         return "dataframe", TableSource(rows=value.num_rows, width=value.num_columns, source=source)
     if identity.is_kind(kind, "pyarrow", "Array") or identity.is_kind(kind, "pyarrow", "ChunkedArray"):
-        return "series", TableSource(
-            rows=len(value), width=1, is_series=True, source=lambda _: ("values", ArrowColumn(value))
-        )
+        return _series(len(value), "values", ArrowColumn(value))
     return None
 
 

@@ -11,6 +11,7 @@ What this cannot end for certain: code that swallows it on two levels, a loop in
 
 from __future__ import annotations
 
+import io
 import signal
 import sys
 from collections.abc import Callable
@@ -30,7 +31,7 @@ class TimeUp(BaseException):
     """The value being looked at took longer than it may."""
 
 
-class Discard:
+class Discard(io.TextIOBase):
     """A text stream that keeps nothing."""
 
     encoding = "utf-8"
@@ -39,16 +40,6 @@ class Discard:
     def write(self, text: str) -> int:
         """Forget `text`."""
         return len(text)
-
-    def writelines(self, lines: object) -> None:
-        """Forget them."""
-
-    def flush(self) -> None:
-        """There is nothing to flush."""
-
-    def isatty(self) -> bool:
-        """Never a terminal."""
-        return False
 
 
 class TimeLimit:
@@ -60,20 +51,6 @@ class TimeLimit:
     Whatever handler and timer the person's code had on SIGALRM are put back, with the time it had left.
     Off the main thread, where signals cannot be handled, there is no limit.
     """
-
-    __slots__ = (
-        "_attempts",
-        "_each_seconds",
-        "_entered_at",
-        "_floods",
-        "_is_armed",
-        "_mask",
-        "_old_handler",
-        "_old_timer",
-        "_seconds",
-        "_streams",
-        "deadline",
-    )
 
     def __init__(self, *, seconds: float, each_seconds: float) -> None:
         self._seconds = seconds

@@ -71,9 +71,9 @@ def _by_label(column: StudiedColumn, nulls: Mask, groups: Sequence[StudiedColumn
     for group in groups:
         if group is column:
             continue
-        place, score, share = _strongest(group.typed.codes, nulls, len(group.typed.texts))
-        if score > best[0] and place is not None:
-            label = "is empty" if place < 0 else f"is {quoted(group.typed.text(place))}"
+        index, score, share = _strongest(group.typed.codes, nulls, len(group.typed.texts))
+        if score > best[0] and index is not None:
+            label = "is empty" if index < 0 else f"is {quoted(group.typed.text(index))}"
             words = "whenever" if share == 1.0 else "mostly when"
             best = (score, f"{words} {named(group.column.name)} {label} ({percent(share * 100, 100)} of those rows)")
     return best[1]
@@ -90,8 +90,8 @@ def _strongest(codes: Codes, nulls: Mask, size: int) -> tuple[int | None, float,
     fitting = (empty >= _SHARE * total) & (inside >= 0.5) & (outside < 0.25 * inside) & (rows < 0.9 * len(codes))
     if not fitting.any():
         return None, 0.0, 0.0
-    place = int(np.argmax(np.where(fitting, empty / total * inside, -1.0)))
-    return place - 1, float(empty[place] / total * inside[place]), float(inside[place])
+    index = int(np.argmax(np.where(fitting, empty / total * inside, -1.0)))
+    return index - 1, float(empty[index] / total * inside[index]), float(inside[index])
 
 
 _FEWEST_ROWS: Final = 10
@@ -150,8 +150,8 @@ def _has_equal_values(first: StudiedColumn, second: StudiedColumn) -> bool:
     if one.values is not None and other.values is not None and one.kind == other.kind:
         left, right = one.row_values()[there], other.row_values()[there]
         return bool(((left == right) | (np.isnan(left) & np.isnan(right))).all())
-    places = there[spread(len(there), 2_000)]
-    pairs = {(int(one.codes[place]), int(other.codes[place])) for place in places}
+    indices = there[spread(len(there), 2_000)]
+    pairs = {(int(one.codes[index]), int(other.codes[index])) for index in indices}
     return one.kind == other.kind == "text" and all(one.text(a).strip() == other.text(b).strip() for a, b in pairs)
 
 
@@ -180,9 +180,9 @@ def _candidates(
     known = np.flatnonzero(np.isfinite(group[0][1]))
     if len(group) < 2 or len(known) < _FEWEST_ROWS:
         return []
-    places = known[spread(len(known), _SAMPLE)]
+    indices = known[spread(len(known), _SAMPLE)]
     with np.errstate(all="ignore"):
-        related = np.abs(np.corrcoef(np.stack([values[places] for _, values in group])))
+        related = np.abs(np.corrcoef(np.stack([values[indices] for _, values in group])))
     pairs = combinations(range(len(group)), 2)
     return [(group[one], group[other]) for one, other in pairs if related[one, other] > 0.9999]
 
@@ -212,8 +212,8 @@ def _round(number: float) -> float:
 
 def _rounding(values: Floats, span: float) -> float:
     """Half of the last place the values are written with, where that is small against their span."""
-    for places in range(5):
-        if bool((np.abs(values - np.round(values, places)) < 1e-9 * max(1.0, float(np.abs(values).max()))).all()):
-            unit = 10.0**-places
+    for decimals in range(5):
+        if bool((np.abs(values - np.round(values, decimals)) < 1e-9 * max(1.0, float(np.abs(values).max()))).all()):
+            unit = 10.0**-decimals
             return 0.51 * unit if span > 100 * unit else 0.0
     return 0.0

@@ -16,7 +16,7 @@ from cellwright_guest.profiling.oddities.labels import odd_labels
 from cellwright_guest.profiling.oddities.numbers import odd_numbers
 from cellwright_guest.profiling.records import LONGEST_NAME, ColumnProfile, Oddity, Texts, ValueCount
 from cellwright_guest.profiling.typed_column import Codes, Mask, TypedColumn
-from cellwright_guest.profiling.wording import counted, cut, named, percent, quoted, sentence
+from cellwright_guest.profiling.wording import counted, cut, named, percent, quoted
 
 _COMMON: Final = 12
 _EXAMPLES: Final = 5
@@ -43,7 +43,7 @@ def study(typed: TypedColumn, *, ignored: Mask, position: int, today: date) -> S
     is_dated = typed.kind in ("date", "datetime")
     rows = typed.row_values() if typed.values is not None and typed.kind not in ("empty", "boolean") else None
     there = np.flatnonzero(counts)
-    places = there[:: max(len(there) // _EXAMPLES, 1)][:_EXAMPLES]
+    indices = there[:: max(len(there) // _EXAMPLES, 1)][:_EXAMPLES]
     column = ColumnProfile(
         name=cut(typed.name, LONGEST_NAME),
         kind=typed.kind,
@@ -59,7 +59,7 @@ def study(typed: TypedColumn, *, ignored: Mask, position: int, today: date) -> S
         texts=texts,
         times=describe_times(rows, has_times=typed.kind == "datetime") if rows is not None and is_dated else None,
         common=_common(typed, counts),
-        examples=tuple(cut(text) for text in typed.some_texts(places, _EXAMPLES)),
+        examples=tuple(cut(text) for text in typed.some_texts(indices, _EXAMPLES)),
     )
     return StudiedColumn(column=column, typed=typed, oddities=_oddities(typed, meant, texts, ignored, today))
 
@@ -104,15 +104,13 @@ def _emptiness(typed: TypedColumn, meant: ColumnMeaning) -> list[Oddity]:
     nulls = int(typed.is_null().sum())
     if rows and nulls == rows:
         says = f"{named(typed.name)} is empty in all {counted(rows, 'row')}."
-        return [Oddity(kind="all-null", column=typed.name, says=sentence(says), count=nulls)]
+        return [typed.oddity("all-null", says, nulls)]
     found: list[Oddity] = []
     if rows >= 5 and nulls > _MOSTLY * rows:
         says = f"{named(typed.name)} is empty in {percent(nulls, rows)} of the rows ({nulls:,} of {rows:,})."
-        found.append(Oddity(kind="mostly-null", column=typed.name, says=sentence(says), count=nulls))
+        found.append(typed.oddity("mostly-null", says, nulls))
     if meant.meaning == "constant":
         value = typed.text(int(typed.counts().argmax()))
         says = f"{named(typed.name)} is {quoted(value)} wherever it has a value."
-        found.append(
-            Oddity(kind="constant", column=typed.name, says=sentence(says), count=rows - nulls, severity="note")
-        )
+        found.append(typed.oddity("constant", says, rows - nulls, severity="note"))
     return found

@@ -51,8 +51,8 @@ def _histogram(known: Floats, least: float, top: float) -> Codes:
     span = top - least
     if not np.isfinite(span) or span <= 0:
         return np.array([len(known)], np.int64)
-    places = np.floor((known[known <= top] - least) / span * BINS)
-    return np.bincount(np.clip(places, 0, BINS - 1).astype(np.int64), minlength=BINS).astype(np.int64)
+    indices = np.floor((known[known <= top] - least) / span * BINS)
+    return np.bincount(np.clip(indices, 0, BINS - 1).astype(np.int64), minlength=BINS).astype(np.int64)
 
 
 def skew_of(known: Floats, mean: float) -> float:
@@ -121,11 +121,11 @@ def _gaps(known: Floats, step: Step, *, has_times: bool) -> tuple[tuple[str, ...
     missing = np.maximum(np.round(distances / length) - 1, 0)
     if step == "day":
         missing = np.where(_are_weekends(known), 0, missing)
-    places = np.flatnonzero(missing > 0)
-    order = places[np.argsort(-missing[places], kind="stable")][:_GAPS]
+    indices = np.flatnonzero(missing > 0)
+    order = indices[np.argsort(-missing[indices], kind="stable")][:_GAPS]
     told = [
-        f"{iso(known[place] + length, has_times=has_times)} to {iso(known[place + 1] - length, has_times=has_times)}"
-        for place in order
+        f"{iso(known[index] + length, has_times=has_times)} to {iso(known[index + 1] - length, has_times=has_times)}"
+        for index in order
     ]
     return tuple(told), int(missing.sum())
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any, Final, Literal
 
@@ -17,13 +17,14 @@ from pandas.core.util.hashing import hash_array
 
 from cellwright_guest.profiling.columns import StudiedColumn
 from cellwright_guest.profiling.meanings import words_of
-from cellwright_guest.profiling.records import Join
+from cellwright_guest.profiling.records import Join, Relation
 from cellwright_guest.profiling.typed_column import Codes, Mask, compute, spread
 from cellwright_guest.profiling.wording import named, percent, quoted, sentence
 
 _MOST_PAIRED: Final = 12
 _MOST_KEYS: Final = 5
 _FIRST_KEY_ROWS: Final = 2_000
+_NO_KEYS: Final = ("measure", "currency", "flag", "constant")
 
 
 def find_keys(columns: Sequence[StudiedColumn], ignored: Mask) -> tuple[tuple[str, ...], ...]:
@@ -40,15 +41,10 @@ def find_keys(columns: Sequence[StudiedColumn], ignored: Mask) -> tuple[tuple[st
 
 
 def _may_be_key(column: StudiedColumn) -> bool:
-    told = column.column
-    if told.kind in ("nested", "empty", "boolean", "number") or told.meaning in (
-        "measure",
-        "currency",
-        "flag",
-        "constant",
-    ):
+    found = column.column
+    if found.kind in ("nested", "empty", "boolean", "number") or found.meaning in _NO_KEYS:
         return False
-    return told.meaning != "text" or (told.texts is not None and told.texts.mean_words <= 4)
+    return found.meaning != "text" or (found.texts is not None and found.texts.mean_words <= 4)
 
 
 def _is_unique(codes: Codes) -> bool:
@@ -73,7 +69,6 @@ def _pairs(able: Sequence[StudiedColumn], ignored: Mask, rows: int) -> tuple[tup
 
 Hashes = npt.NDArray[np.uint64]
 Need = Literal["spaces", "case", "zeros"]
-Relation = Literal["one-to-one", "many-to-one", "one-to-many", "many-to-many"]
 _LEVELS: Final[tuple[tuple[Need, ...], ...]] = (
     (),
     ("spaces",),
@@ -84,6 +79,10 @@ _LEVELS: Final[tuple[tuple[Need, ...], ...]] = (
 _GENERIC: Final = frozenset(
     {"id", "ids", "key", "code", "nr", "no", "number", "name", "uuid", "pk", "fk", "ref", "num"}
 )
+_RELATIONS: Final[dict[tuple[bool, bool], Relation]] = {
+    (True, True): "one-to-one", (False, True): "many-to-one",
+    (True, False): "one-to-many", (False, False): "many-to-many",
+}  # fmt: skip
 _MOST_SIDES: Final = 16
 _FIRST_LOOK: Final = 300
 _MOST_DISTINCT: Final = 300_000
@@ -244,15 +243,12 @@ def _fit(left: JoinSide, right: JoinSide) -> JoinCandidate | None:
     for level in _LEVELS:
         reached = _coverages(left, right, level)
         if min(reached[0] - full[0], reached[1] - full[1]) > -0.01:
-            one = JoinCandidate(
-                left=left,
-                right=right,
-                level=level,
-                left_coverage=reached[0],
-                right_coverage=reached[1],
-                likeness=likeness,
+            there, back = reached
+            return _turned(
+                JoinCandidate(
+                    left=left, right=right, level=level, left_coverage=there, right_coverage=back, likeness=likeness
+                )
             )
-            return _turned(one)
     return None
 
 
@@ -290,26 +286,13 @@ def _turned(candidate: JoinCandidate) -> JoinCandidate:
     """With the side that repeats on the left, so that the right one is looked up."""
     if candidate.right.is_unique() or not candidate.left.is_unique():
         return candidate
-    return JoinCandidate(
+    return replace(
+        candidate,
         left=candidate.right,
         right=candidate.left,
-        level=candidate.level,
         left_coverage=candidate.right_coverage,
         right_coverage=candidate.left_coverage,
-        likeness=candidate.likeness,
     )
-
-
-def _relation(candidate: JoinCandidate) -> Relation:
-    match candidate.left.is_unique(), candidate.right.is_unique():
-        case True, True:
-            return "one-to-one"
-        case False, True:
-            return "many-to-one"
-        case True, False:
-            return "one-to-many"
-        case _:
-            return "many-to-many"
 
 
 def _told(candidate: JoinCandidate, *, is_sampled: bool) -> Join:
@@ -332,7 +315,7 @@ def _told(candidate: JoinCandidate, *, is_sampled: bool) -> Join:
         right_column=right.name,
         left_coverage=round(candidate.left_coverage, 6),
         right_coverage=round(candidate.right_coverage, 6),
-        relation=_relation(candidate),
+        relation=_RELATIONS[left.is_unique(), right.is_unique()],
         says=sentence(says + "."),
         needs=candidate.level,
     )

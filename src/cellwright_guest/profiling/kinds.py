@@ -101,10 +101,10 @@ def _is_supported(kind: Any) -> bool:
 
 def _nested(column: RawColumn) -> TypedColumn:
     is_there = as_mask(compute.is_valid(column.values))
-    places = np.flatnonzero(is_there)[:20]
-    shown = [str(column.values[int(place)].as_py())[:200] for place in places]
+    indices = np.flatnonzero(is_there)[:20]
+    shown = [str(column.values[int(index)].as_py())[:200] for index in indices]
     codes = np.where(is_there, len(shown), NULL).astype(np.int64)
-    codes[places] = np.arange(len(shown))
+    codes[indices] = np.arange(len(shown))
     return TypedColumn(name=column.name, kind="nested", codes=codes, texts=pa.array([*shown, "…"], pa.string()))
 
 

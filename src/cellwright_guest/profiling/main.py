@@ -11,12 +11,11 @@ import sys
 if __name__ == "__main__":
     sys.path[:0] = sys.argv[1:]
 
-import math
 import os
 
 import msgspec
 
-from cellwright_guest.profiling.records import ColumnProfile, Numbers, Profile, ProfileRequest, TableProfile
+from cellwright_guest.profiling.records import ProfileRequest
 
 _DESCRIPTOR = 3
 _CHUNK_BYTES = 1 << 16
@@ -37,26 +36,7 @@ def answer(question: ProfileRequest) -> bytes:
     from cellwright_guest.profiling.readers.reader import read_tables
 
     tables, skipped, notes = read_tables(question)
-    return msgspec.json.encode(finite(profile_tables(tables, skipped, notes)))
-
-
-def finite(profile: Profile) -> Profile:
-    """The profile without figures that JSON has no word for: a distribution with an infinity says nothing."""
-    return msgspec.structs.replace(profile, tables=tuple(_finite_table(table) for table in profile.tables))
-
-
-def _finite_table(table: TableProfile) -> TableProfile:
-    return msgspec.structs.replace(table, columns=tuple(_finite_column(column) for column in table.columns))
-
-
-def _finite_column(column: ColumnProfile) -> ColumnProfile:
-    is_sound = column.numbers is None or _is_finite(column.numbers)
-    return column if is_sound else msgspec.structs.replace(column, numbers=None)
-
-
-def _is_finite(numbers: Numbers) -> bool:
-    figures = (numbers.least, numbers.greatest, numbers.mean, numbers.deviation, numbers.skew, *numbers.quartiles)
-    return all(map(math.isfinite, figures))
+    return msgspec.json.encode(profile_tables(tables, skipped, notes))
 
 
 def _read(descriptor: int) -> bytes:

@@ -154,7 +154,7 @@ def read_numbers(texts: Any, counts: Codes, *, has_decimal_comma: bool = False) 
     if not has_decimal_comma and plain.all():
         return _plain_numbers(texts, plain, sample)
     shapes = [_SHAPE.match(text) if len(text) < 80 else None for text in sample]
-    matched = [(shape, int(counts[place])) for shape, place in zip(shapes, tried, strict=True) if shape]
+    matched = [(shape, int(counts[index])) for shape, index in zip(shapes, tried, strict=True) if shape]
     if len(matched) * 5 < len(sample) and not plain.any():
         return None
     if not matched:

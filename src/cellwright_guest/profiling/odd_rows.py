@@ -13,7 +13,7 @@ from cellwright_guest.profiling.columns import StudiedColumn
 from cellwright_guest.profiling.numbers import as_mask
 from cellwright_guest.profiling.records import Oddity
 from cellwright_guest.profiling.typed_column import Codes, Floats, Mask, TypedColumn, compute, encode
-from cellwright_guest.profiling.wording import counted, cut, listed, named, percent, sentence
+from cellwright_guest.profiling.wording import counted, listed, named, percent, sentence
 
 STRONG_WORDS: Final = frozenset({
     "total", "totals", "grand total", "subtotal", "sub-total", "sub total", "sum total", "overall total", "summe",
@@ -48,7 +48,8 @@ def find_totals(columns: Sequence[TypedColumn], *, ignored: Mask, is_sampled: bo
             continue
         adds_up = _rows_that_add_up(measures, rows, labelled | ignored | totals)
         certain = adds_up | _emptied(columns, rows)
-        kept = np.array([row for row in rows if row in certain or _is_strong(column.text(column.codes[row]))], np.int64)
+        strong = {row for row in rows if column.text(column.codes[row]).strip().lower() in STRONG_WORDS}
+        kept = np.array([row for row in rows if row in certain or row in strong], np.int64)
         if len(kept) - len(certain) > max(1, _MOST_UNPROVEN * len(labelled)):
             continue
         if len(kept):
@@ -67,10 +68,6 @@ def _labelled(column: TypedColumn) -> Mask:
     words = "|".join(re.escape(word) for word in sorted(TOTAL_WORDS))
     found = as_mask(compute.match_substring_regex(compute.utf8_lower(heads), _LABEL.format(words=words)))
     return np.isin(column.codes, able[found]) if found.any() else np.zeros(len(column.codes), bool)
-
-
-def _is_strong(label: str) -> bool:
-    return label.strip().lower() in STRONG_WORDS
 
 
 def _emptied(columns: Sequence[TypedColumn], rows: np.ndarray[tuple[int], np.dtype[np.intp]]) -> set[int]:
@@ -136,16 +133,7 @@ def _describe_total(column: TypedColumn, rows: np.ndarray[tuple[int], np.dtype[n
         f"{counted(len(rows), 'row')} of {named(column.name)} {'is' if len(rows) == 1 else 'are'} labelled "
         f"{listed(labels)}: {'a sum' if len(rows) == 1 else 'sums'} among the data.{sums if adding_up else ''}"
     )
-    return Oddity(
-        kind="total-rows",
-        column=column.name,
-        says=sentence(says),
-        count=len(rows),
-        examples=tuple(cut(label) for label in labels[:5]),
-        values=tuple(labels),
-        rows=tuple(int(row) for row in rows[:20]),
-        severity="problem",
-    )
+    return column.oddity("total-rows", says, len(rows), texts=labels, rows=rows, severity="problem")
 
 
 def find_repeated_headers(columns: Sequence[TypedColumn]) -> Mask:
@@ -163,12 +151,12 @@ def find_repeated_headers(columns: Sequence[TypedColumn]) -> Mask:
 
 def describe_repeated_headers(rows: Mask) -> list[Oddity]:
     """What to say of headers among the data."""
-    places = np.flatnonzero(rows)
-    if not len(places):
+    indices = np.flatnonzero(rows)
+    if not len(indices):
         return []
-    says = f"The header is repeated among the data in {counted(len(places), 'row')}."
-    shown = tuple(int(row) for row in places[:20])
-    return [Oddity(kind="repeated-header", says=says, count=len(places), rows=shown, severity="problem")]
+    says = f"The header is repeated among the data in {counted(len(indices), 'row')}."
+    shown = tuple(int(row) for row in indices[:20])
+    return [Oddity(kind="repeated-header", says=says, count=len(indices), rows=shown, severity="problem")]
 
 
 Hashes = npt.NDArray[np.uint64]
@@ -213,8 +201,8 @@ def _name_each_row(columns: Sequence[Codes]) -> bool:
 def hash_rows(columns: Sequence[Codes]) -> Hashes:
     """One number per row; equal rows have equal ones."""
     hashes = np.zeros(len(columns[0]), np.uint64)
-    for place, codes in enumerate(columns):
-        mixed = (codes.astype(np.uint64) + np.uint64(place * 2 + 1)) * np.uint64(0x9E3779B97F4A7C15)
+    for index, codes in enumerate(columns):
+        mixed = (codes.astype(np.uint64) + np.uint64(index * 2 + 1)) * np.uint64(0x9E3779B97F4A7C15)
         hashes = (hashes ^ mixed ^ (mixed >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
         hashes ^= hashes >> np.uint64(32)
     return hashes
@@ -243,9 +231,9 @@ def _independent(columns: Sequence[Codes]) -> list[Codes]:
     """Without columns that only say again what another says, such as a label beside its code."""
     size = len(columns[0])
     kept: dict[bytes, Codes] = {}
-    for place, codes in enumerate(columns):
+    for index, codes in enumerate(columns):
         is_telling = int(codes.max()) > 0.5 * size
-        kept[b"%d" % place if is_telling else codes.tobytes()] = codes
+        kept[b"%d" % index if is_telling else codes.tobytes()] = codes
     return list(kept.values())
 
 

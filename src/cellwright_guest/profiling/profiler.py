@@ -55,7 +55,7 @@ def _study_table(table: RawTable, today: date) -> tuple[TableProfile, list[Studi
     headers = find_repeated_headers(typed)
     totals, oddities = find_totals(typed, ignored=headers, is_sampled=bool(table.sampling))
     ignored = headers | totals
-    columns = [study(one, ignored=ignored, position=place, today=today) for place, one in enumerate(typed)]
+    columns = [study(one, ignored=ignored, position=index, today=today) for index, one in enumerate(typed)]
     patterns = null_patterns(columns, is_sampled=bool(table.sampling))
     if not any(oddity.kind == "repeated-header" for oddity in table.oddities):
         oddities = describe_repeated_headers(headers) + oddities
@@ -133,22 +133,12 @@ def _in_order(oddities: Sequence[Oddity]) -> tuple[Oddity, ...]:
 
 def time_column(columns: Sequence[StudiedColumn]) -> str:
     """The column that says when a row happened; empty: none does."""
-    dated = [
-        column.column
-        for column in columns
-        if column.column.kind in ("date", "datetime")
-        and column.column.distinct > 1
-        and column.column.count >= _NEARLY_ALL * len(column.typed.codes)
-    ]
-    if not dated:
-        return ""
-    best = max(
-        enumerate(dated),
-        key=lambda pair: (
-            -len(set(words_of(pair[1].name)) & _NOT_WHEN_WORDS),
-            bool(set(words_of(pair[1].name)) & _WHEN_WORDS),
-            pair[1].count,
-            -pair[0],
-        ),
-    )[1]
-    return "" if set(words_of(best.name)) & {"birth", "dob", "born", "geburt"} else best.name
+    ranked: list[tuple[int, bool, int, str]] = []
+    for found, typed in ((column.column, column.typed) for column in columns):
+        words = set(words_of(found.name))
+        is_dated = found.kind in ("date", "datetime") and found.distinct > 1
+        if is_dated and found.count >= _NEARLY_ALL * len(typed.codes):
+            ranked.append((-len(words & _NOT_WHEN_WORDS), bool(words & _WHEN_WORDS), found.count, found.name))
+    # Of equals the first.
+    best = max(ranked, key=lambda rank: rank[:3])[3] if ranked else ""
+    return "" if set(words_of(best)) & {"birth", "dob", "born", "geburt"} else best

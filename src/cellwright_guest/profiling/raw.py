@@ -9,7 +9,8 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, Final
 
-from cellwright_guest.profiling.records import LONGEST_NAME, LONGEST_VALUE, Oddity, ReadOptions
+from cellwright_guest.profiling.records import LONGEST_VALUE, Oddity, ReadOptions
+from cellwright_guest.profiling.wording import cut
 
 _UNSEEN: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
 
@@ -22,14 +23,11 @@ class SourceFile:
     shown: str
     """As it was asked for; for a file of a folder, the folder as it was asked for and the way from there."""
     size_bytes: int
-    is_named: bool = True
-    """The person named it; otherwise it was found in a folder."""
 
     @property
     def stem(self) -> str:
         """The file's name without its endings: `sales` of `sales.csv.gz`."""
-        name = self.path.name
-        name = name.removesuffix(".gz")
+        name = self.path.name.removesuffix(".gz")
         return Path(name).stem or name
 
 
@@ -54,15 +52,9 @@ class NotReadable(Exception):
     """A file, or a part of it, cannot be read; the text says why, as the end of a sentence about the file."""
 
 
-def short_name(text: str) -> str:
-    """A name of bounded length."""
-    return text if len(text) <= LONGEST_NAME else text[: LONGEST_NAME - 1] + "…"
-
-
 def example(text: str) -> str:
     """A value to be shown: on one line and of bounded length."""
-    text = _UNSEEN.sub(" ", text[: LONGEST_VALUE * 2]).strip()
-    return text if len(text) <= LONGEST_VALUE else text[: LONGEST_VALUE - 1] + "…"
+    return cut(_UNSEEN.sub(" ", text[: LONGEST_VALUE * 2]).strip())
 
 
 def unused_name(wanted: str, taken: Iterable[str]) -> str:

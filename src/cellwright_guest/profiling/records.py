@@ -31,6 +31,9 @@ OddityKind = Literal[
     "encoding-guessed", "not-read",
 ]  # fmt: skip
 
+Relation = Literal["one-to-one", "many-to-one", "one-to-many", "many-to-many"]
+Severity = Literal["note", "warning", "problem"]
+
 
 class _Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     pass
@@ -129,7 +132,7 @@ class Oddity(_Record, frozen=True, kw_only=True):
     total labels, null words."""
     rows: tuple[int, ...] = ()
     """0-based data rows concerned, the first few."""
-    severity: Literal["note", "warning", "problem"] = "warning"
+    severity: Severity = "warning"
 
 
 class Numbers(_Record, frozen=True, kw_only=True):
@@ -250,7 +253,7 @@ class Join(_Record, frozen=True, kw_only=True):
     left_coverage: float
     """Which part of the left one's distinct values occur in the right one: 0 to 1."""
     right_coverage: float
-    relation: Literal["one-to-one", "many-to-one", "one-to-many", "many-to-many"]
+    relation: Relation
     says: str = ""
     needs: tuple[Literal["spaces", "case", "zeros"], ...] = ()
     """What must be levelled on both sides first: spaces stripped, case folded, leading zeros dropped."""

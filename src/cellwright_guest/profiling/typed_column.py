@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -10,7 +11,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute
 
-from cellwright_guest.profiling.records import Conversion, Kind, Oddity
+from cellwright_guest.profiling.records import Conversion, Kind, Oddity, OddityKind, Severity
+from cellwright_guest.profiling.wording import cut, sentence
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
@@ -20,6 +22,10 @@ compute: Any = pyarrow.compute
 """pyarrow makes its functions when it is imported, so that no type checker knows them."""
 
 NULL: Final = -1
+_EXAMPLES: Final = 5
+_LONGEST_REPAIRED: Final = 200
+"""Limit of characters of a value that a repair may name."""
+_MOST_ROWS: Final = 20
 
 
 @dataclass(slots=True, kw_only=True)
@@ -82,6 +88,32 @@ class TypedColumn:
         """Rows without a value."""
         return self.codes == NULL
 
+    def oddity(
+        self,
+        kind: OddityKind,
+        says: str,
+        count: int,
+        *,
+        texts: Sequence[str] = (),
+        examples: Sequence[str] | None = None,
+        codes: Any = (),
+        rows: Any = (),
+        severity: Severity = "warning",
+    ) -> Oddity:
+        """Something odd about this column; `texts` are the values concerned, found in `rows` or where `codes` stand."""
+        shown = texts if examples is None else examples
+        found = np.flatnonzero(np.isin(self.codes, np.asarray(codes, np.int64))) if len(codes) else rows
+        return Oddity(
+            kind=kind,
+            column=self.name,
+            says=sentence(says),
+            count=count,
+            examples=tuple(cut(text) for text in shown[:_EXAMPLES]),
+            values=tuple(text for text in texts if len(text) <= _LONGEST_REPAIRED),
+            rows=tuple(int(row) for row in found[:_MOST_ROWS]),
+            severity=severity,
+        )
+
 
 def count_codes(codes: Codes, size: int) -> Codes:
     """How often each code from 0 to `size` occurs."""
@@ -92,7 +124,8 @@ def encode(values: Any) -> EncodedColumn:
     """A pyarrow array or chunked array by its different values; dictionaries are looked through."""
     whole = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
     if isinstance(whole, pa.ChunkedArray):  # it stays so beyond 2 GB
-        whole = pa.concat_arrays([chunk.cast(_large(chunk.type)) for chunk in whole.chunks])
+        kind = pa.large_string() if pa.types.is_string(whole.type) else whole.type
+        whole = pa.concat_arrays([chunk.cast(kind) for chunk in whole.chunks])
     if pa.types.is_dictionary(whole.type):
         whole = whole.dictionary_decode()
     if pa.types.is_string_view(whole.type) or pa.types.is_large_string(whole.type):
@@ -100,16 +133,6 @@ def encode(values: Any) -> EncodedColumn:
     encoded = whole.dictionary_encode()
     codes = compute.fill_null(encoded.indices, NULL).to_numpy(zero_copy_only=False).astype(np.int64)
     return EncodedColumn(codes=codes, distinct=encoded.dictionary)
-
-
-def _large(kind: Any) -> Any:
-    return pa.large_string() if pa.types.is_string(kind) else kind
-
-
-def rows_of(codes: Codes, wanted: Any, most: int = 20) -> tuple[int, ...]:
-    """The first rows that hold one of the wanted codes."""
-    found = np.flatnonzero(np.isin(codes, np.asarray(wanted, np.int64)))
-    return tuple(int(row) for row in found[:most])
 
 
 def spread(size: int, most: int) -> Codes:

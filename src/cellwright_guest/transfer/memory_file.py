@@ -89,8 +89,8 @@ class MemoryFileWriter:
 
     def finish(self, index: Index) -> int:
         """Write the index and where it is; gives the size of it all."""
-        place = self.put(msgspec.msgpack.encode(index))
-        os.pwrite(self._descriptor, _HEADER.pack(_MAGIC, place.offset, place.length), 0)
+        segment = self.put(msgspec.msgpack.encode(index))
+        os.pwrite(self._descriptor, _HEADER.pack(_MAGIC, segment.offset, segment.length), 0)
         return self.end
 
 
@@ -156,9 +156,9 @@ class MemoryFileReader:
         self.fill(content, segment.offset)
         return content
 
-    def fill(self, place: WriteableBuffer, offset: int) -> None:
+    def fill(self, target: WriteableBuffer, offset: int) -> None:
         """Read into memory that is there already."""
-        view = _octets(place)
+        view = _octets(target)
         done = 0
         while done < len(view):
             got = os.preadv(self._descriptor, [view[done : done + _MOST_AT_ONCE]], offset + done)
@@ -188,11 +188,11 @@ class SegmentReader(io.RawIOBase):
         """Always."""
         return True
 
-    def readinto(self, place: WriteableBuffer, /) -> int:
+    def readinto(self, target: WriteableBuffer, /) -> int:
         """As much as there is of the present block; 0 at the end."""
         if not self._block and self._blocks:
             self._block = memoryview(self._file.copy(self._blocks.pop()))
-        room = _octets(place)
+        room = _octets(target)
         taken = min(len(room), len(self._block))
         room[:taken] = self._block[:taken]
         self._block = self._block[taken:]

@@ -70,11 +70,9 @@ class Sink(Protocol):
     @property
     def room(self) -> int:
         """How many bytes still fit."""
-        ...
 
     def put(self, data: Any) -> Segment:
         """Write it; `FileFull` if it does not fit."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,8 +154,8 @@ class Pickler(pickle.Pickler):
             return (locked, (array.copy(),)) if is_locked else array.__reduce__()
         order = "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
         whole = array if array.flags.forc else array.copy(order="C")
-        place = self._sink.put(octets_of(whole))
-        return array_at, (place.offset, array.dtype, array.shape, order, is_locked)
+        segment = self._sink.put(octets_of(whole))
+        return array_at, (segment.offset, array.dtype, array.shape, order, is_locked)
 
     def _note(self, array: Any) -> None:
         if not array.size:
@@ -194,7 +192,7 @@ def _family(kind: type) -> str:
 def table_kind(value: object) -> str:
     """polars, table or batch; empty for what is none of them."""
     kinds = ("table", "batch", "polars")
-    found = [kind for kind, place in zip(kinds, _FRAMES, strict=True) if type(value) is identity.loaded(*place)]
+    found = [kind for kind, name in zip(kinds, _FRAMES, strict=True) if type(value) is identity.loaded(*name)]
     return found[0] if found else ""
 
 
@@ -309,7 +307,7 @@ class Unpickler(pickle.Unpickler):
 
     def __init__(self, file: MemoryFileReader, stream: Sequence[Segment], buffers: Sequence[Segment]) -> None:
         super().__init__(
-            io.BufferedReader(SegmentReader(file, stream)), buffers=(file.copy(place) for place in buffers)
+            io.BufferedReader(SegmentReader(file, stream)), buffers=(file.copy(segment) for segment in buffers)
         )
         self._file = file
         self._own: dict[tuple[str, str], Callable[..., Any]] = {(__name__, array_at.__name__): self._array}

@@ -17,9 +17,11 @@ import pickle  # noqa: TID251  # written in one cage and read in another; the ho
 import random
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import msgspec
 from marimo._plugins.ui._core.ui_element import UIElement
+from marimo._runtime.runtime import Kernel
 from marimo._runtime.state import SetFunctor, State
 from marimo._types.ids import CellId_t
 
@@ -37,28 +39,6 @@ from cellwright_guest.transfer.memory_file import (
 from cellwright_guest.transfer.pickler import Unpickler
 from cellwright_guest.transfer.value_code import REASON, BoundState, NotTransferred, main_is, transferred
 
-if TYPE_CHECKING:
-    from marimo._runtime.runtime import Kernel
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExportResult:
-    """What the file holds now."""
-
-    carried: list[str]
-    left: dict[str, str]
-    """Name → why it is not in the file."""
-    bytes: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RestoreResult:
-    """What became of it in the other kernel."""
-
-    restored: list[str]
-    left: dict[str, str]
-    """Name → why there is no such value."""
-
 
 def export(
     globals_: dict[str, Any],
@@ -67,7 +47,8 @@ def export(
     *,
     most_bytes: int,
     open_files: Collection[int] = (),
-) -> ExportResult:
+    request: int = 0,
+) -> transfer_wire.Exported:
     """Write the named variables and the states of the global random generators into the file.
 
     A number that is one of `open_files` may mean that file, which is open in this process only: it is not carried, nor
@@ -81,24 +62,18 @@ def export(
             exporting.want(name)
         frames = exporting.frames()
         index = exporting.pickled(frames)
-    index = Index(
-        pickled=index.pickled,
-        stream=index.stream,
-        buffers=index.buffers,
-        frames=exporting.tables(frames),
-        states=states,
-    )
+    index = msgspec.structs.replace(index, frames=exporting.tables(frames), states=states)
     carried = [*index.pickled, *(name for frame in index.frames for name in frame.names)]
-    return ExportResult(carried=carried, left=exporting.left, bytes=file.finish(index))
+    return transfer_wire.Exported(request=request, carried=carried, left=exporting.left, bytes=file.finish(index))
 
 
-def restore(globals_: dict[str, Any], descriptor: int) -> RestoreResult:
+def restore(globals_: dict[str, Any], descriptor: int, request: int = 0) -> transfer_wire.Imported:
     """Take over what is in the file. Values are new here: nothing of them is in the file's memory."""
     file = MemoryFileReader(descriptor)
     try:
         index = file.index()
     except BadFile as error:
-        return RestoreResult(restored=[], left={"*": f"the file cannot be read: {error}"[:REASON]})
+        return transfer_wire.Imported(request=request, left={"*": f"the file cannot be read: {error}"[:REASON]})
     restoring = _Restorer(globals_=globals_, file=file)
     with main_is(globals_):
         restoring.pickled(index)
@@ -106,7 +81,7 @@ def restore(globals_: dict[str, Any], descriptor: int) -> RestoreResult:
             restoring.table(frame)
         # Last: whatever was unpickled may have drawn numbers.
         restoring.states(index.states)
-    return RestoreResult(restored=restoring.restored, left=restoring.left)
+    return transfer_wire.Imported(request=request, restored=restoring.restored, left=restoring.left)
 
 
 def answer_export(
@@ -115,23 +90,23 @@ def answer_export(
     """Export into the file, which is closed; `own` are the descriptors that are not the notebook's."""
     try:
         theirs = {int(name) for name in os.listdir("/proc/self/fd")} - own - {0, 1, 2, descriptor}  # noqa: PTH208
-        made = export(variables, asked.names, descriptor, most_bytes=asked.most_bytes, open_files=theirs)
+        return export(
+            variables, asked.names, descriptor, most_bytes=asked.most_bytes, open_files=theirs, request=asked.request
+        )
     except Exception as error:  # noqa: BLE001  a notebook's own objects say how they are written, and may do anything
         return transfer_wire.Exported(request=asked.request, error=f"{type(error).__name__}: {error}"[:500])
     finally:
         os.close(descriptor)
-    return transfer_wire.Exported(request=asked.request, carried=made.carried, left=made.left, bytes=made.bytes)
 
 
 def answer_import(request: int, variables: dict[str, Any], descriptor: int) -> transfer_wire.Imported:
     """Restore from the file, which is closed."""
     try:
-        made = restore(variables, descriptor)
+        return restore(variables, descriptor, request)
     except Exception as error:  # noqa: BLE001  a notebook's own objects say how they are written, and may do anything
         return transfer_wire.Imported(request=request, error=f"{type(error).__name__}: {error}"[:500])
     finally:
         os.close(descriptor)
-    return transfer_wire.Imported(request=request, restored=made.restored, left=made.left)
 
 
 def mark_fresh(kernel: Kernel, cells: Iterable[str]) -> list[str]:

@@ -106,21 +106,14 @@ def _cell_differences(tried: CellOutcome, replayed: CellOutcome | None) -> Itera
             yield Difference(cell=tried.id, what=what, name=name, in_branch=one[:_TEXT], in_parent=other[:_TEXT])
 
     yield from pair("status", tried.status, replayed.status)
-    yield from pair("error", _error(tried), _error(replayed))
-    yield from pair("output", _output(tried), _output(replayed))
+    errors = ["" if each.error is None else f"{each.error.type}: {each.error.message}" for each in (tried, replayed)]
+    yield from pair("error", *errors)
+    yield from pair("output", *("" if each.output is None else each.output.text for each in (tried, replayed)))
     yield from pair("console", tried.console, replayed.console)
     seen = {variable.name: variable.text for variable in tried.variables}
     there = {variable.name: variable.text for variable in replayed.variables}
     for name in sorted(seen.keys() | there.keys()):
         yield from pair("variable", seen.get(name, ""), there.get(name, ""), name)
-
-
-def _error(outcome: CellOutcome) -> str:
-    return "" if outcome.error is None else f"{outcome.error.type}: {outcome.error.message}"
-
-
-def _output(outcome: CellOutcome) -> str:
-    return "" if outcome.output is None else outcome.output.text
 
 
 def _last_outcomes(observations: Iterable[Observation]) -> dict[CellId, CellOutcome]:
@@ -158,7 +151,7 @@ class RestorePoint:
         kept = None if self.checkpoint is None else self.checkpoint.runtime.notebook.live.kernel
         if not paths or kept is None or kernel is None:
             return ()
-        await kept.control.command("carry", source=kept.seat.number, branch=kernel.seat.number, paths=paths)
+        await kept.control.command("carry", source=kept.slot.number, branch=kernel.slot.number, paths=paths)
         return tuple(paths)
 
 
@@ -250,21 +243,21 @@ class Branch:
         """Do in the notebook what was done here. If it comes out otherwise there, nothing is kept unless you say so."""
         if not self.trials:
             return CommitRefused(reason="Nothing was tried in this branch.")
-        way_back = await RestorePoint.note(self._checkpoints)
+        restore_point = await RestorePoint.note(self._checkpoints)
         changed = [change.path for change in await self.changed_files()]
         replayed: list[Observation] = []
         for trial in self.trials:
             replayed.append(await trial.apply_to(self.parent))
             if (refused := replayed[-1].refused) is not None:
-                await way_back.go()
+                await restore_point.go()
                 return CommitRefused(reason="The notebook's cells changed meanwhile.", refused=refused)
         observation = replayed[-1]
         found = outcome_differences(_last_outcomes(self.observations), _last_outcomes(replayed))
         if not even_if_different and any(difference.is_material for difference in found):
-            await way_back.go()
+            await restore_point.go()
             return Differs(differences=found, observation=observation)
         rejected = [path for path in changed if path in set(reject_files)]
-        left_out = await way_back.restore_files(self.parent.live.kernel, rejected)
+        left_out = await restore_point.restore_files(self.parent.live.kernel, rejected)
         files = tuple(path for path in changed if path not in left_out)
         return Committed(observation=observation, differences=found, files=files, left_out=left_out)
 

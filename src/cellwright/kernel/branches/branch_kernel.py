@@ -47,16 +47,16 @@ class BranchKernel(Kernel):
 
     @classmethod
     async def enter(
-        cls, parent: Kernel, ours: socket.socket, seat: BranchSlot, limits: BranchLimits, began: float
+        cls, parent: Kernel, ours: socket.socket, slot: BranchSlot, limits: BranchLimits, began: float
     ) -> BranchKernel:
         """The branch that was just forked, once it says so; `Unavailable` if it could not become one."""
         link = Link(ours, LinkCaps(bytes_per_request=parent.spec.limits.output_mb << 20))
-        branch = cls(parent.process, parent.spec, began=began, link=link, control=parent.control, seat=seat)
+        branch = cls(parent.process, parent.spec, began=began, link=link, control=parent.control, slot=slot)
         try:
             with anyio.fail_after(_START_SECONDS):
                 await branch._await_ready()
             await branch.control.command(
-                "adopt", branch=seat.number, pid=branch.pid_inside,
+                "adopt", branch=slot.number, pid=branch.pid_inside,
                 memory_mb=limits.memory_mb, cpu_seconds=limits.cpu_seconds,
             )  # fmt: skip
         except (LinkClosed, LinkBroken, TimeoutError) as error:
@@ -70,13 +70,13 @@ class BranchKernel(Kernel):
 
     async def close(self) -> None:
         """A branch has no cage of its own to end."""
-        await self.leave()
+        await self.end_process()
 
-    async def leave(self) -> None:
+    async def end_process(self) -> None:
         """End the branch and everything in its place; the cage goes on."""
         try:
             with anyio.CancelScope(shield=True):
-                await self.control.command("unbranch", branch=self.seat.number)
+                await self.control.command("unbranch", branch=self.slot.number)
         except (Unavailable, OSError):
             # The cage is gone, and the branch with it.
             pass
@@ -85,7 +85,7 @@ class BranchKernel(Kernel):
 
     async def own_changes(self) -> tuple[FileChange, ...]:
         """Files it changed since it was forked."""
-        return await self.control.changes(BranchSlot(number=self.seat.number, is_whole=False))
+        return await self.control.changes(BranchSlot(number=self.slot.number, is_whole=False))
 
     def _kill(self) -> None:
         """What lives in the cage besides the branch is not its own to end."""
@@ -98,7 +98,7 @@ class BranchKernel(Kernel):
         self.pid_inside = ready.pid
 
     async def _observed_end(self) -> KernelEnd:
-        limit = await self.control.wait_branch(self.seat.number)
+        limit = await self.control.wait_branch(self.slot.number)
         if limit is not None:
             return kernel_end_of(None, None, out_of_memory=limit == "memory", limit=limit)
         return KernelEnd(reason="its process ended")
@@ -140,7 +140,7 @@ class HangWatch:
         while True:
             await anyio.sleep(_PAUSE_SECONDS)
             try:
-                answer = await self._kernel.control.command("measure", branch=self._kernel.seat.number)
+                answer = await self._kernel.control.command("measure", branch=self._kernel.slot.number)
             except Unavailable:
                 return
             samples = [*samples[-_STILL_SAMPLES:], hang_sample_of(answer.get("meters"))]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -41,7 +41,6 @@ class MakeFork(Protocol):
 
     def __call__(self, limits: BranchLimits, *, is_within_call: bool = False) -> Awaitable[ForkRuntime | NoFork]:
         """The fork, or why there is none."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,15 +130,11 @@ class Checkpoints:
         is_usable = newest is not None and newest.again(cell) is not None and newest.runtime.can_stay
         return newest if is_usable else None
 
-    async def take(self, label: str) -> Checkpoint | NoFork:
-        """Keep the present state under the name of what comes next. What was undone cannot be redone afterwards."""
-        return await self._take(label)
+    async def take(self, label: str, cell: CellId | None = None) -> Checkpoint | NoFork:
+        """Keep the present state under the name of what comes next. What was undone cannot be redone afterwards.
 
-    async def take_before(self, cell: CellId, revision: str) -> Checkpoint | NoFork:
-        """Keep the state before a cell of a revision, while the kernel waits with it."""
-        return await self._take(revision, cell)
-
-    async def _take(self, label: str, cell: CellId | None = None) -> Checkpoint | NoFork:
+        With a cell of a revision: the state before it, while the kernel waits with it.
+        """
         await self._drop(self._ahead)
         await self._shrink(is_between=cell is not None)
         outcome = await self._fork(_IDLE, is_within_call=cell is not None)
@@ -209,7 +204,7 @@ class Checkpoints:
         again = None if found is None else found.again(cell)
         if found is None or again is None:
             return None
-        place = self._behind.index(found)
+        position = self._behind.index(found)
         self._behind.remove(found)
         try:
             await exchange(self.session, found.runtime.notebook)
@@ -221,7 +216,7 @@ class Checkpoints:
         copy = await self._fork(_IDLE)
         if not isinstance(copy, NoFork):
             # One may want to come back to it, and its revision may still be undone.
-            self._behind.insert(place, replace(found, runtime=copy))
+            self._behind.insert(position, replace(found, runtime=copy))
         if found.cells_then is not None:
             await restore(self.session, found.cells_then)
         if again:
@@ -266,44 +261,31 @@ class Checkpoints:
     async def _shrink(self, *, is_between: bool = False) -> None:
         """Make room for one more, and drop what the budget does not hold: what is old and large goes first."""
         for checkpoint in self._behind:
-            checkpoint.own_memory_kb = await self._own_memory_kb(checkpoint)
-        while is_between and len(between := [each for each in self._behind if each.is_between]) >= max(
-            1, self.budget.cells
-        ):
-            await self._do_without(costliest(between))
-        while len(self._behind) >= self.budget.number or self._held_mb() > self.budget.memory_mb:
-            if not self._behind:
-                return
-            await self._do_without(costliest(self._behind))
-
-    async def _do_without(self, victim: Checkpoint | None) -> None:
-        if victim is not None:
+            kernel = checkpoint.runtime.notebook.live.kernel
+            checkpoint.own_memory_kb = 0 if kernel is None or kernel.is_over else await own_memory_kb(kernel)
+        while victims := self._over_budget(is_between=is_between):
+            victim = costliest(victims)
             self._behind.remove(victim)
             await victim.runtime.close()
 
-    def _held_mb(self) -> float:
-        return sum(checkpoint.own_memory_kb for checkpoint in self._behind) / 1024
-
-    async def _own_memory_kb(self, checkpoint: Checkpoint) -> int:
-        kernel = checkpoint.runtime.notebook.live.kernel
-        if kernel is None or kernel.is_over:
-            return 0
-        return await own_memory_kb(kernel)
+    def _over_budget(self, *, is_between: bool) -> list[Checkpoint]:
+        """Those of which one must go; empty: there is room."""
+        between = [each for each in self._behind if each.is_between]
+        if is_between and len(between) >= max(1, self.budget.cells):
+            return between
+        held_mb = sum(checkpoint.own_memory_kb for checkpoint in self._behind) / 1024
+        return self._behind if len(self._behind) >= self.budget.number or held_mb > self.budget.memory_mb else []
 
     async def _drop(self, checkpoints: list[Checkpoint]) -> None:
         while checkpoints:
             await checkpoints.pop().runtime.close()
 
 
-def costliest(checkpoints: list[Checkpoint]) -> Checkpoint | None:
+def costliest(checkpoints: Sequence[Checkpoint]) -> Checkpoint:
     """The one to do without: each counts by its size, the more the older it is."""
-    if not checkpoints:
-        return None
-    oldest_first = sorted(checkpoints, key=lambda checkpoint: checkpoint.taken_at)
-    ages = range(len(oldest_first), 0, -1)
-    return max(zip(ages, oldest_first, strict=True), key=lambda pair: (pair[0] * (pair[1].own_memory_kb + 1), pair[0]))[
-        1
-    ]
+    newest_first = sorted(checkpoints, key=lambda checkpoint: checkpoint.taken_at, reverse=True)
+    aged = enumerate(newest_first, 1)
+    return max(aged, key=lambda pair: (pair[0] * (pair[1].own_memory_kb + 1), pair[0]))[1]
 
 
 class CheckpointPauses:
@@ -349,7 +331,7 @@ class CheckpointPauses:
                 await kernel.link.send(wire.GoOn(request=call.request, asks_again=is_kept))
 
     async def _keep(self, call: Call, message: wire.BeforeCell) -> bool:
-        taken = await self._checkpoints.take_before(CellId(message.cell), call.terms.revision)
+        taken = await self._checkpoints.take(call.terms.revision, CellId(message.cell))
         if isinstance(taken, NoFork):
             return False
         waiting = {CellId(cell) for cell in message.waiting}

@@ -63,7 +63,7 @@ async def _usable(fork: KernelFork, forks: Forks) -> BranchKernel | None:
     """None where it is good for trying only, as where connections of the parent are dead in it."""
     if fork.can_stay:
         return fork.kernel
-    await fork.kernel.leave()
+    await fork.kernel.end_process()
     await forks.release(fork.kernel)
     return None
 

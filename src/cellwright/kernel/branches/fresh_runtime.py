@@ -10,7 +10,7 @@ import fcntl
 import logging
 import os
 import time
-from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, cast
@@ -21,7 +21,7 @@ from cellwright.kernel.branches.runtime import Trial
 from cellwright.kernel.branches.seeds import Baseline, seed
 from cellwright.kernel.branches.transfer_plan import TransferPlan, plan_replay, plan_transfer
 from cellwright.kernel.observation import BranchMethod, Observation
-from cellwright.kernel.process.kernel import Kernel, own_memory_kb
+from cellwright.kernel.process.kernel import own_memory_kb
 from cellwright.kernel.process.run_request import changed_code
 from cellwright.notebook import Document, EditRefused, apply_edits, graph
 from cellwright.sandbox.host.file_changes import FileChange
@@ -67,7 +67,7 @@ class FreshRuntime:
         kernel = self.notebook.live.kernel
         if self._baseline is None or kernel is None:
             return ()
-        return await self._baseline.own_changes(_FilesOf(kernel))
+        return await self._baseline.own_changes(kernel)
 
     async def close(self) -> None:
         """End the kernel, its cage and its files."""
@@ -80,16 +80,15 @@ class FreshRuntime:
         if parent is None or parent.is_over:
             return Baseline(seeds={})
         async with self._parent.live.slot:
-            return await seed(_FilesOf(parent), self._seed_in)
+            return await seed(parent, self._seed_in)
 
     async def _seed_in(self, pieces: Sequence[transfer_wire.SeedPiece]) -> Mapping[str, str]:
         asked = await self.notebook.side_calls.ask(
             lambda number: transfer_wire.SeedFiles(request=number, pieces=list(pieces)), _SEED_SECONDS
         )
-        answer = asked.answer
-        if not isinstance(answer, transfer_wire.FilesSeeded):
-            return {piece.path: "the new kernel did not take it" for piece in pieces}
-        return answer.refused
+        if isinstance(asked.answer, transfer_wire.FilesSeeded):
+            return asked.answer.refused
+        return {piece.path: "the new kernel did not take it" for piece in pieces}
 
     async def _provide(self, edited: Document, candidates: set[CellId]) -> None:
         """Carry what can be carried; what cannot is made again by the cells that make it."""
@@ -173,21 +172,6 @@ class FreshRuntime:
             steps.append(f"ran {', '.join(ran[:20])}{' …' if len(ran) > 20 else ''}")
         is_carried = bool(carried) or self.method.kind == "carried"
         self.method = replace(self.method, kind="carried" if is_carried else "replayed", steps=tuple(steps))
-
-
-class _FilesOf:
-    """A kernel's changed files, since its cage was made."""
-
-    def __init__(self, kernel: Kernel) -> None:
-        self._kernel = kernel
-
-    async def changes(self) -> tuple[FileChange, ...]:
-        """Every difference from the project on the host."""
-        return await self._kernel.changes()
-
-    def read(self, path: str) -> AsyncGenerator[bytes]:
-        """The bytes of one of those files."""
-        return self._kernel.control.read(path, self._kernel.seat)
 
 
 def _candidates(trial: Trial, before: Document, edited: Document) -> set[CellId]:

@@ -7,11 +7,11 @@ cleaned.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from cellwright_guest.facts_wire import MOST_LISTED, UNKNOWN, DatabaseFile, HazardFacts, NativeThreads, SharedMapping
+from cellwright_guest.facts_wire import MOST_LISTED, UNKNOWN, HazardFacts, NativeThreads, SharedMapping
 
 _MOST_REASONS: Final = 12
 _MOST_NAMED: Final = 3
@@ -61,7 +61,7 @@ Verdict = Safe | SafeAfter | Unsafe
 
 def judge_fork(facts: HazardFacts) -> Verdict:
     """Whether to fork, with what preparation, or why not."""
-    reasons = [reason for look in _LOOKS for reason in look(facts)]
+    reasons = [*_from_threads(facts), *_from_processes(facts), *_from_descriptors(facts), *_from_libraries(facts)]
     if len(reasons) > _MOST_REASONS:
         reasons[_MOST_REASONS - 1 :] = [f"and {_number(len(reasons) - _MOST_REASONS + 1)} more reasons"]
     if reasons:
@@ -80,18 +80,12 @@ def can_stay(facts: HazardFacts) -> bool:
     return not facts.sockets and not facts.pipes and not any(each.owner in _DUCKDB for each in facts.native_threads)
 
 
-def _unseen(facts: HazardFacts) -> Iterator[str]:
+def _from_threads(facts: HazardFacts) -> Iterator[str]:
     if facts.unseen:
         yield f"the kernel could not look at its own {_listed([_name(what) for what in facts.unseen])}"
-
-
-def _python_threads(facts: HazardFacts) -> Iterator[str]:
     names = [_name(thread.name) for thread in facts.python_threads if thread.kind != _TQDM_WATCH]
     if names:
         yield f"{_several(len(names), 'Python thread')}: {_listed(names)}"
-
-
-def _native_threads(facts: HazardFacts) -> Iterator[str]:
     counts: dict[str, int] = {}
     for threads in facts.native_threads:
         if not _survives_a_fork(threads, facts):
@@ -121,20 +115,21 @@ def _survives_a_fork(threads: NativeThreads, facts: HazardFacts) -> bool:
     return "openblas" in owner or owner.startswith(("libarrow", "libparquet")) or owner in _DUCKDB
 
 
-def _children(facts: HazardFacts) -> Iterator[str]:
+def _from_processes(facts: HazardFacts) -> Iterator[str]:
     names = [_name(child.name) for child in facts.children]
     if len(names) == 1:
         yield f"a child process: {names[0]}"
     elif names:
         yield f"{_several(len(names), 'child process', 'child processes')}: {_listed(names)}"
-
-
-def _pools(facts: HazardFacts) -> Iterator[str]:
     if facts.pools:
         yield f"a pool of processes stands: {_listed([_name(pool) for pool in facts.pools])}"
-
-
-def _shared_memory(facts: HazardFacts) -> Iterator[str]:
+    for database in facts.databases[:_MOST_NAMED]:
+        engine = _ENGINES.get(database.engine) or _name(database.engine)
+        unfinished = " (a journal lies beside it)" if database.has_journal else ""
+        yield f"an open {engine} database file: {_path(database.path)}{unfinished}"
+    rest = len(facts.databases) - _MOST_NAMED
+    if rest > 0:
+        yield f"{_several(rest, 'more open database file')}"
     paths = [_path(mapping.path) for mapping in facts.shared_mappings if not _is_tqdms_own(mapping, facts)]
     if paths:
         yield f"memory shared with other processes: {_listed(list(dict.fromkeys(paths)))}"
@@ -146,21 +141,7 @@ def _is_tqdms_own(mapping: SharedMapping, facts: HazardFacts) -> bool:
     return is_semaphore and mapping.owner == "tqdm" and "tqdm" in facts.libraries
 
 
-def _databases(facts: HazardFacts) -> Iterator[str]:
-    for database in facts.databases[:_MOST_NAMED]:
-        yield _database(database)
-    rest = len(facts.databases) - _MOST_NAMED
-    if rest > 0:
-        yield f"{_several(rest, 'more open database file')}"
-
-
-def _database(database: DatabaseFile) -> str:
-    engine = _ENGINES.get(database.engine) or _name(database.engine)
-    unfinished = " (a journal lies beside it)" if database.has_journal else ""
-    return f"an open {engine} database file: {_path(database.path)}{unfinished}"
-
-
-def _descriptors(facts: HazardFacts) -> Iterator[str]:
+def _from_descriptors(facts: HazardFacts) -> Iterator[str]:
     for kind, count in list(facts.anonymous.items())[:MOST_LISTED]:
         if count > 0:
             yield _ANONYMOUS.get(kind) or f"a special descriptor: {_name(kind)}"
@@ -168,9 +149,6 @@ def _descriptors(facts: HazardFacts) -> Iterator[str]:
         yield f"{_several(facts.unread_pipes, 'pipe')} with bytes that nobody has read"
     if facts.devices:
         yield f"an open device: {_listed([_path(device) for device in facts.devices])}"
-
-
-def _event_loop(facts: HazardFacts) -> Iterator[str]:
     if facts.tasks > 0:
         yield f"{_several(facts.tasks, 'unfinished asyncio task')}"
     elif facts.timers > 0:
@@ -179,26 +157,12 @@ def _event_loop(facts: HazardFacts) -> Iterator[str]:
         yield f"asyncio watches {_several(facts.readers, 'descriptor')} for the notebook"
 
 
-def _libraries(facts: HazardFacts) -> Iterator[str]:
+def _from_libraries(facts: HazardFacts) -> Iterator[str]:
     for name in _NEVER_FORKED:
         if name in facts.libraries:
             yield f"{name} is loaded, which does not work in a fork"
     if facts.is_cuda_initialised:
         yield "torch uses a graphics card (CUDA)"
-
-
-_LOOKS: Final[tuple[Callable[[HazardFacts], Iterator[str]], ...]] = (
-    _unseen,
-    _python_threads,
-    _native_threads,
-    _children,
-    _pools,
-    _databases,
-    _shared_memory,
-    _descriptors,
-    _event_loop,
-    _libraries,
-)
 
 
 # ── words ──

@@ -32,19 +32,15 @@ class NotebookSession(StateOwner, Protocol):
         seconds: float | None = None,
     ) -> Call:
         """Edit and run in one call."""
-        ...
 
     async def interrupt(self) -> None:
         """Stop what runs."""
-        ...
 
     def twin(self, provisioner: KernelProvisioner, file: NotebookFile | None = None) -> Self:
         """The same outcomes, and the same cells or those of the file, over another kernel; each is its own."""
-        ...
 
     async def close(self) -> None:
         """End the kernel."""
-        ...
 
 
 async def exchange(session: NotebookSession, fork: NotebookSession) -> None:

@@ -113,31 +113,31 @@ class Forks:
 
     async def _start(self, parent: Kernel, limits: BranchLimits, is_within_call: bool) -> BranchKernel:
         began = time.perf_counter()
-        made = await parent.control.make_branch_root(parent.seat)
+        made = await parent.control.make_branch_root(parent.slot)
         if made is None:
             raise Unavailable(f"All {BRANCH_SLOTS} places for branches are taken.")
-        seat, place = made
+        slot, root = made
         ours, theirs = socket.socketpair()
         try:
             try:
                 # The lowest that is free is taken.
-                if seat.number > BRANCH_SLOTS - limits.reserved_slots:
+                if slot.number > BRANCH_SLOTS - limits.reserved_slots:
                     raise Unavailable("The places that are left are for branches.")
                 asked = await self._side_calls.ask_now(
-                    parent, lambda number: wire.Fork(request=number), _FORK_SECONDS, (theirs.fileno(), place),
+                    parent, lambda number: wire.Fork(request=number), _FORK_SECONDS, (theirs.fileno(), root),
                     is_within_call=is_within_call,
                 )  # fmt: skip
             finally:
                 theirs.close()
-                os.close(place)
+                os.close(root)
             if not isinstance(asked.answer, wire.Forked) or asked.answer.error:
-                said = asked.answer.error[:500] if isinstance(asked.answer, wire.Forked) else "it did not answer"
-                raise Unavailable(f"The kernel could not be forked: {said}.")
-            return await BranchKernel.enter(parent, ours, seat, limits, began)
+                reason = asked.answer.error[:500] if isinstance(asked.answer, wire.Forked) else "it did not answer"
+                raise Unavailable(f"The kernel could not be forked: {reason}.")
+            return await BranchKernel.enter(parent, ours, slot, limits, began)
         except BaseException:
             ours.close()
             with anyio.CancelScope(shield=True), suppress(Unavailable):
-                await parent.control.command("unbranch", branch=seat.number)
+                await parent.control.command("unbranch", branch=slot.number)
             raise
 
 
@@ -163,15 +163,12 @@ class BranchRuntime(Protocol):
 
     async def run(self, trial: Trial) -> Observation:
         """Do it there."""
-        ...
 
     async def changed_files(self) -> tuple[FileChange, ...]:
         """Files changed there, besides what the parent had changed."""
-        ...
 
     async def close(self) -> None:
         """Leave nothing of it."""
-        ...
 
 
 class ForkRuntime:

@@ -22,15 +22,13 @@ _PORTION_PIECES: Final = 1_000
 
 
 class ChangedFiles(Protocol):
-    """A cage that can tell what changed in it, as `CageControl` does."""
+    """Something that knows what changed in its cage: a `Kernel`, or its `CageControl`."""
 
     async def changes(self) -> tuple[FileChange, ...]:
         """Every difference from the project on the host."""
-        ...
 
     def read(self, path: str) -> AsyncGenerator[bytes]:
         """The bytes of one of those files."""
-        ...
 
 
 SeedIn = Callable[[Sequence[SeedPiece]], Awaitable[Mapping[str, str]]]
@@ -158,12 +156,7 @@ async def _against(seed: Seed, change: FileChange, control: ChangedFiles) -> Fil
         return None if change.kind == "deleted" else replace(change, kind="created")
     if change.kind == "deleted":
         return replace(change, what=began.what)
-    is_alike = (change.what, change.mode, change.target, change.bytes) == (
-        began.what,
-        began.mode,
-        began.target,
-        began.bytes,
-    )
+    is_alike = replace(change, kind=began.kind) == began
     if is_alike and (change.what != "file" or await _digest(control, change.path) == seed.digest):
         return None
     return replace(change, kind="modified")
@@ -183,7 +176,5 @@ async def _digest(control: ChangedFiles, path: str) -> bytes:
 
 def _as_on_the_host(seed: Seed) -> FileChange:
     """A seeded path that is no longer among the differences: the kernel put it back to what the host has."""
-    if not seed.was_there:
-        return FileChange(path=seed.change.path, kind="deleted", bytes=0, what=seed.change.what)
-    kind = "created" if seed.change.kind == "deleted" else "modified"
+    kind = "deleted" if not seed.was_there else "created" if seed.change.kind == "deleted" else "modified"
     return FileChange(path=seed.change.path, kind=kind, bytes=0, what=seed.change.what)

@@ -49,47 +49,33 @@ def plan_transfer(
     candidates: AbstractSet[CellId],
     kinds: Mapping[str, str],
     *,
-    stale: AbstractSet[CellId] = frozenset(),
     cannot: Collection[str] = (),
 ) -> TransferPlan:
     """What to replay and what to carry so that `candidates`, and whatever follows from them, can run.
 
     `document` is the notebook with the candidates in it, `outcomes` and `kinds` (`VariablePreview.kind`, for every
-    name that has a value) are the parent's, `stale` what the parent's kernel told is stale. Names in `cannot` turned
-    out not to be carriable: their cells are replayed. A cell that has not run well in the parent is not replayed: it
-    runs with the candidates, as it would there. Another edit in the same kernel is planned again: what it needs and
-    is not there yet comes in the same way.
+    name that has a value) are the parent's. Names in `cannot` turned out not to be carriable: their cells are
+    replayed. A cell that has not run well in the parent is not replayed: it runs with the candidates, as it would
+    there. Another edit in the same kernel is planned again: what it needs and is not there yet comes in the same way.
     """
-    planning = _TransferPlanner(
-        document=document,
-        graph=graph(document),
-        running=_running(document, outcomes, candidates, stale),
-        kinds=kinds,
-        cannot=frozenset(cannot),
-    )
-    return planning.plan()
+    running = _running(document, outcomes, candidates)
+    return _TransferPlanner(
+        document=document, graph=graph(document), running=running, kinds=kinds, cannot=frozenset(cannot)
+    ).plan()
 
 
-def plan_replay(
-    document: Document,
-    outcomes: Outcomes,
-    candidates: AbstractSet[CellId],
-    *,
-    stale: AbstractSet[CellId] = frozenset(),
-) -> TransferPlan:
+def plan_replay(document: Document, outcomes: Outcomes, candidates: AbstractSet[CellId]) -> TransferPlan:
     """The way without carrying: every cell that had run and that something depends on, in order."""
     whole = graph(document)
-    running = _running(document, outcomes, candidates, stale)
+    running = _running(document, outcomes, candidates)
     needed = set(whole.ancestors(running)) | ({SETUP_ID} & whole.nodes.keys())
     return TransferPlan(replay=list(whole.in_order(needed - running - _disabled(document))), carry=[], fresh=[])
 
 
-def _running(
-    document: Document, outcomes: Outcomes, candidates: AbstractSet[CellId], stale: AbstractSet[CellId]
-) -> frozenset[CellId]:
+def _running(document: Document, outcomes: Outcomes, candidates: AbstractSet[CellId]) -> frozenset[CellId]:
     """The candidates, what depends on them, what those need and has not run, and what depends on that."""
     whole = graph(document)
-    behind = stale_cells(document, outcomes, stale)
+    behind = stale_cells(document, outcomes, frozenset())
     running = whole.descendants(candidates)
     while True:
         more = whole.descendants({*running, *(whole.ancestors(running) & behind)})

@@ -95,9 +95,8 @@ def variable_differences(before: Sequence[VariableFacts], after: Sequence[Variab
     """What is another in `after`, in its order, then what is gone. What is the same is not named."""
     old = {facts.name: facts for facts in before[:MOST_VARIABLES]}
     new = {facts.name: facts for facts in after[:MOST_VARIABLES]}
-    found = [_compared(old.get(name), facts) for name, facts in new.items()]
-    gone = [_removed(facts) for name, facts in old.items() if name not in new]
-    return (*(diff for diff in found if diff is not None), *gone)
+    found = [_compared(old.get(name), new.get(name)) for name in new | old]
+    return tuple(diff for diff in found if diff is not None)
 
 
 def variable_summary(facts: VariableFacts) -> str:
@@ -116,28 +115,19 @@ def variable_summary(facts: VariableFacts) -> str:
 # ── what differs ──
 
 
-def _compared(old: VariableFacts | None, new: VariableFacts) -> VariableDiff | None:
-    if old is None:
-        return VariableDiff(
-            name=_clean(new.name), change="added", type=_clean(new.type), before="", after=variable_summary(new)
-        )
-    facts = tuple(_facts(old, new))
-    if not facts:
+def _compared(old: VariableFacts | None, new: VariableFacts | None) -> VariableDiff | None:
+    facts = tuple(_facts(old, new)) if old is not None and new is not None else ()
+    shown = new or old
+    if shown is None or (old is not None and new is not None and not facts):
         return None
     return VariableDiff(
-        name=_clean(new.name),
-        change="changed",
-        type=_clean(new.type),
-        before=variable_summary(old),
-        after=variable_summary(new),
+        name=_clean(shown.name),
+        change="added" if old is None else "removed" if new is None else "changed",
+        type=_clean(shown.type),
+        before="" if old is None else variable_summary(old),
+        after="" if new is None else variable_summary(new),
         facts=facts[:_MOST_FACTS],
         facts_left=max(len(facts) - _MOST_FACTS, 0),
-    )
-
-
-def _removed(old: VariableFacts) -> VariableDiff:
-    return VariableDiff(
-        name=_clean(old.name), change="removed", type=_clean(old.type), before=variable_summary(old), after=""
     )
 
 
@@ -153,8 +143,8 @@ def _facts(old: VariableFacts, new: VariableFacts) -> Iterator[FactDiff]:
         yield FactDiff(aspect="value", before=_clean(old.text), after=_clean(new.text))
     is_same_size = old.shape == new.shape
     if old.values is not None and new.values is not None:
-        is_told = old.kind == "text" and old.text != new.text
-        yield from () if is_told else _column_facts("", old.values, new.values, is_same_size=is_same_size)
+        is_said_by_text = old.kind == "text" and old.text != new.text
+        yield from () if is_said_by_text else _column_facts("", old.values, new.values, is_same_size=is_same_size)
     yield from _columns(old, new, is_same_size=is_same_size)
 
 
@@ -167,11 +157,11 @@ def _columns(old: VariableFacts, new: VariableFacts, *, is_same_size: bool) -> I
         if name in had:
             yield from _column_facts(_clean(name), had[name], column, is_same_size=is_same_length)
         elif not old.columns_left:
-            yield FactDiff(column=_clean(name), aspect="column", before="", after=_told(column))
+            yield FactDiff(column=_clean(name), aspect="column", before="", after=_column_summary(column))
     if not new.columns_left:
         for name, column in had.items():
             if name not in has:
-                yield FactDiff(column=_clean(name), aspect="column", before=_told(column), after="")
+                yield FactDiff(column=_clean(name), aspect="column", before=_column_summary(column), after="")
 
 
 def _column_facts(name: str, old: ColumnFacts, new: ColumnFacts, *, is_same_size: bool) -> Iterator[FactDiff]:
@@ -223,7 +213,7 @@ def _range(column: ColumnFacts) -> str:
     return f"{_clean(column.smallest)} … {_clean(column.largest)}"
 
 
-def _told(column: ColumnFacts) -> str:
+def _column_summary(column: ColumnFacts) -> str:
     nulls = f"{_nulls(column)} nulls" if column.nulls else ""
     about = "" if column.is_exact else "≈ "
     parts = (_clean(column.type), f"{about}{nulls}" if nulls else "", f"{about}{_range(column)}", _clean(column.text))

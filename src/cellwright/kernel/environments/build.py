@@ -14,7 +14,6 @@ import json
 import shutil
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from importlib.metadata import Distribution
 from pathlib import Path
 from typing import Final
@@ -41,7 +40,7 @@ from cellwright.kernel.environments.plan import (
     environment_at,
 )
 from cellwright.kernel.environments.script_header import bounded
-from cellwright.kernel.environments.uv import IndexUnreachable, Progress, UvInvocation, UvSettings, run_uv
+from cellwright.kernel.environments.uv import IndexUnreachable, Progress, UvInstaller, UvSettings
 
 _HEADER_BYTES: Final = 16
 # By PEP 552: bytecode that goes by a hash of its source, which nobody need check. A time would not fit: each of the
@@ -97,66 +96,43 @@ def _read_plain_file(path: Path) -> bytes:
 
 
 async def build_environment(
-    places: EnvironmentPaths, plan: EnvironmentPlan, uv: UvSettings, lock: int, tell: Progress
+    paths: EnvironmentPaths, plan: EnvironmentPlan, uv: UvSettings, lock: int, report: Progress
 ) -> Environment:
     """A new environment, in its place whole or not at all; only for the sole builder, who holds `lock`."""
     try:
-        await anyio.to_thread.run_sync(_prepare, places, plan)
-        tell(f"Installing {len(plan.requirements)} requirements: {bounded(', '.join(plan.requirements), 200)}")
-        source = await _fill(_Site(places, plan, uv, lock, tell))
-        await anyio.to_thread.run_sync(_finish, places, plan, source)
+        await anyio.to_thread.run_sync(_prepare, paths, plan)
+        report(f"Installing {len(plan.requirements)} requirements: {bounded(', '.join(plan.requirements), 200)}")
+        source = await _fill(UvInstaller(paths=paths, plan=plan, uv=uv, lock=lock, report=report))
+        await anyio.to_thread.run_sync(_finish, paths, plan, source)
     finally:
         with anyio.CancelScope(shield=True):
-            await anyio.to_thread.run_sync(lambda: shutil.rmtree(places.workshop, ignore_errors=True))
-    return environment_at(places, plan, source)
+            await anyio.to_thread.run_sync(lambda: shutil.rmtree(paths.build_directory, ignore_errors=True))
+    return environment_at(paths, plan, source)
 
 
-@dataclass(frozen=True, slots=True)
-class _Site:
-    """One environment while it is built."""
-
-    places: EnvironmentPaths
-    plan: EnvironmentPlan
-    uv: UvSettings
-    lock: int
-    tell: Progress
-
-    @property
-    def caches(self) -> tuple[Path, ...]:
-        return (self.places.cache / "uv", *self.uv.other_caches)
-
-    async def install(
-        self, requirements: Path, cache: Path, *, is_offline: bool, has_dependencies: bool = True
-    ) -> None:
-        attempt = UvInvocation(
-            requirements=requirements, cache=cache, is_offline=is_offline, has_dependencies=has_dependencies
-        )
-        await run_uv(self.places, self.plan, self.uv, attempt, self.lock, self.tell)
-
-
-async def _fill(site: _Site) -> PackageSource:
+async def _fill(installer: UvInstaller) -> PackageSource:
     """Install the packages; where from. Raises the index's own failure if nothing else has them either."""
-    requirements, caches = site.places.workshop / "requirements.txt", site.caches
+    requirements, caches = installer.paths.build_directory / "requirements.txt", installer.caches
     problem: CellwrightError | None = None
-    if not site.uv.is_offline:
+    if not installer.uv.is_offline:
         try:
-            await site.install(requirements, caches[0], is_offline=False)
+            await installer.install(requirements, caches[0], is_offline=False)
         except IndexUnreachable as error:
             problem = error
-            site.tell("The package index cannot be reached: looking on this machine")
+            installer.report("The package index cannot be reached: looking on this machine")
         else:
             return "index"
     for cache in caches:
-        await anyio.to_thread.run_sync(_prepare, site.places, site.plan)
+        await anyio.to_thread.run_sync(_prepare, installer.paths, installer.plan)
         try:
-            await site.install(requirements, cache, is_offline=True)
+            await installer.install(requirements, cache, is_offline=True)
         except (IndexUnreachable, UserError) as error:
             problem = problem or error
         else:
             return "cache"
-    await anyio.to_thread.run_sync(_prepare, site.places, site.plan)
+    await anyio.to_thread.run_sync(_prepare, installer.paths, installer.plan)
     try:
-        await _gather(site)
+        await _gather(installer)
     except NotInstalled as missing:
         if not isinstance(problem, IndexUnreachable):
             raise problem or Defect("No cache was looked into.") from missing
@@ -165,54 +141,54 @@ async def _fill(site: _Site) -> PackageSource:
     return "installed"
 
 
-async def _gather(site: _Site) -> None:
+async def _gather(installer: UvInstaller) -> None:
     """Link what is installed with us, and take the rest from uv's caches, until nothing is lacking."""
-    interpreter = site.plan.interpreter
-    if not site.plan.is_for_our_python:
+    interpreter = installer.plan.interpreter
+    if not installer.plan.is_for_our_python:
         raise NotInstalled(f"packages for Python {interpreter.version}")
-    prefix = site.places.workshop / "venv"
+    prefix = installer.paths.build_directory / "venv"
     packages = prefix / interpreter.site_packages
-    while wanted := await anyio.to_thread.run_sync(missing_distributions, packages, site.plan.requirements):
+    while wanted := await anyio.to_thread.run_sync(missing_distributions, packages, installer.plan.requirements):
         ours = await anyio.to_thread.run_sync(installed_distributions, wanted)
         names = {canonicalize_name(distribution.name) for distribution in ours}
         # First what may not be had: linking takes longer than finding that out.
         for name, requirements in wanted.items():
             if name not in names:
-                await _take_from_cache(site, [str(one) for one in requirements])
+                await _take_from_cache(installer, [str(one) for one in requirements])
         for distribution in ours:
             await anyio.to_thread.run_sync(link_distribution, distribution, prefix, packages, interpreter.executable)
     await anyio.to_thread.run_sync(open_to_all, prefix)
-    site.tell(f"Made of what is installed here: {', '.join(site.plan.requirements)}")
+    installer.report(f"Made of what is installed here: {', '.join(installer.plan.requirements)}")
 
 
-async def _take_from_cache(site: _Site, requirements: Sequence[str]) -> None:
+async def _take_from_cache(installer: UvInstaller, requirements: Sequence[str]) -> None:
     """One distribution, without what it needs in turn: that may be installed with us."""
-    file = site.places.workshop / "one.txt"
+    file = installer.paths.build_directory / "one.txt"
     await anyio.to_thread.run_sync(file.write_text, "\n".join(requirements) + "\n")
     try:
-        for cache in site.caches:
+        for cache in installer.caches:
             with suppress(IndexUnreachable, UserError):
-                return await site.install(file, cache, is_offline=True, has_dependencies=False)
+                return await installer.install(file, cache, is_offline=True, has_dependencies=False)
     finally:
         await anyio.to_thread.run_sync(file.unlink)
     raise NotInstalled(" and ".join(requirements))
 
 
-def _prepare(places: EnvironmentPaths, plan: EnvironmentPlan) -> None:
-    clear_environment(places)
-    prefix = places.workshop / "venv"
+def _prepare(paths: EnvironmentPaths, plan: EnvironmentPlan) -> None:
+    clear_environment(paths)
+    prefix = paths.build_directory / "venv"
     prefix.mkdir(parents=True)
     # A kernel may run under another user, whatever umask we have.
-    for folder in (places.workshop, prefix):
+    for folder in (paths.build_directory, prefix):
         folder.chmod(0o755)
     if (libraries := plan.interpreter.platlibdir) != "lib":
         (prefix / libraries).symlink_to("lib")
-    (places.workshop / "requirements.txt").write_text("\n".join(plan.requirements) + "\n")
+    (paths.build_directory / "requirements.txt").write_text("\n".join(plan.requirements) + "\n")
 
 
-def _finish(places: EnvironmentPaths, plan: EnvironmentPlan, source: PackageSource) -> None:
+def _finish(paths: EnvironmentPaths, plan: EnvironmentPlan, source: PackageSource) -> None:
     """Makes the prefix a virtual environment and puts it in its place in one step."""
-    prefix = places.workshop / "venv"
+    prefix = paths.build_directory / "venv"
     try:
         _add_interpreter(prefix, plan.interpreter)
     except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
@@ -230,13 +206,13 @@ def _finish(places: EnvironmentPaths, plan: EnvironmentPlan, source: PackageSour
         "platform": plan.interpreter.platform,
         "source": source,
     }
-    (places.workshop / places.record.name).write_text(json.dumps(record, indent=1) + "\n")
-    (places.workshop / "last-used").touch()
-    places.workshop.rename(places.finished)
+    (paths.build_directory / paths.record.name).write_text(json.dumps(record, indent=1) + "\n")
+    (paths.build_directory / "last-used").touch()
+    paths.build_directory.rename(paths.finished)
 
 
 def _add_interpreter(prefix: Path, interpreter: Interpreter) -> None:
-    # Whatever wheels put in these places is unlinked, never written to: its other name is in uv's cache.
+    # Whatever wheels put there is unlinked, never written to: its other name is in uv's cache.
     (prefix / ".lock").unlink(missing_ok=True)
     links = prefix / "bin"
     if links.is_symlink():

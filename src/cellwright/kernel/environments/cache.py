@@ -27,21 +27,21 @@ from cellwright.kernel.environments.uv import Progress
 from cellwright.sandbox.linux.descriptors import closing, opened
 
 
-def find_environment(places: EnvironmentPaths, plan: EnvironmentPlan) -> Environment | None:
+def find_environment(paths: EnvironmentPaths, plan: EnvironmentPlan) -> Environment | None:
     """The finished environment, stamped as used now. A folder of that name is whole: it got there by rename."""
-    environment = environment_at(places, plan, _source(places))
+    environment = environment_at(paths, plan, _source(paths))
     if not environment.python.is_symlink() or not environment.site_packages.is_dir():
         return None
     try:
-        _stamp(places.finished)
+        os.utime(paths.finished / "last-used")
     except FileNotFoundError:
         return None
     return environment
 
 
-def _source(places: EnvironmentPaths) -> PackageSource:
+def _source(paths: EnvironmentPaths) -> PackageSource:
     try:
-        match json.loads(places.record.read_bytes()):
+        match json.loads(paths.record.read_bytes()):
             case {"source": "cache" | "installed" as source}:
                 return source
             case _:
@@ -63,16 +63,12 @@ def hold_environment(environment: Environment) -> Generator[None]:
         if not _try_lock(descriptor, fcntl.LOCK_SH) or not environment.python.is_symlink():
             raise _pruned(environment)
         yield
-        _stamp(folder)
+        os.utime(folder / "last-used")
 
 
 async def prune_environments(cache: Path, *, older_than: timedelta) -> tuple[str, ...]:
     """Removes environments that nobody holds or asked for in that time, and what killed builders left; says which."""
     return await anyio.to_thread.run_sync(_prune, cache, time.time() - older_than.total_seconds())
-
-
-def _stamp(folder: Path) -> None:
-    os.utime(folder / "last-used")
 
 
 def _last_used(folder: Path) -> float:
@@ -87,22 +83,22 @@ def _pruned(environment: Environment) -> Unavailable:
 
 
 @asynccontextmanager
-async def sole_builder(places: EnvironmentPaths, tell: Progress) -> AsyncGenerator[int]:
+async def sole_builder(paths: EnvironmentPaths, report: Progress) -> AsyncGenerator[int]:
     """The right to build this environment, once nobody else has it: the descriptor of its lock."""
-    descriptor = await anyio.to_thread.run_sync(_open_lock, places)
+    descriptor = await anyio.to_thread.run_sync(_open_lock, paths)
     with closing(descriptor):
         if not _try_lock(descriptor, fcntl.LOCK_EX):
-            tell("Waiting for another process that installs the same packages")
+            report("Waiting for another process that installs the same packages")
             while not _try_lock(descriptor, fcntl.LOCK_EX):  # noqa: ASYNC110  flock tells nobody when it opens
                 await anyio.sleep(0.05)
         yield descriptor
 
 
-def _open_lock(places: EnvironmentPaths) -> int:
-    (places.cache / "environments").mkdir(parents=True, exist_ok=True)
-    for folder in (places.home, places.workshop.parent, places.lock.parent):
+def _open_lock(paths: EnvironmentPaths) -> int:
+    (paths.cache / "environments").mkdir(parents=True, exist_ok=True)
+    for folder in (paths.home, paths.build_directory.parent, paths.lock.parent):
         folder.mkdir(mode=0o700, exist_ok=True)
-    return os.open(places.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    return os.open(paths.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
 
 def _try_lock(descriptor: int, kind: int) -> bool:
@@ -113,12 +109,12 @@ def _try_lock(descriptor: int, kind: int) -> bool:
     return True
 
 
-def clear_environment(places: EnvironmentPaths) -> None:
+def clear_environment(paths: EnvironmentPaths) -> None:
     """Removes a half-built or damaged environment; only for whoever holds the builder's lock."""
-    shutil.rmtree(places.workshop, ignore_errors=True)
-    if places.finished.exists():
-        places.finished.rename(places.workshop)
-        shutil.rmtree(places.workshop, ignore_errors=True)
+    shutil.rmtree(paths.build_directory, ignore_errors=True)
+    if paths.finished.exists():
+        paths.finished.rename(paths.build_directory)
+        shutil.rmtree(paths.build_directory, ignore_errors=True)
 
 
 def _prune(cache: Path, before: float) -> tuple[str, ...]:
@@ -127,16 +123,16 @@ def _prune(cache: Path, before: float) -> tuple[str, ...]:
     return tuple(key for key in keys if _prune_one(EnvironmentPaths(cache=cache, key=key), before))
 
 
-def _prune_one(places: EnvironmentPaths, before: float) -> bool:
+def _prune_one(paths: EnvironmentPaths, before: float) -> bool:
     """Whether the environment was there and was removed; leftovers of a dead builder always go."""
-    builder = _open_lock(places)
+    builder = _open_lock(paths)
     with closing(builder):
         if not _try_lock(builder, fcntl.LOCK_EX):
             return False
-        shutil.rmtree(places.workshop, ignore_errors=True)
-        with _if_unused(places.finished, before) as unused:
+        shutil.rmtree(paths.build_directory, ignore_errors=True)
+        with _if_unused(paths.finished, before) as unused:
             if unused:
-                clear_environment(places)
+                clear_environment(paths)
             return unused
 
 

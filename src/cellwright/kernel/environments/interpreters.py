@@ -114,20 +114,13 @@ def in_order(requires_python: str, found: Mapping[Path, str]) -> list[Path]:
     The oldest minor version comes first: it has the most wheels. Of that the newest patch, then by path, so that two
     processes choose the same.
     """
-    fitting = [
-        (Version(version), path)
-        for path, version in found.items()
-        if _is_able(version) and allows(requires_python, version)
-    ]
-    return [path for _, path in sorted(fitting, key=lambda one: (one[0].minor, _newest(one[0]), str(one[1])))]
-
-
-def _is_able(version: str) -> bool:
-    return Version(version).release[:2] >= OLDEST and Version(version).major == OLDEST[0]
-
-
-def _newest(version: Version) -> tuple[bool, int]:
-    return version.is_prerelease, -version.micro
+    fitting = [(Version(version), path) for path, version in found.items() if allows(requires_python, version)]
+    ranks = {
+        path: (version.minor, version.is_prerelease, -version.micro, str(path))
+        for version, path in fitting
+        if version.release[:2] >= OLDEST and version.major == OLDEST[0]
+    }
+    return sorted(ranks, key=ranks.__getitem__)
 
 
 def installable(requires_python: str) -> str | None:
@@ -221,8 +214,10 @@ def _is_sound(directory: Path, avoid: Sequence[Path]) -> bool:
         programs = list(directory.glob("python*"))
         if not programs or (real.parent / "pyvenv.cfg").exists() or (directory.parent / "pyvenv.cfg").exists():
             return False
-        places = [directory, *programs]
-        return not any(_is_within(place, avoid) or _is_open_to_all(place) for place in places)
+        # What everybody may write to is nobody's decision.
+        return not any(
+            _is_within(path, avoid) or path.resolve().stat().st_mode & stat.S_IWOTH for path in (directory, *programs)
+        )
     except (OSError, RuntimeError):
         return False
 
@@ -230,10 +225,6 @@ def _is_sound(directory: Path, avoid: Sequence[Path]) -> bool:
 def _is_within(place: Path, avoid: Iterable[Path]) -> bool:
     names = {Path(os.path.abspath(place)), place.resolve()}  # noqa: PTH100  as it is called, links and all
     return any(name.is_relative_to(folder.resolve()) for name in names for folder in avoid)
-
-
-def _is_open_to_all(place: Path) -> bool:
-    return bool(place.resolve().stat().st_mode & stat.S_IWOTH)
 
 
 async def _installed(path: Sequence[str], pythons: Pythons, *, home: Path, cache: Path, uv: str) -> dict[Path, str]:
@@ -244,9 +235,9 @@ async def _installed(path: Sequence[str], pythons: Pythons, *, home: Path, cache
     command = [uv, "python", "list", "--only-installed", "--output-format=json", "--no-config", "--no-python-downloads"]
     command += ["--offline", "--color=never", f"--cache-dir={cache}"]
     variables = {"PATH": os.pathsep.join(path), "HOME": str(home), "UV_PYTHON_INSTALL_DIR": str(managed)}
-    said = await _output_of(command, home, variables)
+    output = await _output_of(command, home, variables)
     try:
-        listed = cast("list[dict[str, Any]]", json.loads(said or b"[]"))
+        listed = cast("list[dict[str, Any]]", json.loads(output or b"[]"))
         return await anyio.to_thread.run_sync(lambda: dict(_usable(listed, pythons)))
     except (ValueError, TypeError, KeyError) as error:
         raise Unavailable("uv did not say which Pythons are installed.", hint="Try again.") from error
@@ -269,16 +260,16 @@ def _is_version(text: str) -> bool:
 
 async def _ask(executable: Path, home: Path) -> Interpreter | None:
     """What this interpreter is; None if it does not say. `-I -S`: nothing but its own library is loaded."""
-    said = await _output_of([str(executable), "-I", "-S", "-B", "-c", _QUESTION], home, {"PATH": "/usr/bin:/bin"})
-    if said is None:
+    output = await _output_of([str(executable), "-I", "-S", "-B", "-c", _QUESTION], home, {"PATH": "/usr/bin:/bin"})
+    if output is None:
         return None
     try:
-        told = cast("dict[str, Any]", json.loads(said))
-        libraries = [str(one) for one in told.pop("libraries")]
-        real = Path(str(told.pop("executable")))
+        raw = cast("dict[str, Any]", json.loads(output))
+        libraries = [str(one) for one in raw.pop("libraries")]
+        real = Path(str(raw.pop("executable")))
         there = await anyio.to_thread.run_sync(lambda: [one for one in libraries if Path(one).is_dir()])
         shown = dict.fromkeys([str(real), *there])
-        return Interpreter(executable=real, software=tuple(shown), **{name: str(value) for name, value in told.items()})
+        return Interpreter(executable=real, software=tuple(shown), **{name: str(value) for name, value in raw.items()})
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
 

@@ -19,8 +19,8 @@ from cellwright.errors import Unavailable
 from cellwright.kernel.environments.build import build_environment
 from cellwright.kernel.environments.cache import find_environment, hold_environment, prune_environments, sole_builder
 from cellwright.kernel.environments.interpreters import Interpreter, Pythons, allows, interpreter_for
-from cellwright.kernel.environments.plan import Environment, PackageSource, paths_for, plan_for
-from cellwright.kernel.environments.script_header import ScriptHeader
+from cellwright.kernel.environments.plan import Environment, EnvironmentPaths, EnvironmentPlan, PackageSource
+from cellwright.kernel.environments.script_header import ScriptHeader, requirements_for
 from cellwright.kernel.environments.uv import Progress, UvSettings
 
 __all__ = ["Environment", "PackageSource", "UvSettings", "environment_for", "hold_environment", "prune_environments"]
@@ -39,18 +39,19 @@ async def environment_for(
     Raises `UserError` where the header is at fault and `Unavailable` where trying again may help. Several processes
     may ask for the same one at once: one builds, the others wait for it.
     """
-    tell = on_progress or _say_nothing
+    report = on_progress or (lambda text: None)
     try:
-        interpreter = await _interpreter(header, cache, uv, pythons or Pythons(), tell)
-        plan = plan_for(header, interpreter)
-        places = paths_for(plan, cache)
+        home = Path(await anyio.Path(cache).absolute())
+        interpreter = await _interpreter(header, home, uv, pythons or Pythons(), report)
+        plan = EnvironmentPlan(requirements=requirements_for(header, interpreter), interpreter=interpreter)
+        paths = EnvironmentPaths(cache=home, key=plan.key)
         with anyio.fail_after(uv.timeout_seconds):
-            if found := await anyio.to_thread.run_sync(find_environment, places, plan):
+            if found := await anyio.to_thread.run_sync(find_environment, paths, plan):
                 return found
-            async with sole_builder(places, tell) as lock:
-                if found := await anyio.to_thread.run_sync(find_environment, places, plan):
+            async with sole_builder(paths, report) as lock:
+                if found := await anyio.to_thread.run_sync(find_environment, paths, plan):
                     return found
-                return await build_environment(places, plan, uv, lock, tell)
+                return await build_environment(paths, plan, uv, lock, report)
     except TimeoutError as error:
         raise Unavailable(
             f"The notebook's packages were not ready after {uv.timeout_seconds:g} seconds.",
@@ -64,19 +65,14 @@ async def environment_for(
 
 
 async def _interpreter(
-    header: ScriptHeader, cache: Path, uv: UvSettings, pythons: Pythons, tell: Progress
+    header: ScriptHeader, cache: Path, uv: UvSettings, pythons: Pythons, report: Progress
 ) -> Interpreter:
-    place = await anyio.Path(cache).absolute()
-    await (place / "home").mkdir(parents=True, exist_ok=True, mode=0o700)
-    binary = str(uv.binary) if uv.binary is not None else ""
-    home, downloads = Path(place / "home"), Path(place / "uv")
-    found = await interpreter_for(header.requires_python, pythons, home=home, cache=downloads, uv=binary)
+    await anyio.Path(cache / "home").mkdir(parents=True, exist_ok=True, mode=0o700)
+    found = await interpreter_for(
+        header.requires_python, pythons, home=cache / "home", cache=cache / "uv", uv=str(uv.binary or "")
+    )
     if found != pythons.ours:
-        tell(f"Python {found.version}, because the notebook's header asks for {header.requires_python}")
+        report(f"Python {found.version}, because the notebook's header asks for {header.requires_python}")
     elif not allows(header.requires_python, found.version):
-        tell(f"Python {found.version} as you said, although the header asks for {header.requires_python}")
+        report(f"Python {found.version} as you said, although the header asks for {header.requires_python}")
     return found
-
-
-def _say_nothing(text: str) -> None:
-    """Progress nobody asked for."""

@@ -11,7 +11,7 @@ import json
 import re
 import sys
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
@@ -225,11 +225,10 @@ def _added(content: str, requirement: str) -> str:
     if "dependencies" not in tomllib.loads(toml):
         return f"# dependencies = [\n#     {_quoted(requirement)},\n# ]\n{content}"
     start, end = _array(toml, requirement)
-    items = _items(toml[start:end])
+    items = [str(one) for one in tomllib.loads(f"x = {toml[start:end]}")["x"]]
     others = [one for one in items if _name(one) != _name(requirement)]
     if len(others) < len(items):
-        listed = "".join(f"    {_quoted(one)},\n" for one in [requirement, *others])
-        array = f"[\n{listed}]"
+        array = "".join(["[\n", *(f"    {_quoted(one)},\n" for one in [requirement, *others]), "]"])
     elif "\n" in toml[start:end]:
         # In front: whatever follows, comments and commas, stays as the person wrote it.
         array = f"[\n    {_quoted(requirement)},{toml[start + 1 : end]}"
@@ -256,10 +255,6 @@ def _array(toml: str, requirement: str) -> tuple[int, int]:
             continue
         return found.end() - 1, end
     raise _unreadable(requirement)
-
-
-def _items(array: str) -> Sequence[str]:
-    return [str(one) for one in tomllib.loads(f"x = {array}")["x"]]
 
 
 def _quoted(requirement: str) -> str:

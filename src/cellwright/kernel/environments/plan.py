@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Literal
 
 from cellwright.kernel.environments.interpreters import Interpreter, our_interpreter
-from cellwright.kernel.environments.script_header import ScriptHeader, requirements_for
 
 LAYOUT_VERSION = 1
 """Part of every key: raise it when an environment built by an older Cellwright must not be used."""
@@ -84,7 +83,7 @@ class EnvironmentPaths:
         return self.finished / "environment.json"
 
     @property
-    def workshop(self) -> Path:
+    def build_directory(self) -> Path:
         """Where it is built."""
         return self.cache / "building" / self.key
 
@@ -94,21 +93,11 @@ class EnvironmentPaths:
         return self.cache / "locks" / f"{self.key}.lock"
 
 
-def plan_for(header: ScriptHeader, interpreter: Interpreter) -> EnvironmentPlan:
-    """What a header asks for, on this machine and for this interpreter."""
-    return EnvironmentPlan(requirements=requirements_for(header, interpreter), interpreter=interpreter)
-
-
-def paths_for(plan: EnvironmentPlan, cache: Path) -> EnvironmentPaths:
-    """Where the planned environment lives in this cache."""
-    return EnvironmentPaths(cache=cache.absolute(), key=plan.key)
-
-
-def environment_at(places: EnvironmentPaths, plan: EnvironmentPlan, source: PackageSource = "index") -> Environment:
+def environment_at(paths: EnvironmentPaths, plan: EnvironmentPlan, source: PackageSource) -> Environment:
     """The environment as it is once it is finished."""
-    path = places.finished / "venv"
+    path = paths.finished / "venv"
     return Environment(
-        key=places.key,
+        key=paths.key,
         path=path,
         python=path / "bin" / "python",
         interpreter=plan.interpreter,

@@ -70,81 +70,73 @@ class UvSettings:
         return self.no_index or self.variables.get("UV_NO_INDEX", "").lower() in _YES
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UvInvocation:
-    """One call of uv."""
-
-    requirements: Path
-    """The file that lists them."""
-    cache: Path
-    is_offline: bool = False
-    has_dependencies: bool = True
-    """Whether what they need in turn is installed, too."""
-
-
 class IndexUnreachable(Unavailable):
     """No index answered: what is on this machine may do. Never leaves this room."""
 
 
-async def run_uv(
-    places: EnvironmentPaths, plan: EnvironmentPlan, uv: UvSettings, attempt: UvInvocation, lock: int, tell: Progress
-) -> None:
-    """Install into the workshop; nothing of uv is left running. Raises if it fails.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UvInstaller:
+    """Installs packages into the build directory of one environment; only for the sole builder, who holds `lock`."""
 
-    `IndexUnreachable`: no index answers.
-    """
-    process = await _start_uv(places, plan, uv, attempt, lock)
-    try:
-        output = await _follow(process, tell)
-        code = await process.wait()
-    finally:
-        with anyio.CancelScope(shield=True):
-            _kill_group(process)
-            await process.aclose()
-    if code != 0:
-        raise _failure(plan, output, code)
+    paths: EnvironmentPaths
+    plan: EnvironmentPlan
+    uv: UvSettings
+    lock: int
+    report: Progress
+
+    @property
+    def caches(self) -> tuple[Path, ...]:
+        """Ours, and those that are looked into when the index cannot be reached."""
+        return (self.paths.cache / "uv", *self.uv.other_caches)
+
+    async def install(
+        self, requirements: Path, cache: Path, *, is_offline: bool, has_dependencies: bool = True
+    ) -> None:
+        """Install what the file lists, and what that needs in turn; nothing of uv is left running.
+
+        Raises if it fails; `IndexUnreachable`: no index answers.
+        """
+        command = [
+            *(str(self.uv.binary or find_uv_bin()), "pip", "install", "--no-config", "--no-build", "--no-sources"),
+            *("--color=never", "--no-progress", "--no-python-downloads", "--no-managed-python"),
+            f"--python={self.plan.interpreter.executable}",
+            f"--prefix={self.paths.build_directory / 'venv'}",
+            f"--cache-dir={cache}",
+            f"--requirements={requirements}",
+        ]
+        command += ["--no-deps"] * (not has_dependencies) + ["--no-index"] * self.uv.has_no_index
+        process = await self._start(command + ["--offline"] * is_offline)
+        try:
+            output = await _follow(process, self.report)
+            code = await process.wait()
+        finally:
+            with anyio.CancelScope(shield=True):
+                _kill_group(process)
+                await process.aclose()
+        if code != 0:
+            raise _failure(self.plan, output, code)
+
+    async def _start(self, command: list[str]) -> anyio.abc.Process:
+        try:
+            # uv inherits the lock: if we are killed, nobody touches the build directory before the orphan is done.
+            return await anyio.open_process(
+                command,
+                cwd=self.paths.home,
+                env=_uv_variables(self.paths, self.uv),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+                pass_fds=(self.lock,),
+                umask=0o022,
+            )
+        except OSError as error:
+            raise Unavailable(
+                f"uv could not be started: {error}.", hint="Install Cellwright again: uv is one of its packages."
+            ) from error
 
 
-async def _start_uv(
-    places: EnvironmentPaths, plan: EnvironmentPlan, uv: UvSettings, attempt: UvInvocation, lock: int
-) -> anyio.abc.Process:
-    try:
-        # uv inherits the lock: if we are killed, nobody touches the workshop before the orphan is done with it.
-        return await anyio.open_process(
-            _uv_command(places, plan, uv, attempt),
-            cwd=places.home,
-            env=_uv_variables(places, uv),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-            pass_fds=(lock,),
-            umask=0o022,
-        )
-    except OSError as error:
-        raise Unavailable(
-            f"uv could not be started: {error}.", hint="Install Cellwright again: uv is one of its packages."
-        ) from error
-
-
-def _uv_command(places: EnvironmentPaths, plan: EnvironmentPlan, uv: UvSettings, attempt: UvInvocation) -> list[str]:
-    command = [
-        str(uv.binary or find_uv_bin()),
-        "pip",
-        "install",
-        "--no-config",
-        "--no-build",
-        "--no-sources",
-        "--color=never",
-        "--no-progress",
-    ]
-    command += ["--no-python-downloads", "--no-managed-python", f"--python={plan.interpreter.executable}"]
-    command += [f"--prefix={places.workshop / 'venv'}", f"--cache-dir={attempt.cache}"]
-    command += [f"--requirements={attempt.requirements}"] + ["--no-deps"] * (not attempt.has_dependencies)
-    return command + ["--no-index"] * uv.has_no_index + ["--offline"] * attempt.is_offline
-
-
-def _uv_variables(places: EnvironmentPaths, uv: UvSettings) -> dict[str, str]:
+def _uv_variables(paths: EnvironmentPaths, uv: UvSettings) -> dict[str, str]:
     """uv's whole environment. Addresses go here, not on the command line, where anyone can read their passwords."""
     theirs = {name: value for name, value in uv.variables.items() if _PASSED_VARIABLES.fullmatch(name)}
     if uv.index_url is not None:
@@ -153,11 +145,11 @@ def _uv_variables(places: EnvironmentPaths, uv: UvSettings) -> dict[str, str]:
         theirs["UV_INDEX"] = " ".join(uv.extra_index_urls)
     if uv.find_links:
         theirs["UV_FIND_LINKS"] = ",".join(uv.find_links)
-    return theirs | {"PATH": "/usr/bin:/bin", "HOME": str(places.home)}
+    return theirs | {"PATH": "/usr/bin:/bin", "HOME": str(paths.home)}
 
 
-async def _follow(process: anyio.abc.Process, tell: Progress) -> str:
-    """Everything uv said, bounded, telling its progress line by line."""
+async def _follow(process: anyio.abc.Process, report: Progress) -> str:
+    """Everything uv said, bounded; its progress is reported line by line."""
     assert process.stderr is not None
     output = pending = ""
     async for chunk in process.stderr:
@@ -166,7 +158,7 @@ async def _follow(process: anyio.abc.Process, tell: Progress) -> str:
         *lines, pending = (pending + text)[-_OUTPUT_LIMIT_CHARS:].split("\n")
         for line in lines:
             if line.lstrip().startswith(("Resolved", "Downloading", "Downloaded", "Prepared", "Installed")):
-                tell(bounded(line, 200))
+                report(bounded(line, 200))
     return output
 
 

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 from cellwright.errors import UserError
-from cellwright.kernel.functions.cell_functions import NotebookValue
+from cellwright.kernel.branches.notebook_session import NotebookSession
+from cellwright.kernel.functions.cell_functions import NotebookValue, read_values
 from cellwright.kernel.observation import Observation
-from cellwright.kernel.process.call import Call, CellSelection
-from cellwright.notebook import Cell, Document, Edit, EditCell, graph
+from cellwright.notebook import Cell, Document, EditCell, graph
 
 _GIVEN: Final = "__import__('cellwright_guest.functions', fromlist=['given']).given"
 _INPUT_CHARACTERS: Final = 4 << 20
@@ -33,27 +33,8 @@ class NotebookAnswer:
     """Everything that ran, with its errors."""
 
 
-class CallableNotebook(Protocol):
-    """An open notebook as far as a call of it goes."""
-
-    @property
-    def document(self) -> Document:
-        """Its cells."""
-        ...
-
-    def apply(
-        self, edits: Sequence[Edit] = (), *, run: CellSelection = "affected", seconds: float | None = None
-    ) -> Call:
-        """Edit and run in one call."""
-        ...
-
-    async def values(self, names: Sequence[str], *, tokens: int = 500) -> dict[str, NotebookValue]:
-        """Variables, whole where they are small."""
-        ...
-
-
 async def call_notebook(
-    opening: AbstractAsyncContextManager[CallableNotebook],
+    opening: AbstractAsyncContextManager[NotebookSession],
     inputs: Mapping[str, object],
     outputs: Sequence[str],
     *,
@@ -66,10 +47,13 @@ async def call_notebook(
     `UserError` for names the notebook does not have, and for inputs that cannot be put in.
     """
     async with opening as notebook:
-        edits = input_edits(notebook.document, inputs)
-        _check_outputs(notebook.document, outputs)
+        document = notebook.state.document
+        edits = input_edits(document, inputs)
+        known = {name for node in graph(document).nodes.values() for name in node.defs}
+        if unknown := sorted(set(outputs) - known):
+            raise _no_such_name(unknown[0], known)
         observation = await notebook.apply(edits, run="all", seconds=seconds)
-        found = await notebook.values(outputs, tokens=tokens) if outputs else {}
+        found = await read_values(notebook.side_calls, outputs, tokens=tokens) if outputs else {}
     wanted = {name: found[name] for name in outputs if name in found}
     missing = tuple(name for name in outputs if name not in found)
     return NotebookAnswer(outputs=wanted, missing=missing, observation=observation)
@@ -79,9 +63,8 @@ def input_edits(document: Document, inputs: Mapping[str, object]) -> list[EditCe
     """The edits that put the inputs in the place of what their cells assign."""
     nodes = graph(document).nodes
     homes = {name: cell for cell, node in nodes.items() for name in node.defs}
-    unknown = sorted(inputs.keys() - homes.keys())
-    if unknown:
-        raise UserError(f"No cell defines {unknown[0]!r}.", hint=f"Cells define: {_listed(homes)}.")
+    if unknown := sorted(inputs.keys() - homes.keys()):
+        raise _no_such_name(unknown[0], homes)
     edits: list[EditCell] = []
     for cell in document.cells:
         given = {name: inputs[name] for name in inputs if homes[name] == cell.id}
@@ -91,15 +74,8 @@ def input_edits(document: Document, inputs: Mapping[str, object]) -> list[EditCe
     return edits
 
 
-def _check_outputs(document: Document, outputs: Sequence[str]) -> None:
-    known = {name for node in graph(document).nodes.values() for name in node.defs}
-    unknown = sorted(set(outputs) - known)
-    if unknown:
-        raise UserError(f"No cell defines {unknown[0]!r}.", hint=f"Cells define: {_listed(known)}.")
-
-
-def _listed(names: Mapping[str, object] | set[str]) -> str:
-    return ", ".join(sorted(names)[:40]) or "nothing"
+def _no_such_name(name: str, known: Iterable[str]) -> UserError:
+    return UserError(f"No cell defines {name!r}.", hint=f"Cells define: {', '.join(sorted(known)[:40]) or 'nothing'}.")
 
 
 # ── one cell ──
@@ -153,21 +129,21 @@ def _bindings(tree: ast.Module, name: str) -> int:
     return found
 
 
-def _spliced(code: str, places: Mapping[str, ast.expr], given: Mapping[str, object], marimo: frozenset[str]) -> str:
+def _spliced(code: str, values: Mapping[str, ast.expr], given: Mapping[str, object], marimo: frozenset[str]) -> str:
     raw = code.encode()
     starts = [0]
     for line in raw.splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
-    for name, place in sorted(places.items(), key=lambda item: (item[1].lineno, item[1].col_offset), reverse=True):
-        assert place.end_lineno is not None
-        assert place.end_col_offset is not None
-        start = starts[place.lineno - 1] + place.col_offset
-        end = starts[place.end_lineno - 1] + place.end_col_offset
+    for name, value in sorted(values.items(), key=lambda item: (item[1].lineno, item[1].col_offset), reverse=True):
+        assert value.end_lineno is not None
+        assert value.end_col_offset is not None
+        start = starts[value.lineno - 1] + value.col_offset
+        end = starts[value.end_lineno - 1] + value.end_col_offset
         old = raw[start:end].decode()
         literal = _literal(given[name])
         # As many lines as before: errors further down keep their line.
-        lines = "" if _is_ui(place, marimo) else "\n" * old.count("\n")
-        new = f"{_GIVEN}({old}, {literal})" if _is_ui(place, marimo) else f"({literal}{lines})"
+        lines = "" if _is_ui(value, marimo) else "\n" * old.count("\n")
+        new = f"{_GIVEN}({old}, {literal})" if _is_ui(value, marimo) else f"({literal}{lines})"
         raw = raw[:start] + new.encode() + raw[end:]
     return raw.decode()
 

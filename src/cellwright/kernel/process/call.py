@@ -57,19 +57,15 @@ class CallOwner(Protocol):
     @property
     def state(self) -> NotebookState:
         """The notebook's state as it is now."""
-        ...
 
     def begin(self, call: Call) -> None:
         """Queue a call; it starts when the kernel is free."""
-        ...
 
     def emit(self, event: Event) -> None:
         """Pass an event on to everyone who observes."""
-        ...
 
     async def interrupt(self) -> None:
         """Stop what runs."""
-        ...
 
 
 class Call:
@@ -101,7 +97,7 @@ class Call:
         self._consoles: dict[CellId, _Tail] = {}
         self._events: list[Event] = []
         self._pulse = anyio.Event()
-        self._told_characters = 0
+        self._console_characters = 0
         self._is_begun = False
         self._has_heard = False
         # Only the first to wait is sent away early; whoever waits again wants the end.
@@ -173,8 +169,8 @@ class Call:
                 self.emit(CellStartedEvent(cell=self.running))
             case wire.Console(cell=cell, stream=stream, text=text):
                 self._consoles.setdefault(CellId(cell), _Tail()).add(text)
-                self._told_characters += len(text)
-                if self._told_characters <= _CONSOLE_TOTAL:
+                self._console_characters += len(text)
+                if self._console_characters <= _CONSOLE_TOTAL:
                     self.emit(ConsoleText(cell=CellId(cell), stream=stream, text=text))
             case wire.Progress(cell=cell, title=title, done=done, total=total):
                 self.progress = CellProgress(cell=CellId(cell), title=title[:200], done=done, total=total)

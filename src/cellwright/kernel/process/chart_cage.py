@@ -51,12 +51,13 @@ class ChartCage:
         Nothing is fetched. An SVG is a stranger's: it may be shown as an image, where nothing in it runs.
         `Unavailable` if there is no cage to be had.
         """
+        python = str(getattr(sys, "_base_executable", sys.executable))
         asked = json.dumps({"specs": list(specs), "chart_seconds": self.chart_seconds, "seconds": self.seconds})
         with private_directory("charts") as nowhere:
             data = await run_one_shot(
                 self.zygote,
                 self._spec(nowhere),
-                [_python(), "-I", "-S", "-B", str(_PROGRAM), str(_renderer().parent), str(_fonts())],
+                [python, "-I", "-S", "-B", str(_PROGRAM), str(_package("vl_convert").parent), str(_fonts())],
                 asked.encode(),
                 most_bytes=_MOST_BYTES,
                 seconds=self.seconds + _GRACE_SECONDS,
@@ -70,7 +71,7 @@ class ChartCage:
             tier=self.tier,
             project=str(nowhere),
             files="drop",
-            software=(sys.base_prefix, str(_PROGRAM), str(_renderer()), str(_fonts())),
+            software=(sys.base_prefix, str(_PROGRAM), str(_package("vl_convert")), str(_fonts())),
             limits=self.limits,
             address_space_mb=_ADDRESS_SPACE_MB,
             uid=CAGE_UID,
@@ -78,14 +79,6 @@ class ChartCage:
             cwd="/tmp",
             protected=(),
         )
-
-
-def _python() -> str:
-    return str(getattr(sys, "_base_executable", sys.executable))
-
-
-def _renderer() -> Path:
-    return _package("vl_convert")
 
 
 def _fonts() -> Path:

@@ -46,7 +46,7 @@ class DataCage:
     limits: Limits = field(default=PROFILE_LIMITS)
 
     async def profile(self, files: Sequence[DataMount], question: ProfileRequest) -> Profile:
-        """What the files are. A file that takes its reader down is left out and named, the others are told.
+        """What the files are. A file that takes its reader down is left out and named, the others are profiled.
 
         The targets of `files` are where the program finds them; the paths of `question` are targets, or folders above.
         `Unavailable` if there is no cage to be had, or nothing could be read.
@@ -54,10 +54,10 @@ class DataCage:
         try:
             return await self._ask(files, question)
         except Unavailable as error:
-            told = await self._one_by_one(files, question) if len(files) > 1 and self.zygote.is_alive else None
-            if told is None:
+            profiles = await self._one_by_one(files, question) if len(files) > 1 and self.zygote.is_alive else None
+            if profiles is None:
                 raise error from None
-            return told
+            return profiles
 
     async def _ask(self, files: Sequence[DataMount], question: ProfileRequest) -> Profile:
         if self.tier in {"C", "D"}:
@@ -77,7 +77,7 @@ class DataCage:
         None if none could be.
         """
         until = time.monotonic() + question.seconds
-        told: dict[DataMount, Profile] = {}
+        profiles: dict[DataMount, Profile] = {}
         lost: list[SkippedFile] = []
         for file in files:
             if time.monotonic() > until:
@@ -85,15 +85,15 @@ class DataCage:
                 continue
             alone = replace(question, paths=(file.target,), seconds=max(1.0, until - time.monotonic()))
             try:
-                told[file] = await self._ask([file], alone)
+                profiles[file] = await self._ask([file], alone)
             except Unavailable as error:
                 lost.append(SkippedFile(path=file.target, why=f"reading it failed: {error.message}"))
-        if not told:
+        if not profiles:
             return None
         gone = {skipped.path for skipped in lost}
         rest = replace(question, paths=tuple(path for path in question.paths if path not in gone))
-        together = await self._together(list(told), rest) if lost else None
-        profile = together or merge_profiles(list(told.values()))
+        together = await self._together(list(profiles), rest) if lost else None
+        profile = together or merge_profiles(list(profiles.values()))
         return replace(profile, skipped=(*profile.skipped, *lost))
 
     async def _together(self, files: Sequence[DataMount], question: ProfileRequest) -> Profile | None:

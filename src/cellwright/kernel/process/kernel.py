@@ -7,12 +7,13 @@ import os
 import signal
 import socket
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
 import anyio
+import anyio.lowlevel
 
 from cellwright.errors import KernelLost, Unavailable
 from cellwright.kernel.observation import KernelEnd, kernel_end_of
@@ -39,7 +40,7 @@ class Kernel:
     """A live kernel. Ends by `close`, by its own code, or by a limit."""
 
     def __init__(
-        self, process: CagedProcess, spec: CageSpec, *, began: float, link: Link, control: CageControl, seat: BranchSlot
+        self, process: CagedProcess, spec: CageSpec, *, began: float, link: Link, control: CageControl, slot: BranchSlot
     ) -> None:
         self.process = process
         self.spec = spec
@@ -51,11 +52,11 @@ class Kernel:
         """From the request until it listened."""
         self.link = link
         self.control = control
-        self.seat = seat
+        self.slot = slot
         """Which process of its cage it is: the first, or a branch that took its place."""
-        self.deliver: Deliver = _to_nobody
+        self.deliver: Deliver = lambda message: anyio.lowlevel.checkpoint()
         """To whom it speaks. A branch that becomes the notebook's kernel speaks to somebody else from then on."""
-        self.on_end: Callable[[KernelEnd], None] = _not_heard
+        self.on_end: Callable[[KernelEnd], None] = lambda end: None
         self._outlet: socket.socket | None = None
         self.end: KernelEnd | None = None
         self._killed_as: KernelEnd | None = None
@@ -78,7 +79,7 @@ class Kernel:
         process = await zygote.start(spec, command=command)
         link = Link(process.kernel, LinkCaps(bytes_per_request=spec.limits.output_mb << 20))
         control = CageControl(process.control, proxy_port=spec.proxy_port, tier=spec.tier)
-        kernel = cls(process, spec, began=began, link=link, control=control, seat=MAIN)
+        kernel = cls(process, spec, began=began, link=link, control=control, slot=MAIN)
         kernel.ready_seconds += copy_seconds
         try:
             await kernel.link.send(bind)
@@ -136,7 +137,7 @@ class Kernel:
         self._killed_as = self._killed_as or KernelEnd(reason=reason, limit=limit)
         with anyio.move_on_after(_CONDEMN_SECONDS):
             try:
-                await self.control.signal(signal.SIGKILL, self.seat)
+                await self.control.signal(signal.SIGKILL, self.slot)
                 return
             except (Unavailable, OSError):
                 logger.info("the cage did not answer; killing it whole")
@@ -158,7 +159,7 @@ class Kernel:
         """Stop what runs: ask, ask again, then kill. Returns when `is_over`, or when the kernel is gone."""
         await self._is_ready.wait()
         for seconds in _INTERRUPT_SECONDS:
-            await self.control.interrupt(self.seat)
+            await self.control.interrupt(self.slot)
             with anyio.move_on_after(seconds):
                 await is_over.wait()
                 return
@@ -166,17 +167,21 @@ class Kernel:
 
     async def changes(self) -> tuple[FileChange, ...]:
         """Files of the project that its code made, changed or removed."""
-        return await self.control.changes(self.seat)
+        return await self.control.changes(self.slot)
+
+    def read(self, path: str) -> AsyncGenerator[bytes]:
+        """The bytes of one of those files."""
+        return self.control.read(path, self.slot)
 
     async def keep(self, project: Path, terms: KeepTerms) -> KeepReport:
         """Carry those changes over into the real project; ends the kernel and all it started."""
         hidden = (*self.spec.hidden, *self.spec.protected)
-        return await self.control.keep(project, hidden=hidden, slot=self.seat, terms=terms)
+        return await self.control.keep(project, hidden=hidden, slot=self.slot, terms=terms)
 
-    async def leave(self) -> None:
+    async def end_process(self) -> None:
         """End this kernel's process, whose place another of its cage has taken; the cage goes on."""
         try:
-            await self.control.signal(signal.SIGKILL, self.seat)
+            await self.control.signal(signal.SIGKILL, self.slot)
         except (Unavailable, OSError):
             logger.info("the cage of a kernel that was replaced is gone")
         finally:
@@ -232,18 +237,10 @@ class Kernel:
         return KernelEnd(reason="it vanished")
 
 
-async def _to_nobody(message: wire.FromGuest | MarimoNotification) -> None:
-    """Nobody listens yet."""
-
-
-def _not_heard(end: KernelEnd) -> None:
-    """Nobody waits for its end."""
-
-
 async def own_memory_kb(kernel: Kernel) -> int:
     """What a kernel and all it started hold and share with nobody; 0 where its cage cannot say."""
     try:
-        answer = await kernel.control.command("measure", branch=kernel.seat.number)
+        answer = await kernel.control.command("measure", branch=kernel.slot.number)
     except Unavailable:
         return 0
     meters = cast("dict[str, object]", answer["meters"]) if isinstance(answer.get("meters"), dict) else {}

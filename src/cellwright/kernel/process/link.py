@@ -57,7 +57,7 @@ class Link:
         self._caps = caps
         self._buffer = bytearray()
         self._bytes_left = caps.bytes_per_request
-        self._allowance = float(caps.burst_frames)
+        self._frames_left = float(caps.burst_frames)
         self._refilled_at = time.monotonic()
         self._sending = anyio.Lock()
 
@@ -130,17 +130,17 @@ class Link:
         except ValueError as error:
             raise LinkBroken(str(error)) from error
 
-    def _decode(self, lane: int, body: bytes) -> wire.FromGuest | MarimoNotification:
+    def _decode(self, channel: int, body: bytes) -> wire.FromGuest | MarimoNotification:
         now = time.monotonic()
         refill = (now - self._refilled_at) * self._caps.frames_per_second
-        self._allowance = min(self._caps.burst_frames, self._allowance + refill) - 1
+        self._frames_left = min(self._caps.burst_frames, self._frames_left + refill) - 1
         self._refilled_at = now
-        if self._allowance < 0:
+        if self._frames_left < 0:
             raise LinkBroken("too many frames")
-        if lane == wire.MARIMO:
+        if channel == wire.MARIMO:
             return MarimoNotification(body=body)
-        if lane != wire.TYPED:
-            raise LinkBroken(f"an unknown lane {lane}")
+        if channel != wire.TYPED:
+            raise LinkBroken(f"an unknown channel {channel}")
         try:
             return _decoder.decode(body)
         except (msgspec.MsgspecError, RecursionError) as error:

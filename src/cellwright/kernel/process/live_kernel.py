@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 import anyio.abc
+import anyio.lowlevel
 import anyio.to_thread
 
 from cellwright.errors import Unavailable
@@ -47,7 +48,7 @@ class LiveKernel:
         self.tasks = tasks
         self._deliver = deliver
         self._on_end = on_end
-        self.on_kernel: Callable[[Kernel], Awaitable[None]] = _ignore
+        self.on_kernel: Callable[[Kernel], Awaitable[None]] = lambda kernel: anyio.lowlevel.checkpoint()
         """Awaited with each kernel that takes the place of another, before anything is asked of it."""
         self._requests = 0
         self.slot = anyio.Lock()
@@ -109,7 +110,7 @@ class LiveKernel:
         kernel = other.kernel
         if kernel is None or kernel.is_over or self.kernel is None:
             raise Unavailable("What should be gone back to is no longer there.")
-        await kernel.control.command("succeed", branch=kernel.seat.number)
+        await kernel.control.command("succeed", branch=kernel.slot.number)
         for name in ("kernel", "over", "known", "replay", "joined"):
             ours, theirs = getattr(self, name), getattr(other, name)
             setattr(self, name, theirs)
@@ -141,7 +142,7 @@ class LiveKernel:
         finally:
             with anyio.CancelScope(shield=True):
                 if kernel is not first:
-                    await kernel.leave()
+                    await kernel.end_process()
                 if first is not None:
                     await first.close()
                 await self.over.wait()
@@ -153,10 +154,6 @@ class LiveKernel:
     async def distributions(self) -> dict[str, str]:
         """The packages it has, name → version."""
         return self.joined | await anyio.to_thread.run_sync(self.provisioner.distributions)
-
-
-async def _ignore(_kernel: Kernel) -> None:
-    """Nobody wants to know."""
 
 
 async def _listen(kernel: Kernel, over: anyio.Event) -> None:

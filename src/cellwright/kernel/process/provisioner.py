@@ -89,7 +89,7 @@ class KernelProvisioner:
         plan = await anyio.to_thread.run_sync(self._plan_copy)
         self.left_out = plan.left_out
         inside = _INSIDE / self.path.relative_to(self.options.project).as_posix()
-        bind = wire.Bind(filename=str(inside), threads=_cores(), app_config=dict(document.options))
+        bind = wire.Bind(filename=str(inside), threads=len(os.sched_getaffinity(0)), app_config=dict(document.options))
         spec = self._spec(str(inside.parent))
         # A thousand files a second is slow for a disk that is not busy with anything else.
         copy_seconds = plan.files / 1_000
@@ -220,7 +220,3 @@ _ENVIRONMENT = {
     # Byte code next to a person's modules would show up among the changed files.
     "PYTHONDONTWRITEBYTECODE": "1",
 }
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0))

@@ -60,11 +60,8 @@ def _knows(known: Cell | None, cell: Cell) -> bool:
 def changed_code(before: Document, after: Document) -> set[CellId]:
     """The cells that are new or have other code."""
     old = {cell.id: cell for cell in before.cells}
-    return {cell.id for cell in after.cells if cell is not old.get(cell.id) and not _has_code_of(cell, old)}
-
-
-def _has_code_of(cell: Cell, old: Cells) -> bool:
-    return cell.id in old and old[cell.id].code == cell.code
+    pairs = ((cell, old.get(cell.id)) for cell in after.cells)
+    return {cell.id for cell, known in pairs if known is not cell and (known is None or known.code != cell.code)}
 
 
 def without_drafts(cells: Cells, known: Cells, drafts: AbstractSet[CellId]) -> dict[CellId, Cell]:
@@ -83,13 +80,8 @@ def cells_to_run(run: CellSelection | str, before: Document, after: Document, st
         case "stale":
             return stale
         case "affected":
-            old: dict[CellId, Cell] = {cell.id: cell for cell in before.cells}
-            return {
-                cell.id
-                for cell in after.cells
-                if cell.id not in old
-                or (cell.code, cell.config.disabled) != (old[cell.id].code, old[cell.id].config.disabled)
-            }
+            old = {cell.id: cell for cell in before.cells}
+            return {cell.id for cell in after.cells if not _knows(old.get(cell.id), cell)}
         case cells:
             return {CellId(cell) for cell in cells}
 

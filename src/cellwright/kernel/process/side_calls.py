@@ -14,6 +14,7 @@ from cellwright.kernel.observation import VariablePreview, preview_of
 from cellwright.kernel.process.kernel import Kernel
 from cellwright.kernel.process.link import LinkClosed
 from cellwright.kernel.process.live_kernel import LiveKernel
+from cellwright.kernel.task_groups import wait_for_any
 from cellwright_guest import facts_wire, wire
 
 INSIDE: Final = PurePosixPath("/project")
@@ -38,25 +39,10 @@ class ProgramEnd:
     """Why it could not be started."""
 
 
-def program_end(message: wire.ProgramEnded, output_bytes: int) -> ProgramEnd:
-    """A guest's answer, its texts within bounds."""
-    return ProgramEnd(
-        exit_code=message.exit_code,
-        output=message.output[: output_bytes + 100],
-        left_out=max(0, message.left_out),
-        is_late=message.is_late,
-        error=message.error[:_ERROR_CHARACTERS],
-    )
-
-
 ANSWER_SECONDS: Final = 20
 """How long a kernel may take over a question that runs no code of the notebook."""
 
-SideAnswer = wire.Looked | wire.ProgramEnded | wire.Aside
-"""What a kernel says to a question that runs no cells."""
-
-
-AnswerT = TypeVar("AnswerT", bound=wire.Aside)
+AnswerT = TypeVar("AnswerT", bound=wire.SideAnswer)
 
 
 @dataclass(slots=True)
@@ -65,13 +51,19 @@ class SideCall:
 
     request: int
     arrived: anyio.Event
-    answer: wire.Aside | None = None
+    answer: wire.SideAnswer | None = None
     is_late: bool = False
 
-    def hear(self, answer: wire.Aside) -> None:
+    def hear(self, answer: wire.SideAnswer) -> None:
         """The first answer counts."""
         self.answer = self.answer or answer
         self.arrived.set()
+
+    def expect(self, kind: type[AnswerT]) -> AnswerT:
+        """The answer, which must be of this kind. Raises `KernelLost`."""
+        if not isinstance(self.answer, kind):
+            raise KernelLost("The kernel did not answer.", hint="Restart it and try again.")
+        return self.answer
 
     async def wait(self, kernel: Kernel, over: anyio.Event, seconds: float) -> None:
         """Until it is answered or the kernel is over. Whatever runs for it is stopped at the deadline.
@@ -80,10 +72,7 @@ class SideCall:
         """
         try:
             with anyio.move_on_after(seconds):
-                async with anyio.create_task_group() as either:
-                    either.start_soon(_cancel_after, over, either.cancel_scope)
-                    await self.arrived.wait()
-                    either.cancel_scope.cancel()
+                await wait_for_any(self.arrived, over)
         except anyio.get_cancelled_exc_class():
             with anyio.CancelScope(shield=True):
                 await kernel.interrupt(self.arrived)
@@ -102,25 +91,17 @@ class SideCalls:
         self._live = live
         self._catch_up = catch_up
         """Has what had run before a loss run again."""
-        self._looks: dict[int, tuple[anyio.Event, list[VariablePreview]]] = {}
-        self._programs: dict[int, tuple[anyio.Event, list[wire.ProgramEnded]]] = {}
         self._asking: SideCall | None = None
 
     async def look(self, names: Sequence[str], *, tokens: int) -> tuple[VariablePreview, ...]:
         """Fresh previews of variables, of all when `names` is empty."""
         async with self._live.slot:
-            kernel = await self._live.ready()
-            request = self._live.next_request()
-            arrived, found = self._looks[request] = (anyio.Event(), [])
-            try:
-                await kernel.link.send(wire.Look(request=request, names=list(names), tokens=tokens))
-                with anyio.fail_after(ANSWER_SECONDS):
-                    await arrived.wait()
-            except (LinkClosed, TimeoutError) as error:
-                raise KernelLost("The kernel did not answer.", hint="Restart it and try again.") from error
-            finally:
-                del self._looks[request]
-            return tuple(found)
+            asked = await self.ask_now(
+                await self._live.ready(),
+                lambda number: wire.Look(request=number, names=list(names), tokens=tokens),
+                ANSWER_SECONDS,
+            )
+        return tuple(map(preview_of, asked.expect(wire.Looked).variables))
 
     async def facts(self, names: Sequence[str]) -> tuple[facts_wire.VariableFacts, ...]:
         """What can be compared of these variables; one without a value is left out."""
@@ -139,43 +120,30 @@ class SideCalls:
         self, command: Sequence[str], *, folder: str = "", seconds: float = 60, output_bytes: int = 1 << 16
     ) -> ProgramEnd:
         """Run a program in the notebook's cage: its files and limits, none of its variables. Cells wait meanwhile."""
+        place = str(INSIDE / folder) if folder else ""
         async with self._live.slot:
-            kernel = await self._live.ready()
-            request = self._live.next_request()
-            kernel.link.begin_request()
-            arrived, found = self._programs[request] = (anyio.Event(), [])
-            place = str(INSIDE / folder) if folder else ""
-            asked = wire.RunProgram(
-                request=request, command=list(command), folder=place, seconds=seconds, output_bytes=output_bytes
+            asked = await self.ask_now(
+                await self._live.ready(),
+                lambda number: wire.RunProgram(
+                    request=number, command=list(command), folder=place, seconds=seconds, output_bytes=output_bytes
+                ),
+                seconds + GRACE_SECONDS,
             )
-            try:
-                await kernel.link.send(asked)
-                await self._await_program(kernel, arrived, seconds)
-            except LinkClosed as error:
-                raise KernelLost("The kernel ended while the program ran.", hint="Try again.") from error
-            finally:
-                del self._programs[request]
-            return program_end(found[0], output_bytes)
+        if not isinstance(ended := asked.answer, wire.ProgramEnded):
+            raise KernelLost("The kernel ended while the program ran.", hint="Try again.")
+        return ProgramEnd(
+            exit_code=ended.exit_code,
+            output=ended.output[: output_bytes + 100],
+            left_out=max(0, ended.left_out),
+            is_late=ended.is_late,
+            error=ended.error[:_ERROR_CHARACTERS],
+        )
 
-    def hear(self, message: SideAnswer) -> bool:
+    def hear(self, answer: wire.SideAnswer) -> bool:
         """Take an answer; False if nobody waits for it."""
-        match message:
-            case wire.Looked(request=request):
-                if request not in self._looks:
-                    return False
-                arrived, found = self._looks[request]
-                found.extend(preview_of(variable) for variable in message.variables)
-                arrived.set()
-            case wire.ProgramEnded(request=request):
-                if request not in self._programs:
-                    return False
-                arrived, ended = self._programs[request]
-                ended.append(message)
-                arrived.set()
-            case answer:
-                if self._asking is None or answer.request != self._asking.request:
-                    return False
-                self._asking.hear(answer)
+        if self._asking is None or answer.request != self._asking.request:
+            return False
+        self._asking.hear(answer)
         return True
 
     async def interrupt(self, kernel: Kernel) -> None:
@@ -194,10 +162,7 @@ class SideCalls:
 
     async def ask_for(self, kind: type[AnswerT], make: Callable[[int], wire.FromHost]) -> AnswerT:
         """The answer to a question that must be answered in this way. Raises `KernelLost`."""
-        answer = (await self.ask(make, ANSWER_SECONDS)).answer
-        if not isinstance(answer, kind):
-            raise KernelLost("The kernel did not answer.", hint="Restart it and try again.")
-        return answer
+        return (await self.ask(make, ANSWER_SECONDS)).expect(kind)
 
     async def ask_now(
         self,
@@ -221,24 +186,3 @@ class SideCalls:
         finally:
             self._asking = None
         return asking
-
-    async def _await_program(self, kernel: Kernel, arrived: anyio.Event, seconds: float) -> None:
-        try:
-            with anyio.move_on_after(seconds + GRACE_SECONDS):
-                async with anyio.create_task_group() as either:
-                    either.start_soon(_cancel_after, self._live.over, either.cancel_scope)
-                    await arrived.wait()
-                    either.cancel_scope.cancel()
-        except anyio.get_cancelled_exc_class():
-            # The one who asked is gone: nothing may go on running behind their back.
-            with anyio.CancelScope(shield=True):
-                await kernel.interrupt(arrived)
-            raise
-        if not arrived.is_set():
-            await kernel.kill("a program in it did not end")
-            raise KernelLost("The kernel did not answer while a program ran.", hint="Try again.")
-
-
-async def _cancel_after(event: anyio.Event, scope: anyio.CancelScope) -> None:
-    await event.wait()
-    scope.cancel()

@@ -52,7 +52,8 @@ def main(descriptor: int) -> NoReturn:
     wakeup, child_signal = socket.socketpair()
     for end in (wakeup, child_signal):
         end.setblocking(False)
-    signal.signal(signal.SIGCHLD, _wake)
+    # Nothing is done in the handler: the wakeup descriptor has been written by then.
+    signal.signal(signal.SIGCHLD, lambda number, frame: None)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.set_wakeup_fd(child_signal.fileno(), warn_on_full_buffer=False)
     _settle()
@@ -72,16 +73,13 @@ def main(descriptor: int) -> NoReturn:
             os._exit(0)
 
 
-def _wake(number: int, frame: object) -> None:
-    """Do nothing: the wakeup descriptor has been written by then."""
-
-
 def _warm() -> tuple[Any, list[dict[str, str]]]:
     for name in _WARM:
         importlib.import_module(name)
-    from cellwright_guest import driver, patches, zygote_setup
+    from cellwright_guest import driver, zygote_setup
+    from cellwright_guest.patches.warm import warm
 
-    patches.warm(with_pandas=True)
+    warm(with_pandas=True)
     kernel = driver.Driver()
     zygote_setup.find_blas()
     return kernel, [{"name": result.name, "state": type(result).__name__} for result in kernel.patches]
@@ -104,10 +102,6 @@ def _settle() -> None:
     tool.note_host()
     gc.collect()
     gc.freeze()
-
-
-def _nothing() -> None:
-    """A kernel of another environment has nothing of ours to rehearse."""
 
 
 def _become(command: list[str]) -> NoReturn:
@@ -190,7 +184,8 @@ class ZygoteServer:
         try:
             spec = CageSpec.from_json(json.dumps(message["spec"]).encode())
             command = message.get("exec")
-            rehearse = self._driver.rehearse if command is None else _nothing
+            # A kernel of another environment has nothing of ours to rehearse.
+            rehearse = self._driver.rehearse if command is None else lambda: None
             caged = launcher.start(spec, self._body(command), kernel_fd=kernel, control_fd=control, rehearse=rehearse)
         except OSError as error:
             self.say({"op": "refused", "id": number, "reason": str(error)})

@@ -16,6 +16,7 @@ from cellwright.kernel.observation import Event, KernelEnd
 from cellwright.kernel.process.kernel import Kernel
 from cellwright.kernel.process.link import LinkClosed
 from cellwright.kernel.process.live_kernel import LiveKernel
+from cellwright.kernel.task_groups import wait_for_any
 from cellwright_guest import wire
 
 _MOST_WAITING: Final = 10_000
@@ -27,15 +28,12 @@ class EditorListener(Protocol):
 
     def document_changed(self) -> None:
         """The notebook's document is another one."""
-        ...
 
     def kernel_changed(self, end: KernelEnd | None) -> None:
         """The kernel has ended in this way; None: another one is there, and knows nothing of the one before."""
-        ...
 
     def notebook_closed(self) -> None:
         """There will be nothing more."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,14 +172,6 @@ class EditorAttachment:
     async def _until(self, done: anyio.Event, kernel: Kernel) -> None:
         wall = self._live.provisioner.options.limits.wall_seconds
         with anyio.move_on_after(wall):
-            async with anyio.create_task_group() as either:
-                either.start_soon(_cancel_after, self._live.over, either.cancel_scope)
-                await done.wait()
-                either.cancel_scope.cancel()
+            await wait_for_any(done, self._live.over)
             return
         await kernel.kill(f"it ran over its wall time limit of {wall:g} s", limit="wall")
-
-
-async def _cancel_after(event: anyio.Event, scope: anyio.CancelScope) -> None:
-    await event.wait()
-    scope.cancel()

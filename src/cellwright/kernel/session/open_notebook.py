@@ -15,6 +15,7 @@ from typing import Self
 
 import anyio
 import anyio.abc
+import anyio.to_thread
 
 from cellwright.ids import CellId
 from cellwright.kernel.branches.branch import Branch
@@ -35,11 +36,10 @@ from cellwright.kernel.process.link import MarimoNotification
 from cellwright.kernel.process.live_kernel import LiveKernel
 from cellwright.kernel.process.provisioner import KernelProvisioner
 from cellwright.kernel.process.run_request import changed_code, stale_cells
-from cellwright.kernel.process.side_calls import SideAnswer, SideCalls
+from cellwright.kernel.process.side_calls import SideCalls
 from cellwright.kernel.session.call_runner import CallRunner
 from cellwright.kernel.session.install import install
 from cellwright.kernel.session.observers import EditorAttachment, EditorChannel, EditorListener, Observers
-from cellwright.kernel.session.saved_file import SavedFile
 from cellwright.kernel.state import NotebookState
 from cellwright.notebook import (
     Consequences,
@@ -50,12 +50,36 @@ from cellwright.notebook import (
     SaveConflict,
     apply_edits,
     foresee,
+    save,
     summary,
 )
+from cellwright.notebook.files import read_if_changed
 from cellwright.sandbox.host.file_changes import FileChange
 from cellwright_guest import wire
 
 __all__ = ["EditorChannel", "OpenNotebook"]
+
+
+class SavedFile:
+    """Writes one notebook, and notices when somebody else did."""
+
+    def __init__(self, last: NotebookFile) -> None:
+        self.last = last
+        """What was last read or saved."""
+        self._saving = anyio.Lock()
+
+    async def save(self, document: Document) -> SaveConflict | None:
+        """Write the notebook, atomically. A file that changed since it was read is left alone: both texts come back."""
+        async with self._saving:
+            saved = await anyio.to_thread.run_sync(save, self.last, document)
+            if isinstance(saved, SaveConflict):
+                return saved
+            self.last = saved
+            return None
+
+    async def changed_on_disk(self) -> NotebookFile | None:
+        """The file read again, if it is not what was last read or saved. Raises `UserError` if it is no notebook."""
+        return await anyio.to_thread.run_sync(read_if_changed, self.last)
 
 
 class OpenNotebook:
@@ -293,7 +317,7 @@ class OpenNotebook:
         if isinstance(message, MarimoNotification):
             self._editor.notify(message.body)
             return
-        is_wanted = not isinstance(message, SideAnswer) or self.side_calls.hear(message)
+        is_wanted = not isinstance(message, wire.SideAnswer) or self.side_calls.hear(message)
         match message:
             case wire.CommandDone(stale=stale) | wire.Finished(stale=stale):
                 self.state = replace(self.state, reported_stale=frozenset(map(CellId, stale)))
@@ -303,7 +327,7 @@ class OpenNotebook:
                 pass
         if isinstance(message, wire.CommandDone):
             self._editor.command_done()
-        elif not isinstance(message, SideAnswer):
+        elif not isinstance(message, wire.SideAnswer):
             self._calls.hear(message)
 
     def _kernel_ended(self, end: KernelEnd) -> None:

@@ -12,8 +12,8 @@ from cellwright_guest.profiling.distributions import iso
 from cellwright_guest.profiling.meanings import words_of
 from cellwright_guest.profiling.oddities.numbers import NumberCounts
 from cellwright_guest.profiling.records import Oddity
-from cellwright_guest.profiling.typed_column import Mask, TypedColumn, rows_of
-from cellwright_guest.profiling.wording import counted, cut, listed, named, sentence
+from cellwright_guest.profiling.typed_column import Mask, TypedColumn
+from cellwright_guest.profiling.wording import counted, listed, named
 
 _DAY: Final = 86400.0
 _YEAR: Final = 365.25 * _DAY
@@ -41,7 +41,7 @@ def odd_dates(typed: TypedColumn, ignored: Mask, today: date) -> list[Oddity]:
     if len(moments.values) < 3:
         return []
     gone = _sentinels(moments)
-    found = [_told_sentinel(typed, moments, place, gone) for place in np.flatnonzero(gone)[:4]]
+    found = [_told_sentinel(typed, moments, index, gone) for index in np.flatnonzero(gone)[:4]]
     rest = moments.without(gone)
     return found + _far_off(typed, rest) + _births(typed, rest, today)
 
@@ -50,10 +50,10 @@ def _sentinels(moments: NumberCounts) -> Mask:
     days = [iso(value, has_times=False) for value in moments.values[:3]]
     last = [iso(value, has_times=False) for value in moments.values[-3:]]
     gone = np.zeros(len(moments.values), bool)
-    for place, day in enumerate(days):
-        gone[place] |= day in _SENTINELS and moments.counts[place] >= 2
-    for place, day in zip(range(len(gone) - len(last), len(gone)), last, strict=True):
-        gone[place] |= day in _SENTINELS and moments.counts[place] >= 2
+    for index, day in enumerate(days):
+        gone[index] |= day in _SENTINELS and moments.counts[index] >= 2
+    for index, day in zip(range(len(gone) - len(last), len(gone)), last, strict=True):
+        gone[index] |= day in _SENTINELS and moments.counts[index] >= 2
     rest = moments.values[~gone]
     if len(rest) < 2:
         return np.zeros_like(gone)
@@ -62,23 +62,15 @@ def _sentinels(moments: NumberCounts) -> Mask:
     return gone & (distance > np.maximum(0.2 * span, 2 * _YEAR))
 
 
-def _told_sentinel(typed: TypedColumn, moments: NumberCounts, place: int, gone: Mask) -> Oddity:
+def _told_sentinel(typed: TypedColumn, moments: NumberCounts, index: int, gone: Mask) -> Oddity:
     assert typed.values is not None
     rest = moments.without(gone).values
-    count = int(moments.counts[place])
-    codes = np.flatnonzero(typed.values == moments.values[place])
-    day, first, last = (iso(value, has_times=False) for value in (moments.values[place], rest[0], rest[-1]))
+    count = int(moments.counts[index])
+    codes = np.flatnonzero(typed.values == moments.values[index])
+    day, first, last = (iso(value, has_times=False) for value in (moments.values[index], rest[0], rest[-1]))
     says = f"{named(typed.name)} holds {day} in {counted(count, 'row')}, far from all other dates ({first} to {last})."
-    return Oddity(
-        kind="sentinel",
-        column=typed.name,
-        says=sentence(says),
-        count=count,
-        examples=(day,),
-        values=tuple(typed.some_texts(codes, 10)),
-        rows=rows_of(typed.codes, codes),
-        severity="problem",
-    )
+    texts = typed.some_texts(codes, 10)
+    return typed.oddity("sentinel", says, count, texts=texts, examples=(day,), codes=codes, severity="problem")
 
 
 def _far_off(typed: TypedColumn, moments: NumberCounts) -> list[Oddity]:
@@ -112,16 +104,8 @@ def _impossible(typed: TypedColumn, moments: NumberCounts, wrong: Mask, why: str
     codes = np.flatnonzero(np.isin(typed.values, moments.values[wrong]))
     count = int(moments.counts[wrong].sum())
     texts = typed.some_texts(codes, 40)
-    return Oddity(
-        kind="impossible-dates",
-        column=typed.name,
-        says=sentence(f"{named(typed.name)} holds dates {why}, in {counted(count, 'row')}: {listed(texts)}."),
-        count=count,
-        examples=tuple(cut(text) for text in texts[:5]),
-        values=tuple(texts),
-        rows=rows_of(typed.codes, codes),
-        severity="problem",
-    )
+    says = f"{named(typed.name)} holds dates {why}, in {counted(count, 'row')}: {listed(texts)}."
+    return typed.oddity("impossible-dates", says, count, texts=texts, codes=codes, severity="problem")
 
 
 def ends_before_starts(columns: Sequence[TypedColumn], ignored: Mask) -> list[Oddity]:
@@ -152,14 +136,4 @@ def _wrong_order(start: TypedColumn, end: TypedColumn, ignored: Mask) -> list[Od
         return []
     says = f"{named(end.name)} lies before {named(start.name)} in {counted(len(rows), 'row')}."
     shown = [f"{start.text(start.codes[row])} → {end.text(end.codes[row])}" for row in rows[:3]]
-    return [
-        Oddity(
-            kind="impossible-dates",
-            column=end.name,
-            says=sentence(says),
-            count=len(rows),
-            examples=tuple(cut(text) for text in shown),
-            rows=tuple(int(row) for row in rows[:20]),
-            severity="problem",
-        )
-    ]
+    return [end.oddity("impossible-dates", says, len(rows), examples=shown, rows=rows, severity="problem")]

@@ -12,8 +12,8 @@ import numpy as np
 
 from cellwright_guest.profiling.numbers import as_mask
 from cellwright_guest.profiling.records import Oddity
-from cellwright_guest.profiling.typed_column import Codes, TypedColumn, compute, rows_of
-from cellwright_guest.profiling.wording import counted, cut, named, percent, quoted, sentence
+from cellwright_guest.profiling.typed_column import Codes, TypedColumn, compute
+from cellwright_guest.profiling.wording import counted, named, percent, quoted
 
 _MOST_LABELS: Final = 5_000
 _MOST_COMPARED: Final = 300
@@ -40,17 +40,7 @@ def _spaces(typed: TypedColumn, counts: Codes) -> list[Oddity]:
         return []
     texts = typed.some_texts(codes, 40)
     says = f"{named(typed.name)} has spaces around its text in {counted(count, 'row')}, such as {quoted(texts[0])}."
-    return [
-        Oddity(
-            kind="spaces-around",
-            column=typed.name,
-            says=sentence(says),
-            count=count,
-            examples=tuple(cut(text) for text in texts[:5]),
-            values=tuple(text for text in texts if len(text) <= 200),
-            rows=rows_of(typed.codes, codes),
-        )
-    ]
+    return [typed.oddity("spaces-around", says, count, texts=texts, codes=codes)]
 
 
 def _unbalanced(typed: TypedColumn, counts: Codes) -> list[Oddity]:
@@ -59,7 +49,7 @@ def _unbalanced(typed: TypedColumn, counts: Codes) -> list[Oddity]:
         return []
     label = typed.text(int(counts.argmax()))
     says = f"{named(typed.name)} is {quoted(label)} in {percent(int(counts.max()), total)} of the rows."
-    return [Oddity(kind="unbalanced", column=typed.name, says=sentence(says), count=int(counts.max()), severity="note")]
+    return [typed.oddity("unbalanced", says, int(counts.max()), severity="note")]
 
 
 # ── spellings of one thing ──
@@ -108,8 +98,8 @@ def _misspelt(weights: dict[str, int]) -> dict[str, str]:
         return {}
     keys = sorted(weights, key=lambda key: (-weights[key], key))
     joined: dict[str, str] = {}
-    for place, rare in enumerate(keys):
-        for common in keys[:place]:
+    for index, rare in enumerate(keys):
+        for common in keys[:index]:
             if common not in joined and weights[rare] <= _RARE * weights[common] and is_slip(common, rare):
                 joined[rare] = common
                 break
@@ -149,11 +139,5 @@ def _told(typed: TypedColumn, group: tuple[str, ...], labels: dict[str, int]) ->
     told = ", ".join(f"{quoted(label)} ({labels[label]:,})" for label in group[:4])
     more = f" and {len(group) - 4:,} more" if len(group) > 4 else ""
     count = sum(labels[label] for label in group[1:])
-    return Oddity(
-        kind="near-duplicate-labels",
-        column=typed.name,
-        says=sentence(f"{named(typed.name)} spells what is most likely one label in {len(group)} ways: {told}{more}."),
-        count=count,
-        examples=tuple(cut(label) for label in group[:5]),
-        values=tuple(label for label in group[:40] if len(label) <= 200),
-    )
+    says = f"{named(typed.name)} spells what is most likely one label in {len(group)} ways: {told}{more}."
+    return typed.oddity("near-duplicate-labels", says, count, texts=group[:40])

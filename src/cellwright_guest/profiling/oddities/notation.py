@@ -9,9 +9,9 @@ import numpy as np
 
 from cellwright_guest.profiling.dates import DateText, families_of
 from cellwright_guest.profiling.numbers import NumberText, currency_of
-from cellwright_guest.profiling.records import Conversion, Oddity
-from cellwright_guest.profiling.typed_column import Codes, Mask, TypedColumn, rows_of
-from cellwright_guest.profiling.wording import counted, cut, listed, named, percent, quoted, sentence
+from cellwright_guest.profiling.records import Oddity, OddityKind, Severity
+from cellwright_guest.profiling.typed_column import Codes, Mask, TypedColumn
+from cellwright_guest.profiling.wording import counted, listed, named, percent, quoted
 
 _EXAMPLES: Final = 5
 _MOST_VALUES: Final = 40
@@ -27,17 +27,8 @@ def placeholders(typed: TypedColumn, counts: Codes, nothing: Mask) -> list[Oddit
     count = int(counts[codes].sum())
     shown = [word for word in words if word.strip()]
     what = f"{listed(shown)} instead of an empty field" if shown else "nothing but spaces"
-    return [
-        Oddity(
-            kind="placeholder-nulls",
-            column=typed.name,
-            says=sentence(f"{named(typed.name)} holds {what} in {counted(count, 'row')}."),
-            count=count,
-            examples=tuple(cut(word) for word in words[:_EXAMPLES]),
-            values=tuple(words),
-            severity="warning",
-        )
-    ]
+    says = f"{named(typed.name)} holds {what} in {counted(count, 'row')}."
+    return [typed.oddity("placeholder-nulls", says, count, texts=words)]
 
 
 def leading_zeros(typed: TypedColumn) -> list[Oddity]:
@@ -46,21 +37,9 @@ def leading_zeros(typed: TypedColumn) -> list[Oddity]:
     codes = [
         code for code in range(min(len(typed.texts), 10_000)) if counts[code] and typed.text(code).strip()[:1] == "0"
     ]
-    says = (
-        f"{named(typed.name)} has digits with leading zeros such as {listed(typed.some_texts(codes, 1))}: kept as text."
-    )
-    examples = tuple(cut(text) for text in typed.some_texts(codes, _EXAMPLES))
-    count = int(counts[codes].sum())
-    return [
-        Oddity(
-            kind="leading-zeros",
-            column=typed.name,
-            says=sentence(says),
-            count=count,
-            examples=examples,
-            severity="note",
-        )
-    ]
+    shown = typed.some_texts(codes, _EXAMPLES)
+    says = f"{named(typed.name)} has digits with leading zeros such as {listed(shown[:1])}: kept as text."
+    return [typed.oddity("leading-zeros", says, int(counts[codes].sum()), examples=shown, severity="note")]
 
 
 def mixed_types(typed: TypedColumn, wanted: Literal["numbers", "dates"]) -> list[Oddity]:
@@ -74,17 +53,7 @@ def mixed_types(typed: TypedColumn, wanted: Literal["numbers", "dates"]) -> list
     says = f"{named(typed.name)} holds {wanted}, but {counted(count, 'row')} hold something else: {listed(texts)}."
     if count == 1:
         says = f"{named(typed.name)} holds {wanted}, but one row holds {quoted(texts[0])}."
-    return [
-        Oddity(
-            kind="mixed-types",
-            column=typed.name,
-            says=sentence(says),
-            count=count,
-            examples=tuple(cut(text) for text in texts[:_EXAMPLES]),
-            values=tuple(text for text in texts if len(text) <= 200),
-            rows=rows_of(typed.codes, typed.unfit),
-        )
-    ]
+    return [typed.oddity("mixed-types", says, count, texts=texts, codes=typed.unfit)]
 
 
 def partly(typed: TypedColumn, fitting: Codes, wanted: Literal["numbers", "dates"]) -> list[Oddity]:
@@ -100,17 +69,7 @@ def partly(typed: TypedColumn, fitting: Codes, wanted: Literal["numbers", "dates
         f"{named(typed.name)} mixes {wanted} ({percent(fit, there)}) with other text such as {listed(texts)}; "
         "it is read as text."
     )
-    return [
-        Oddity(
-            kind="mixed-types",
-            column=typed.name,
-            says=sentence(says),
-            count=there - fit,
-            examples=tuple(cut(text) for text in texts[:_EXAMPLES]),
-            values=tuple(text for text in texts if len(text) <= 200),
-            rows=rows_of(typed.codes, others),
-        )
-    ]
+    return [typed.oddity("mixed-types", says, there - fit, texts=texts, codes=others)]
 
 
 # ── numbers ──
@@ -118,56 +77,36 @@ def partly(typed: TypedColumn, fitting: Codes, wanted: Literal["numbers", "dates
 
 def of_numbers(typed: TypedColumn, read: NumberText) -> list[Oddity]:
     """What keeps the numbers from being read as they stand."""
-    how = read.conversion
-    found = _currency(typed, read) + _percent(typed, how) + _units(typed, read)
+    how, name = read.conversion, named(typed.name)
+    found = _units(typed, read)
+    if how.suffix == "%":
+        found.insert(0, _about(typed, "percent-text", f"{name} holds percentages as text.", "note"))
+    if signs := [sign for sign in (how.prefix, how.suffix) if currency_of(sign)]:
+        says = f"{name} holds money as text, with {quoted(signs[0])} at the number."
+        found.insert(0, _about(typed, "currency-text", says))
     if how.decimal == ",":
-        says = f"{named(typed.name)} writes decimals with a comma."
+        says = f"{name} writes decimals with a comma."
         if read.is_ambiguous:
-            says = (
-                f"{named(typed.name)} writes numbers as other columns do, with a decimal comma: points are thousands."
-            )
-        found.append(_about(typed, "decimal-comma", says, "warning"))
+            says = f"{name} writes numbers as other columns do, with a decimal comma: points are thousands."
+        found.append(_about(typed, "decimal-comma", says))
     if found:
         return found
     if how.thousands or how.has_parentheses:
         marks = [f"{quoted(how.thousands)} between thousands"] if how.thousands else []
         marks += ["brackets for minus"] if how.has_parentheses else []
-        found.append(
-            _about(
-                typed, "numbers-as-text", f"{named(typed.name)} writes numbers with {' and '.join(marks)}.", "warning"
-            )
-        )
+        found.append(_about(typed, "numbers-as-text", f"{name} writes numbers with {' and '.join(marks)}."))
     elif not typed.is_text_format:
-        found.append(_about(typed, "numbers-as-text", f"{named(typed.name)} holds numbers stored as text.", "warning"))
+        found.append(_about(typed, "numbers-as-text", f"{name} holds numbers stored as text."))
     return found
 
 
 def _about(
-    typed: TypedColumn,
-    kind: Literal["decimal-comma", "numbers-as-text", "currency-text", "percent-text"],
-    says: str,
-    severity: Literal["note", "warning"],
+    typed: TypedColumn, kind: OddityKind, says: str, severity: Severity = "warning", examples: int = _EXAMPLES
 ) -> Oddity:
+    """Of all values of the column."""
     counts = typed.counts()
-    codes = np.flatnonzero(counts)[:_EXAMPLES]
-    examples = tuple(cut(text) for text in typed.some_texts(codes, _EXAMPLES))
-    return Oddity(
-        kind=kind, column=typed.name, says=sentence(says), count=int(counts.sum()), examples=examples, severity=severity
-    )
-
-
-def _currency(typed: TypedColumn, read: NumberText) -> list[Oddity]:
-    signs = [sign for sign in (read.conversion.prefix, read.conversion.suffix) if currency_of(sign)]
-    if not signs:
-        return []
-    says = f"{named(typed.name)} holds money as text, with {quoted(signs[0])} at the number."
-    return [_about(typed, "currency-text", says, "warning")]
-
-
-def _percent(typed: TypedColumn, how: Conversion) -> list[Oddity]:
-    if how.suffix != "%":
-        return []
-    return [_about(typed, "percent-text", f"{named(typed.name)} holds percentages as text.", "note")]
+    shown = typed.some_texts(np.flatnonzero(counts)[:examples], examples)
+    return typed.oddity(kind, says, int(counts.sum()), examples=shown, severity=severity)
 
 
 def _units(typed: TypedColumn, read: NumberText) -> list[Oddity]:
@@ -175,29 +114,19 @@ def _units(typed: TypedColumn, read: NumberText) -> list[Oddity]:
     if len(units) > 1:
         others = sum(count for _, count in units[1:])
         told = ", ".join(f"{count:,} × {quoted(unit)}" for unit, count in units[:4])
-        return [
-            Oddity(
-                kind="mixed-units",
-                column=typed.name,
-                says=sentence(f"{named(typed.name)} holds quantities in different units: {told}."),
-                count=others,
-                examples=_other_unit_examples(typed, read),
-                values=tuple(unit for unit, _ in units),
-                severity="problem",
-            )
-        ]
+        says = f"{named(typed.name)} holds quantities in different units: {told}."
+        names, examples = [unit for unit, _ in units], _other_unit_examples(typed, read)
+        return [typed.oddity("mixed-units", says, others, texts=names, examples=examples, severity="problem")]
     if units and not currency_of(units[0][0]) and units[0][0] != "%":
         says = f"{named(typed.name)} holds numbers as text, with the unit {quoted(units[0][0])} behind them."
-        return [_about(typed, "numbers-as-text", says, "warning")]
+        return [_about(typed, "numbers-as-text", says)]
     return []
 
 
-def _other_unit_examples(typed: TypedColumn, read: NumberText) -> tuple[str, ...]:
+def _other_unit_examples(typed: TypedColumn, read: NumberText) -> list[str]:
     first = read.conversion.suffix or read.conversion.prefix
-    counts = typed.counts()
-    texts = (typed.text(code) for code in np.flatnonzero(counts)[:2_000])
-    others = [text for text in texts if first not in text and any(not letter.isdigit() for letter in text)]
-    return tuple(cut(text) for text in others[:_EXAMPLES])
+    texts = (typed.text(code) for code in np.flatnonzero(typed.counts())[:2_000])
+    return [text for text in texts if first not in text and any(not letter.isdigit() for letter in text)]
 
 
 # ── dates ──
@@ -205,76 +134,26 @@ def _other_unit_examples(typed: TypedColumn, read: NumberText) -> tuple[str, ...
 
 def of_dates(typed: TypedColumn, read: DateText) -> list[Oddity]:
     """Several ways of writing, day and month that may be confused, days no calendar has, dates stored as text."""
-    return _formats(typed, read) + _ambiguity(typed, read) + _impossible(typed) + _stored_as_text(typed)
-
-
-def _formats(typed: TypedColumn, read: DateText) -> list[Oddity]:
-    formats = [form for form, _ in read.formats]
-    if len(formats) < 2:
-        return []
-    families = families_of(formats)
-    told = ", ".join(f"{form} ({count:,})" for form, count in read.formats[:5])
-    return [
-        Oddity(
-            kind="mixed-date-formats",
-            column=typed.name,
-            says=sentence(f"{named(typed.name)} writes dates in {len(formats)} ways: {told}."),
-            count=sum(count for _, count in read.formats[1:]),
-            examples=tuple(formats[:_EXAMPLES]),
-            values=tuple(formats),
-            severity="warning" if len(families) > 1 else "note",
+    found: list[Oddity] = []
+    name, formats = named(typed.name), [form for form, _ in read.formats]
+    if len(formats) > 1:
+        told = ", ".join(f"{form} ({count:,})" for form, count in read.formats[:5])
+        says, others = (
+            f"{name} writes dates in {len(formats)} ways: {told}.",
+            sum(count for _, count in read.formats[1:]),
         )
-    ]
-
-
-def _ambiguity(typed: TypedColumn, read: DateText) -> list[Oddity]:
-    if not read.ambiguity:
-        return []
-    counts = typed.counts()
-    return [
-        Oddity(
-            kind="ambiguous-dates",
-            column=typed.name,
-            says=sentence(f"In {named(typed.name)} day and month may be confused: {read.ambiguity}."),
-            count=int(counts.sum()),
-            examples=tuple(cut(text) for text in typed.some_texts(np.flatnonzero(counts), 3)),
-            severity="problem" if read.is_contradictory else "warning",
+        severity = "warning" if len(families_of(formats)) > 1 else "note"
+        found.append(typed.oddity("mixed-date-formats", says, others, texts=formats, severity=severity))
+    if read.ambiguity:
+        says = f"In {name} day and month may be confused: {read.ambiguity}."
+        found.append(_about(typed, "ambiguous-dates", says, "problem" if read.is_contradictory else "warning", 3))
+    if len(typed.impossible):
+        count = int(typed.counts()[typed.impossible].sum())
+        texts = typed.some_texts(typed.impossible, _MOST_VALUES)
+        says = f"{name} holds days that no calendar has in {counted(count, 'row')}: {listed(texts)}."
+        found.append(
+            typed.oddity("impossible-dates", says, count, texts=texts, codes=typed.impossible, severity="problem")
         )
-    ]
-
-
-def _impossible(typed: TypedColumn) -> list[Oddity]:
-    if not len(typed.impossible):
-        return []
-    count = int(typed.counts()[typed.impossible].sum())
-    texts = typed.some_texts(typed.impossible, _MOST_VALUES)
-    return [
-        Oddity(
-            kind="impossible-dates",
-            column=typed.name,
-            says=sentence(
-                f"{named(typed.name)} holds days that no calendar has in {counted(count, 'row')}: {listed(texts)}."
-            ),
-            count=count,
-            examples=tuple(cut(text) for text in texts[:_EXAMPLES]),
-            values=tuple(texts),
-            rows=rows_of(typed.codes, typed.impossible),
-            severity="problem",
-        )
-    ]
-
-
-def _stored_as_text(typed: TypedColumn) -> list[Oddity]:
-    if typed.is_text_format:
-        return []
-    counts = typed.counts()
-    return [
-        Oddity(
-            kind="dates-as-text",
-            column=typed.name,
-            says=sentence(f"{named(typed.name)} holds dates stored as text."),
-            count=int(counts.sum()),
-            examples=tuple(cut(text) for text in typed.some_texts(np.flatnonzero(counts), 3)),
-            severity="note",
-        )
-    ]
+    if not typed.is_text_format:
+        found.append(_about(typed, "dates-as-text", f"{name} holds dates stored as text.", "note", 3))
+    return found

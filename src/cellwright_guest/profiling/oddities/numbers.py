@@ -12,8 +12,8 @@ import numpy as np
 from cellwright_guest.profiling.distributions import skew_of
 from cellwright_guest.profiling.meanings import words_of
 from cellwright_guest.profiling.records import Oddity
-from cellwright_guest.profiling.typed_column import Codes, Floats, Mask, TypedColumn, count_codes, rows_of
-from cellwright_guest.profiling.wording import counted, cut, figure, listed, named, percent, sentence
+from cellwright_guest.profiling.typed_column import Codes, Floats, Mask, TypedColumn, count_codes
+from cellwright_guest.profiling.wording import counted, figure, listed, named, percent
 
 _SENTINELS: Final = frozenset({
     -1.0, -9.0, -99.0, -999.0, -9999.0, -99999.0, -999999.0, -8.0, -88.0, -888.0, -77.0, 88.0, 99.0, 999.0, 9999.0,
@@ -61,8 +61,8 @@ class NumberCounts:
 
     def quantiles(self, *shares: float) -> list[float]:
         """Values below which such a part lies."""
-        places = np.searchsorted(np.cumsum(self.counts), np.array(shares) * self.total(), side="left")
-        return [float(self.values[min(place, len(self.values) - 1)]) for place in places]
+        indices = np.searchsorted(np.cumsum(self.counts), np.array(shares) * self.total(), side="left")
+        return [float(self.values[min(index, len(self.values) - 1)]) for index in indices]
 
 
 def odd_numbers(typed: TypedColumn, ignored: Mask, *, is_quantity: bool) -> list[Oddity]:
@@ -73,7 +73,7 @@ def odd_numbers(typed: TypedColumn, ignored: Mask, *, is_quantity: bool) -> list
     if not is_quantity or len(numbers.values) < 3:
         return found
     gone = sentinels_among(numbers)
-    found += [_sentinel(typed, numbers, place, gone) for place in np.flatnonzero(gone)[:6]]
+    found += [_sentinel(typed, numbers, index, gone) for index in np.flatnonzero(gone)[:6]]
     rest = numbers.without(gone)
     negative = _wrong_signs(typed, rest)
     rest = rest.without(rest.values < 0) if negative else rest
@@ -93,17 +93,8 @@ def _infinities(typed: TypedColumn) -> list[Oddity]:
     if not count:
         return []
     texts = typed.some_texts(codes, _EXAMPLES)
-    return [
-        Oddity(
-            kind="infinities",
-            column=typed.name,
-            says=sentence(f"{named(typed.name)} holds infinite values in {counted(count, 'row')}."),
-            count=count,
-            examples=tuple(cut(text) for text in texts),
-            values=tuple(texts),
-            rows=rows_of(typed.codes, codes),
-        )
-    ]
+    says = f"{named(typed.name)} holds infinite values in {counted(count, 'row')}."
+    return [typed.oddity("infinities", says, count, texts=texts, codes=codes)]
 
 
 # ── sentinels ──
@@ -117,20 +108,22 @@ def sentinels_among(numbers: NumberCounts) -> Mask:
     inner = numbers.without(candidates)
     if len(inner.values) < 5 or numbers.total() - inner.total() > 0.5 * numbers.total():
         return np.zeros_like(candidates)
-    for place in np.flatnonzero(candidates):
-        candidates[place] = _is_sentinel(numbers, int(place), inner)
+    for index in np.flatnonzero(candidates):
+        candidates[index] = _is_sentinel(numbers, int(index), inner)
     return candidates
 
 
-def _is_sentinel(numbers: NumberCounts, place: int, inner: NumberCounts) -> bool:
-    value, count = float(numbers.values[place]), int(numbers.counts[place])
+def _is_sentinel(numbers: NumberCounts, index: int, inner: NumberCounts) -> bool:
+    value, count = float(numbers.values[index]), int(numbers.counts[index])
     least, greatest = float(inner.values[0]), float(inner.values[-1])
     middle = inner.quantiles(0.5)[0]
     if least <= value <= greatest:
         return False
     span = greatest - least
     if value == 0.0:
-        return least >= max(0.3 * middle, 0.2 * span) and least >= _least_step(inner) and count <= 0.3 * numbers.total()
+        # Nearer to nothing than five of the steps in which the values are counted, zero is a value like others.
+        farthest = max(0.3 * middle, 0.2 * span, 5.0 * float(np.diff(inner.values).min()))
+        return least >= farthest and count <= 0.3 * numbers.total()
     if -10 < value < 0:
         return least >= 0 and len(inner.values) >= 10 and middle >= 5 and count >= 3
     distance = least - value if value < least else value - greatest
@@ -139,28 +132,17 @@ def _is_sentinel(numbers: NumberCounts, place: int, inner: NumberCounts) -> bool
     return distance > 0.5 * span or is_spike
 
 
-def _least_step(numbers: NumberCounts) -> float:
-    """Five of the steps in which the values are counted: nearer to nothing than that, zero is a value like others."""
-    return 5.0 * float(np.diff(numbers.values).min())
-
-
-def _sentinel(typed: TypedColumn, numbers: NumberCounts, place: int, gone: Mask) -> Oddity:
-    value, count = numbers.values[place], int(numbers.counts[place])
+def _sentinel(typed: TypedColumn, numbers: NumberCounts, index: int, gone: Mask) -> Oddity:
+    value, count = numbers.values[index], int(numbers.counts[index])
     rest = numbers.without(gone).values
     codes = _codes_of(typed, np.array([value]))
     says = (
         f"{named(typed.name)} holds {figure(value)} in {counted(count, 'row')}, far from all other values "
         f"({figure(rest[0])} to {figure(rest[-1])})."
     )
-    return Oddity(
-        kind="sentinel",
-        column=typed.name,
-        says=sentence(says),
-        count=count,
-        examples=(figure(value),),
-        values=tuple(typed.some_texts(codes, 10)),
-        rows=rows_of(typed.codes, codes),
-        severity="problem",
+    texts = typed.some_texts(codes, 10)
+    return typed.oddity(
+        "sentinel", says, count, texts=texts, examples=(figure(value),), codes=codes, severity="problem"
     )
 
 
@@ -178,17 +160,7 @@ def _wrong_signs(typed: TypedColumn, numbers: NumberCounts) -> list[Oddity]:
         f"{named(typed.name)} is negative in {counted(count, 'row')} ({figure(values[0])} to {figure(values[-1])}), "
         "though such a quantity cannot be."
     )
-    return [
-        Oddity(
-            kind="negative-where-positive",
-            column=typed.name,
-            says=sentence(says),
-            count=count,
-            examples=tuple(cut(text) for text in typed.some_texts(codes, _EXAMPLES)),
-            values=tuple(typed.some_texts(codes, 40)),
-            rows=rows_of(typed.codes, codes),
-        )
-    ]
+    return [typed.oddity("negative-where-positive", says, count, texts=typed.some_texts(codes, 40), codes=codes)]
 
 
 def _outliers(typed: TypedColumn, numbers: NumberCounts) -> list[Oddity]:
@@ -199,26 +171,13 @@ def _outliers(typed: TypedColumn, numbers: NumberCounts) -> list[Oddity]:
         return []
     values, usual = numbers.values[far], numbers.values[~far]
     codes = _codes_of(typed, values)
-    order = (
-        codes[np.argsort(-np.abs(typed.values[codes] - usual.mean()), kind="stable")]
-        if typed.values is not None
-        else codes
-    )
+    assert typed.values is not None
+    order = codes[np.argsort(-np.abs(typed.values[codes] - usual.mean()), kind="stable")]
     says = (
         f"{named(typed.name)} has {counted(count, 'value')} far from the rest: {listed(typed.some_texts(order, 3))}, "
         f"where all others lie between {figure(usual[0])} and {figure(usual[-1])}."
     )
-    return [
-        Oddity(
-            kind="outliers",
-            column=typed.name,
-            says=sentence(says),
-            count=count,
-            examples=tuple(cut(text) for text in typed.some_texts(order, _EXAMPLES)),
-            values=tuple(typed.some_texts(order, 40)),
-            rows=rows_of(typed.codes, codes),
-        )
-    ]
+    return [typed.oddity("outliers", says, count, texts=typed.some_texts(order, 40), codes=codes)]
 
 
 def outlying(numbers: NumberCounts) -> tuple[Mask, Mask]:
@@ -299,4 +258,4 @@ def _skew(typed: TypedColumn, numbers: NumberCounts) -> list[Oddity]:
     )
     more = f"; the highest tenth makes up {share} of the sum" if share else ""
     says = f"{named(typed.name)} is strongly skewed to the {side} (middle {figure(middle)}){more}."
-    return [Oddity(kind="skewed", column=typed.name, says=sentence(says), count=numbers.total(), severity="note")]
+    return [typed.oddity("skewed", says, numbers.total(), severity="note")]

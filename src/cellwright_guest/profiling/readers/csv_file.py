@@ -124,38 +124,28 @@ class _Opened:
     source: SourceFile
     compression: str
     encoding: Encoding
-    head: str
     is_whole: bool
 
 
-def read_text(source: SourceFile, allowance: ReadBudget, *, head: bytes, compression: str) -> RawTable:
+def read_text(source: SourceFile, budget: ReadBudget, *, head: bytes, compression: str) -> RawTable:
     """The table in a text; raises `NotReadable`."""
     encoding = find_encoding(source.path, compression, head)
     is_whole = not compression and len(head) >= source.size_bytes
-    text = _decoded(head, encoding, is_whole)
-    opened = _Opened(source=source, compression=compression, encoding=encoding, head=text, is_whole=is_whole)
+    # Without half a character at the end of a beginning.
+    text = head.decode(encoding.name, "replace") if is_whole else head.decode(encoding.name, "replace").rstrip("\ufffd")
+    opened = _Opened(source=source, compression=compression, encoding=encoding, is_whole=is_whole)
     guess = guess_dialect(text, is_whole=is_whole, is_surely_a_table=is_surely_a_table(source))
     if guess is None:
         raise NotReadable("it is text, but no table")
     try:
-        return _read_as(opened, guess, allowance)
+        return _read_as(opened, guess, budget)
     except UnclosedQuote:
         plain = guess_dialect(text.replace('"', "").replace("'", ""), is_whole=is_whole, is_surely_a_table=True)
-        return _read_as(opened, _unquoted(opened, plain or guess), allowance)
+        unquoted = replace((plain or guess).dialect, quote="", skips_spaces=False)
+        return _read_as(opened, judge(text, unquoted, is_whole), budget)
 
 
-def _decoded(head: bytes, encoding: Encoding, is_whole: bool) -> str:
-    """The beginning as text, without half a character at its end."""
-    text = head.decode(encoding.name, "replace")
-    return text if is_whole else text.rstrip("\ufffd")
-
-
-def _unquoted(opened: _Opened, guess: DialectGuess) -> DialectGuess:
-    """The same dialect without quotes, with the records that this makes of the text."""
-    return judge(opened.head, replace(guess.dialect, quote="", skips_spaces=False), opened.is_whole)
-
-
-def _read_as(opened: _Opened, guess: DialectGuess, allowance: ReadBudget) -> RawTable:
+def _read_as(opened: _Opened, guess: DialectGuess, budget: ReadBudget) -> RawTable:
     layout = find_layout(guess)
     text = TextFile(
         path=opened.source.path,
@@ -163,13 +153,14 @@ def _read_as(opened: _Opened, guess: DialectGuess, allowance: ReadBudget) -> Raw
         encoding=opened.encoding.name,
         dialect=guess.dialect,
         layout=layout,
-        width=min(layout.width, allowance.most_columns),
+        width=min(layout.width, budget.most_columns),
     )
-    rows = stream_rows(text, RowSample(allowance=allowance, stride=_stride(opened, allowance)))
+    rows = stream_rows(text, RowSample(budget=budget, stride=_stride(opened, budget)))
     sample = rows.sample.table(rows.rows)
     if sample is None:
         sample = pa.Table.from_batches([to_batch([], text.width)])
-    total = rows.rows if rows.is_counted else _estimate(rows, opened)
+    estimate = int(rows.rows * opened.source.size_bytes / max(1, rows.read_bytes))
+    total = rows.rows if rows.is_counted else max(rows.rows, estimate)
     return RawTable(
         name=opened.source.stem,
         reading=_reading(opened, text, rows, guess),
@@ -186,7 +177,7 @@ def _read_as(opened: _Opened, guess: DialectGuess, allowance: ReadBudget) -> Raw
     )
 
 
-def _stride(opened: _Opened, allowance: ReadBudget) -> int:
+def _stride(opened: _Opened, budget: ReadBudget) -> int:
     """By about how many rows there are; none is left out where that is not sure."""
     if opened.is_whole or opened.compression:
         return 1
@@ -198,13 +189,9 @@ def _stride(opened: _Opened, allowance: ReadBudget) -> int:
             blocks.append(stream.read(_LOOK_BYTES))
     lines = sum(block.count(b"\n") or block.count(b"\r") for block in blocks)
     rows = int(size / (_LOOKS * _LOOK_BYTES) * lines)
-    if rows < 1.5 * allowance.most_rows:
+    if rows < 1.5 * budget.most_rows:
         return 1
-    return starting_stride(int(rows * 1.05), allowance.most_rows)
-
-
-def _estimate(rows: Rows, opened: _Opened) -> int:
-    return max(rows.rows, int(rows.rows * opened.source.size_bytes / max(1, rows.read_bytes)))
+    return starting_stride(int(rows * 1.05), budget.most_rows)
 
 
 def _reading(opened: _Opened, text: TextFile, rows: Rows, guess: DialectGuess) -> ReadOptions:

@@ -69,7 +69,7 @@ class Rows:
 
 def stream_rows(text: TextFile, sample: RowSample) -> Rows:
     """Read all rows one by one; stops when the time is up. Raises `UnclosedQuote`, `NotReadable`."""
-    fresh = RowSample(allowance=sample.allowance, stride=sample.stride)
+    fresh = RowSample(budget=sample.budget, stride=sample.stride)
     try:
         return _from_file(text, sample, is_strict=True)
     except csv.Error:
@@ -119,7 +119,7 @@ def _stream(text: TextFile, sample: RowSample, lines: Iterator[str], *, is_stric
             if len(found.repeated_rows) < _MOST_REMEMBERED:
                 found.repeated_rows.append(position)
         position += 1
-        if position % _CHECK_TIME_EVERY == 0 and sample.allowance.is_spent:
+        if position % _CHECK_TIME_EVERY == 0 and sample.budget.is_spent:
             found.is_counted = False
             break
     batch.flush()

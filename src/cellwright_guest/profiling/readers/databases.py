@@ -58,9 +58,9 @@ def _why(error: Exception, is_view: bool) -> str:
     return f"{what} cannot be read: {example(str(error))}"
 
 
-def until(allowance: ReadBudget, is_view: bool) -> float:
+def until(budget: ReadBudget, is_view: bool) -> float:
     """A view can be any program: it gets little time."""
-    return min(allowance.until, monotonic() + _VIEW_SECONDS) if is_view else allowance.until + _VIEW_SECONDS
+    return min(budget.until, monotonic() + _VIEW_SECONDS) if is_view else budget.until + _VIEW_SECONDS
 
 
 def database_table(
@@ -97,15 +97,15 @@ _ALLOWED: Final = frozenset({
 })  # fmt: skip
 
 
-def read_sqlite(source: SourceFile, allowance: ReadBudget) -> Found:
+def read_sqlite(source: SourceFile, budget: ReadBudget) -> Found:
     """The tables and views of an SQLite file; raises `NotReadable`."""
     try:
-        return _read(source, allowance)
+        return _read(source, budget)
     except sqlite3.Error as error:
         raise NotReadable(f"it cannot be opened as an SQLite file: {example(str(error))}") from error
 
 
-def _read(source: SourceFile, allowance: ReadBudget) -> Found:
+def _read(source: SourceFile, budget: ReadBudget) -> Found:
     address = f"file:{quote(str(source.path.absolute()))}?mode=ro&immutable=1"
     with closing(sqlite3.connect(address, uri=True, timeout=0.1)) as connection:
         _lock_down(connection)
@@ -115,13 +115,17 @@ def _read(source: SourceFile, allowance: ReadBudget) -> Found:
         ).fetchall()
 
         def read(name: str, is_view: bool) -> RawTable:
-            return _table(source, connection, name, allowance, until(allowance, is_view))
+            return _table(source, connection, name, budget, until(budget, is_view))
 
         found = read_each(source, [(str(name), kind == "view") for name, kind in listed], read, sqlite3.Error)
     log = source.path.with_name(source.path.name + "-wal")
     if log.exists() and log.stat().st_size:
         found[2].append(f"{source.shown!r} has changes in a log beside it (-wal) that are not in what was read.")
     return found
+
+
+def _decoded(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
 
 
 def _lock_down(connection: sqlite3.Connection) -> None:
@@ -135,26 +139,22 @@ def _lock_down(connection: sqlite3.Connection) -> None:
     connection.set_authorizer(lambda action, *_: sqlite3.SQLITE_OK if action in _ALLOWED else sqlite3.SQLITE_DENY)
 
 
-def _decoded(data: bytes) -> str:
-    return data.decode("utf-8", "replace")
-
-
 def _table(
-    source: SourceFile, connection: sqlite3.Connection, name: str, allowance: ReadBudget, deadline: float
+    source: SourceFile, connection: sqlite3.Connection, name: str, budget: ReadBudget, deadline: float
 ) -> RawTable:
     connection.set_progress_handler(lambda: 1 if monotonic() > deadline else 0, 50_000)
     try:
         total = connection.execute(f"SELECT count(*) FROM {quoted(name)}").fetchone()[0]
         cursor = connection.execute(f"SELECT * FROM {quoted(name)}")
-        names = [str(described[0]) for described in cursor.description][: allowance.most_columns]
-        most = max(1, min(allowance.most_rows, _MOST_CELLS // max(1, len(names))))
+        names = [str(described[0]) for described in cursor.description][: budget.most_columns]
+        most = max(1, min(budget.most_rows, _MOST_CELLS // max(1, len(names))))
         stride, rows, is_over = starting_stride(total, most), list[tuple[Any, ...]](), False
         kept_bytes = 0
         for position, row in enumerate(cursor):
             if position % stride == 0:
                 rows.append(row)
                 kept_bytes += sum(len(value) for value in row if isinstance(value, (str, bytes)))
-            if kept_bytes > allowance.most_bytes or (position % 10_000 == 0 and position and allowance.is_spent):
+            if kept_bytes > budget.most_bytes or (position % 10_000 == 0 and position and budget.is_spent):
                 is_over = True
                 break
     finally:

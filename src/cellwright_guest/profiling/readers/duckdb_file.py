@@ -34,7 +34,7 @@ _SETTINGS: Final[dict[str, str | bool | int | float | list[str]]] = {
 }
 
 
-def read_duckdb(source: SourceFile, allowance: ReadBudget) -> Found:
+def read_duckdb(source: SourceFile, budget: ReadBudget) -> Found:
     """The tables and views of a DuckDB file; raises `NotReadable` or `duckdb.Error`."""
     try:
         opened = duckdb.connect(str(source.path), read_only=True, config=_SETTINGS)
@@ -53,7 +53,7 @@ def read_duckdb(source: SourceFile, allowance: ReadBudget) -> Found:
 
         def read(name: str, is_view: bool) -> RawTable:
             with closing(connection.cursor()) as cursor:
-                return _table(source, cursor, (name, addresses[name]), allowance, until(allowance, is_view))
+                return _table(source, cursor, (name, addresses[name]), budget, until(budget, is_view))
 
         return read_each(source, [(name, name in views) for name in addresses], read, duckdb.Error)
 
@@ -62,21 +62,21 @@ def _table(
     source: SourceFile,
     connection: duckdb.DuckDBPyConnection,
     named: tuple[str, str],
-    allowance: ReadBudget,
+    budget: ReadBudget,
     deadline: float,
 ) -> RawTable:
     name, address = named
     with _interrupted_at(connection, deadline):
         counted = connection.execute(f"SELECT count(*) FROM {address}").fetchall()
         total = int(counted[0][0]) if counted else 0
-        sample = RowSample(allowance=allowance, stride=starting_stride(total, allowance.most_rows))
+        sample = RowSample(budget=budget, stride=starting_stride(total, budget.most_rows))
         is_over = False
         reader: Any = connection.sql(f"SELECT * FROM {address}").to_arrow_reader(_BATCH_ROWS)
-        wanted = list(range(min(len(reader.schema.names), allowance.most_columns)))
+        wanted = list(range(min(len(reader.schema.names), budget.most_columns)))
         schema = pa.schema([reader.schema.field(number) for number in wanted])
         for batch in reader:
             sample.offer(batch.select(wanted))
-            if allowance.is_spent:
+            if budget.is_spent:
                 is_over = True
                 break
     table = kept_or_empty(sample, sample.seen, schema)

@@ -35,7 +35,7 @@ Merged = tuple[int, int, int, int]
 """First row, first column, last row, last column; from 0."""
 
 
-def read_workbook(source: SourceFile, allowance: ReadBudget) -> tuple[list[RawTable], list[SkippedFile], list[str]]:
+def read_workbook(source: SourceFile, budget: ReadBudget) -> tuple[list[RawTable], list[SkippedFile], list[str]]:
     """A table for each sheet that holds one; raises `NotReadable` or the library's own errors."""
     _refuse_bombs(source)
     tables, skipped, notes = list[RawTable](), list[SkippedFile](), list[str]()
@@ -46,7 +46,7 @@ def read_workbook(source: SourceFile, allowance: ReadBudget) -> tuple[list[RawTa
             sheets: list[Any] = list(book.worksheets)
             for sheet in sheets[:_MOST_SHEETS]:
                 try:
-                    tables.append(_read_sheet(source, sheet, allowance, is_only=len(sheets) == 1))
+                    tables.append(_read_sheet(source, sheet, budget, is_only=len(sheets) == 1))
                 except NotReadable as error:
                     skipped.append(SkippedFile(path=f"{source.shown} ({example(sheet.title)})", why=str(error)))
                 if sheet.sheet_state != "visible":
@@ -100,14 +100,14 @@ class _Grid:
     """As the sheet says itself."""
 
 
-def _read_sheet(source: SourceFile, sheet: Any, allowance: ReadBudget, *, is_only: bool) -> RawTable:
-    grid = _grid(sheet, allowance)
+def _read_sheet(source: SourceFile, sheet: Any, budget: ReadBudget, *, is_only: bool) -> RawTable:
+    grid = _grid(sheet, budget)
     texts = [_texts(row) for row in grid.rows[:_HEAD_ROWS]]
     layout = _laid_out(grid, _with_merged(texts, _merged_cells(source, sheet), grid))
     rows = grid.rows[layout.first_row :]
     notes = count_notes([_texts(row) for row in rows[-40:]], grid.width) if grid.is_whole else 0
     rows = rows[: len(rows) - notes]
-    stride = starting_stride(len(rows), allowance.most_rows)
+    stride = starting_stride(len(rows), budget.most_rows)
     columns, odd = typed_columns(layout.names, rows[::stride])
     total = len(rows) if grid.is_whole else max(len(rows), min(grid.last_row, _LAST_ROW) - layout.first_row)
     return RawTable(
@@ -137,7 +137,7 @@ def _reading(source: SourceFile, sheet: Any, layout: TableLayout, grid: _Grid, n
     )
 
 
-def _grid(sheet: Any, allowance: ReadBudget) -> _Grid:
+def _grid(sheet: Any, budget: ReadBudget) -> _Grid:
     last_row = int(sheet.max_row or 0)
     # What a sheet says about its size can be wrong, and openpyxl would make as many cells.
     sheet.reset_dimensions()
@@ -147,7 +147,7 @@ def _grid(sheet: Any, allowance: ReadBudget) -> _Grid:
         rows.append(_trimmed(row))
         cells += len(row) + 1
         empty = 0 if rows[-1] else empty + 1
-        if cells > _MOST_CELLS or empty > _MOST_EMPTY or (len(rows) % 2_000 == 0 and allowance.is_spent):
+        if cells > _MOST_CELLS or empty > _MOST_EMPTY or (len(rows) % 2_000 == 0 and budget.is_spent):
             is_whole = False
             break
     while rows and not rows[-1]:
@@ -156,7 +156,7 @@ def _grid(sheet: Any, allowance: ReadBudget) -> _Grid:
         raise NotReadable("it is an empty sheet")
     first = min(next(at for at, value in enumerate(row) if value is not None) for row in rows if row)
     full = max(len(row) for row in rows) - first
-    width = min(_table_width(rows, first, full), allowance.most_columns)
+    width = min(_table_width(rows, first, full), budget.most_columns)
     even = [[*row[first : first + width], *[None] * (first + width - max(first, len(row)))] for row in rows]
     return _Grid(
         rows=even,

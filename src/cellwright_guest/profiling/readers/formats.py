@@ -130,11 +130,11 @@ def _blocks(path: Path, compression: str) -> Iterator[bytes]:
 def _rest_of_character(stream: IO[bytes], block: bytes) -> bytes:
     """What is missing of a character of several bytes that the block's end cuts."""
     started = _started(block)
-    if not started:
-        return b""
-    first = block[-started]
-    length = 4 if first >= 0xF0 else 3 if first >= 0xE0 else 2
-    return stream.read(max(0, length - started))
+    return stream.read(_bytes_of_character(block[-started]) - started) if started else b""
+
+
+def _bytes_of_character(first: int) -> int:
+    return 4 if first >= 0xF0 else 3 if first >= 0xE0 else 2
 
 
 def _started(block: bytes) -> int:
@@ -142,14 +142,14 @@ def _started(block: bytes) -> int:
     for back in range(1, min(4, len(block)) + 1):
         byte = block[-back]
         if byte >= 0xC0:
-            length = 4 if byte >= 0xF0 else 3 if byte >= 0xE0 else 2
-            return back if back < length else 0
+            return back if back < _bytes_of_character(byte) else 0
         if byte < 0x80:
             return 0
     return 0
 
 
 def _wide_without_mark(head: bytes) -> str:
+    """UTF-16 or UTF-32 by its zeros, which stand on one side only; empty: neither."""
     sample = head[: 1 << 16]
     quarter = max(1, len(sample) // 4)
     zeros = [sample[offset::4].count(0) / quarter for offset in range(4)]
@@ -334,17 +334,10 @@ def _why_no_legacy_workbook(source: SourceFile, head: bytes) -> str:
 
 def _is_text(head: bytes) -> bool:
     sample = head[: 1 << 16]
-    if sample.startswith((b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")) or _has_wide_characters(sample):
+    if sample.startswith((b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")) or _wide_without_mark(sample):
         return True
     controls = sum(sample.count(code) for code in range(32) if code not in (9, 10, 12, 13, 26, 27))
     return controls <= max(2, len(sample) * _FAIR_SHARE_OF_CONTROLS)
-
-
-def _has_wide_characters(sample: bytes) -> bool:
-    """UTF-16 or UTF-32 without a mark: nearly every second byte is zero, on one side only."""
-    even, odd = sample[0::2].count(0), sample[1::2].count(0)
-    half = max(1, len(sample) // 2)
-    return max(even, odd) >= 0.4 * half and (min(even, odd) <= 0.05 * half or even + odd >= 1.4 * half)
 
 
 def _kind_of_text(source: SourceFile, head: bytes) -> Reader:

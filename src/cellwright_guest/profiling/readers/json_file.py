@@ -9,11 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
-from cellwright_guest.profiling.raw import NotReadable, RawColumn, RawTable, ReadBudget, SourceFile, short_name
+import msgspec
+
+from cellwright_guest.profiling.raw import NotReadable, RawColumn, RawTable, ReadBudget, SourceFile
 from cellwright_guest.profiling.readers.formats import OpenedBytes, find_encoding
 from cellwright_guest.profiling.readers.reader_columns import describe_sampling, pandas_names, typed_column
-from cellwright_guest.profiling.records import Oddity, ReadOptions
-from cellwright_guest.profiling.wording import counted
+from cellwright_guest.profiling.records import LONGEST_NAME, Oddity, ReadOptions
+from cellwright_guest.profiling.wording import counted, cut
 
 _MOST_WHOLE: Final = 96 << 20
 _CHUNK: Final = 1 << 20
@@ -23,7 +25,7 @@ _MOST_PARTS: Final = 12
 _CHECK_TIME_EVERY: Final = 5_000
 
 
-def read_json(source: SourceFile, allowance: ReadBudget, *, head: bytes, compression: str) -> list[RawTable]:
+def read_json(source: SourceFile, budget: ReadBudget, *, head: bytes, compression: str) -> list[RawTable]:
     """The tables in a JSON file; raises `NotReadable`."""
     encoding = find_encoding(source.path, compression, head)
     name = encoding.name if encoding.name != "utf-8" else "utf-8-sig"
@@ -32,7 +34,7 @@ def read_json(source: SourceFile, allowance: ReadBudget, *, head: bytes, compres
         decoder = codecs.getreader(name)(opened.stream, "replace")
         text = decoder.read(size=-1, chars=_CHUNK)
         if text.lstrip()[:1] == "[":
-            records = _Records(allowance=allowance)
+            records = _Records(budget=budget)
             first = text.lstrip()[1:].lstrip()[:1]
             if first == "{" or not first:
                 for item in _items(text, decoder):
@@ -44,14 +46,14 @@ def read_json(source: SourceFile, allowance: ReadBudget, *, head: bytes, compres
             text += more
     if len(text) > _MOST_WHOLE:
         raise NotReadable(f"it is one JSON value of more than {_MOST_WHOLE >> 20} MB; save it as JSON lines")
-    return _parts(source, allowance, reading, _whole(text))
+    return _parts(source, budget, reading, _whole(text))
 
 
-def read_json_lines(source: SourceFile, allowance: ReadBudget, *, head: bytes, compression: str) -> RawTable:
+def read_json_lines(source: SourceFile, budget: ReadBudget, *, head: bytes, compression: str) -> RawTable:
     """The table in a file that has an object on each line; raises `NotReadable`."""
     encoding = find_encoding(source.path, compression, head)
     name = encoding.name if encoding.name != "utf-8" else "utf-8-sig"
-    records = _Records(allowance=allowance)
+    records = _Records(budget=budget)
     with OpenedBytes(source.path, compression) as opened:
         lines = io.TextIOWrapper(opened.stream, encoding=name, errors="replace")
         while (line := lines.readline(_LONGEST_LINE)) and not records.is_over:
@@ -71,7 +73,7 @@ def read_json_lines(source: SourceFile, allowance: ReadBudget, *, head: bytes, c
 class _Records:
     """Objects, thinned while they come."""
 
-    allowance: ReadBudget
+    budget: ReadBudget
     stride: int = 1
     seen: int = 0
     broken: int = 0
@@ -84,12 +86,12 @@ class _Records:
         if self.seen % self.stride == 0:
             self.kept.append(flattened(item))
             # Python's own objects are large: far fewer are kept than of other formats.
-            while len(self.kept) > min(self.allowance.most_rows, 100_000) and len(self.kept) > 1:
+            while len(self.kept) > min(self.budget.most_rows, 100_000) and len(self.kept) > 1:
                 self.kept = self.kept[::2]
                 self.stride *= 2
         self.seen += 1
         if self.seen % _CHECK_TIME_EVERY == 0:
-            self.is_over = self.allowance.is_spent
+            self.is_over = self.budget.is_spent
 
     def offer_line(self, line: str) -> None:
         """Keep what stands on the line if it is JSON and the stride falls on it."""
@@ -116,7 +118,6 @@ def flattened(item: Any) -> dict[str, Any]:
 def _items(text: str, decoder: codecs.StreamReader) -> Iterator[Any]:
     """The items of a long list, read one by one."""
     scanner, buffer, at = json.JSONDecoder(), text, text.index("[") + 1
-    is_ended = False
     while True:
         while at < len(buffer) and buffer[at] in " \t\r\n,":
             at += 1
@@ -127,22 +128,19 @@ def _items(text: str, decoder: codecs.StreamReader) -> Iterator[Any]:
                 raise ValueError
             item, end = scanner.raw_decode(buffer, at)
             # A number at the very end of the buffer may go on behind it.
-            if end == len(buffer) and not is_ended:
+            if end == len(buffer):
                 raise ValueError
         except RecursionError as error:
             raise NotReadable("its values are nested too deeply") from error
         except ValueError as error:
-            more = "" if is_ended else decoder.read(size=-1, chars=max(_CHUNK, len(buffer) - at))
+            more = decoder.read(size=-1, chars=max(_CHUNK, len(buffer) - at))
             if len(buffer) - at > _LONGEST_VALUE or not more:
-                raise NotReadable(_why_broken(is_ended or not more)) from error
+                why = f"it has a value of more than {_LONGEST_VALUE >> 20} MB" if more else "it is broken JSON"
+                raise NotReadable(why) from error
             buffer, at = buffer[at:] + more, 0
             continue
         at = end
         yield item
-
-
-def _why_broken(is_at_end: bool) -> str:
-    return "it is broken JSON" if is_at_end else f"it has a value of more than {_LONGEST_VALUE >> 20} MB"
 
 
 def _whole(text: str) -> Any:
@@ -154,54 +152,45 @@ def _whole(text: str) -> Any:
         raise NotReadable("it is broken JSON") from error
 
 
-def _parts(source: SourceFile, allowance: ReadBudget, reading: ReadOptions, value: Any) -> list[RawTable]:
+def _parts(source: SourceFile, budget: ReadBudget, reading: ReadOptions, value: Any) -> list[RawTable]:
     """The tables in a value that was read whole."""
     if isinstance(value, list):
-        return [_of_rows(source, allowance, reading, "", cast(list[Any], value))]
+        return [_of_rows(source, budget, reading, "", cast(list[Any], value))]
     if not isinstance(value, dict):
         raise NotReadable("it is one JSON value, no table")
     value = cast(dict[str, Any], value)
-    lists = {key: inner for key, inner in value.items() if _is_list_of_objects(inner)}
+    found = {key: inner for key, inner in value.items() if isinstance(inner, list)}
+    lists = {key: inner for key, inner in found.items() if inner and isinstance(inner[0], dict)}
     if lists:
         parts = list(lists.items())[:_MOST_PARTS]
-        return [_of_rows(source, allowance, reading, key, inner) for key, inner in parts]
-    columns = {key: inner for key, inner in value.items() if isinstance(inner, list)}
-    if columns and len(columns) == len(value) and len({len(inner) for inner in columns.values()}) == 1:
-        rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-        return [_of_rows(source, allowance, reading, "", rows)]
+        return [_of_rows(source, budget, reading, key, inner) for key, inner in parts]
+    if found and len(found) == len(value) and len({len(inner) for inner in found.values()}) == 1:
+        rows = [dict(zip(found, row, strict=True)) for row in zip(*found.values(), strict=True)]
+        return [_of_rows(source, budget, reading, "", rows)]
     if value and all(isinstance(inner, dict) for inner in value.values()):
         raise NotReadable("it is an object of objects: which of its levels are rows is not clear")
-    return [_of_rows(source, allowance, reading, "", [value])]
+    return [_of_rows(source, budget, reading, "", [value])]
 
 
-def _is_list_of_objects(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and isinstance(value[0], dict)
-
-
-def _of_rows(
-    source: SourceFile, allowance: ReadBudget, reading: ReadOptions, part: str, rows: Sequence[Any]
-) -> RawTable:
+def _of_rows(source: SourceFile, budget: ReadBudget, reading: ReadOptions, part: str, rows: Sequence[Any]) -> RawTable:
     if not rows:
         raise NotReadable("it is an empty list")
-    records = _Records(allowance=allowance)
+    records = _Records(budget=budget)
     for row in rows:
         records.offer(row)
-    reading = ReadOptions(
-        path=reading.path, format="json", part=part, encoding=reading.encoding, compression=reading.compression
-    )
-    return _table(source, reading, records, source.size_bytes)
+    return _table(source, msgspec.structs.replace(reading, part=part), records, source.size_bytes)
 
 
 def _table(source: SourceFile, reading: ReadOptions, records: _Records, consumed: int) -> RawTable:
     if not records.kept:
         raise NotReadable("it is an empty list")
     names = list(dict.fromkeys(key for row in records.kept for key in row))
-    used = names[: records.allowance.most_columns]
+    used = names[: records.budget.most_columns]
     total = records.seen
     if records.is_over:
         total = max(total, int(total * source.size_bytes / max(1, consumed)))
     columns, odd = list[RawColumn](), list[Oddity]()
-    for name, shown in zip(used, pandas_names([short_name(name) for name in used]), strict=True):
+    for name, shown in zip(used, pandas_names([cut(name, LONGEST_NAME) for name in used]), strict=True):
         column, noticed = typed_column(shown, [row.get(name) for row in records.kept])
         columns.append(column)
         odd.extend(noticed)

@@ -29,7 +29,7 @@ _READ_ALL_BELOW: Final = 20
 """Limit of rows, as a multiple of those wanted, up to which all are read."""
 
 
-def read_parquet(source: SourceFile, allowance: ReadBudget) -> RawTable:
+def read_parquet(source: SourceFile, budget: ReadBudget) -> RawTable:
     """The table in a Parquet file; raises `NotReadable` or arrow's own errors."""
     with source.path.open("rb") as stream:
         stream.seek(-8, 2)
@@ -49,37 +49,37 @@ def read_parquet(source: SourceFile, allowance: ReadBudget) -> RawTable:
         schema = file.schema_arrow
         if not schema.names:
             raise NotReadable("it has no columns")
-        wanted = schema.names[: allowance.most_columns]
+        wanted = schema.names[: budget.most_columns]
         groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]
         if any(group.total_byte_size > _LARGEST_GROUP for group in groups):
             raise NotReadable(f"one of its row groups is larger than {_LARGEST_GROUP >> 30} GB")
         sizes = [group.num_rows for group in groups]
         if any(size < 0 for size in sizes) or sum(sizes) != file.metadata.num_rows:
             raise NotReadable("it is a broken Parquet file: it says two different numbers of rows")
-        chosen = _chosen(sizes, allowance)
+        chosen = _chosen(sizes, budget)
         batches = _batches(file, chosen, wanted)
         read = pa.schema([schema.field(number) for number in range(len(wanted))])
-        return _table(source, "parquet", read, batches, allowance, sizes, chosen)
+        return _table(source, "parquet", read, batches, budget, sizes, chosen)
 
 
-def read_feather(source: SourceFile, allowance: ReadBudget) -> RawTable:
+def read_feather(source: SourceFile, budget: ReadBudget) -> RawTable:
     """The table in a Feather or Arrow file; raises `NotReadable` or arrow's own errors."""
     with pa.memory_map(str(source.path)) as mapped, pyarrow.ipc.open_file(mapped) as file:
         schema = file.schema
         if not schema.names:
             raise NotReadable("it has no columns")
-        wanted = list(range(min(len(schema.names), allowance.most_columns)))
+        wanted = list(range(min(len(schema.names), budget.most_columns)))
         cut = pa.schema([schema.field(number) for number in wanted])
         batches = (file.get_batch(number).select(wanted) for number in range(file.num_record_batches))
-        return _table(source, "feather", cut, batches, allowance, None, [])
+        return _table(source, "feather", cut, batches, budget, None, [])
 
 
-def _chosen(sizes: Sequence[int], allowance: ReadBudget) -> list[int]:
+def _chosen(sizes: Sequence[int], budget: ReadBudget) -> list[int]:
     """The row groups that are read: all, or of a large file some, spread evenly."""
     rows = sum(sizes)
-    if rows <= allowance.most_rows * _READ_ALL_BELOW or len(sizes) < 8:
+    if rows <= budget.most_rows * _READ_ALL_BELOW or len(sizes) < 8:
         return list(range(len(sizes)))
-    step = max(1, len(sizes) * allowance.most_rows * _READ_ALL_BELOW // rows)
+    step = max(1, len(sizes) * budget.most_rows * _READ_ALL_BELOW // rows)
     return sorted({round(number * (len(sizes) - 1) / max(1, step - 1)) for number in range(step)})
 
 
@@ -94,17 +94,17 @@ def _table(
     kind: Format,
     schema: Schema,
     batches: Iterator[Batch],
-    allowance: ReadBudget,
+    budget: ReadBudget,
     sizes: Sequence[int] | None,
     chosen: Sequence[int],
 ) -> RawTable:
     rows = sum(sizes) if sizes is not None else 0
     offered = sum(sizes[number] for number in chosen) if sizes is not None else 0
-    sample = RowSample(allowance=allowance, stride=starting_stride(offered, allowance.most_rows))
+    sample = RowSample(budget=budget, stride=starting_stride(offered, budget.most_rows))
     is_over = False
     for batch in batches:
         sample.offer(batch.select(list(range(len(schema.names)))))
-        is_over = allowance.is_spent
+        is_over = budget.is_spent
         if is_over:
             break
     total = rows if sizes is not None else sample.seen

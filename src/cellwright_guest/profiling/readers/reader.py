@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import importlib
 import os
 import re
 import struct
@@ -17,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from time import monotonic
-from typing import Final, Literal, assert_never
+from typing import Final
 
 import msgspec
 import pyarrow as pa
@@ -86,7 +87,7 @@ def _walk(folder: Path, asked: str) -> Iterator[SourceFile]:
             if name.startswith((".", "~$")) or not path.is_file() or not path.resolve().is_relative_to(inside):
                 continue
             shown = str(Path(asked) / path.relative_to(folder))
-            yield SourceFile(path=path, shown=shown, size_bytes=path.stat().st_size, is_named=False)
+            yield SourceFile(path=path, shown=shown, size_bytes=path.stat().st_size)
 
 
 def _natural(text: str) -> list[tuple[int, str]]:
@@ -151,7 +152,8 @@ def _one(group: Sequence[RawTable], most_rows: int) -> RawTable:
 
 def _stacked(group: Sequence[RawTable], at: int, stride: int) -> RawColumn:
     column = group[0].columns[at]
-    arrays = [chunk for table in group for chunk in _chunks(table.columns[at].values)]
+    held = [table.columns[at].values for table in group]
+    arrays = [chunk for each in held for chunk in (each.chunks if isinstance(each, pa.ChunkedArray) else [each])]
     kinds = {array.type for array in arrays if not pa.types.is_null(array.type)}
     if len(kinds) > 1:
         numbers = all(pa.types.is_integer(kind) or pa.types.is_floating(kind) for kind in kinds)
@@ -162,10 +164,6 @@ def _stacked(group: Sequence[RawTable], at: int, stride: int) -> RawColumn:
     if stride > 1:
         values = values.take(pa.array(range(0, len(values), stride), type=pa.int64()))
     return RawColumn(name=column.name, values=values, is_text_format=column.is_text_format)
-
-
-def _chunks(values: Array) -> list[Array]:
-    return values.chunks if isinstance(values, pa.ChunkedArray) else [values]
 
 
 def _cast(array: Array, kind: DataType) -> Array:
@@ -258,14 +256,14 @@ def read_tables(question: ProfileRequest) -> Found:
     for number, source in enumerate(sources):
         left = started + question.seconds * _SHARE_OF_TIME - monotonic()
         seconds = max(_LEAST_SECONDS, left / (len(sources) - number))
-        found, refused, remarks = _read(source, _allowance(question, seconds, len(sources)))
+        found, refused, remarks = _read(source, _budget_for(question, seconds, len(sources)))
         tables.extend(found)
         skipped.extend(refused)
         notes.extend(remarks)
     return name_apart(gather(tables, question.most_rows)), skipped, notes
 
 
-def _allowance(question: ProfileRequest, seconds: float, files: int) -> ReadBudget:
+def _budget_for(question: ProfileRequest, seconds: float, files: int) -> ReadBudget:
     whole = ReadBudget(most_rows=question.most_rows, most_columns=question.most_columns, until=monotonic() + seconds)
     if files == 1:
         return whole
@@ -277,9 +275,9 @@ def _allowance(question: ProfileRequest, seconds: float, files: int) -> ReadBudg
     )
 
 
-def _read(source: SourceFile, allowance: ReadBudget) -> Found:
+def _read(source: SourceFile, budget: ReadBudget) -> Found:
     try:
-        return _by_format(source, allowance)
+        return _by_format(source, budget)
     except NotReadable as error:
         why = str(error)
     except MemoryError:
@@ -291,7 +289,7 @@ def _read(source: SourceFile, allowance: ReadBudget) -> Found:
     return [], [SkippedFile(path=source.shown, why=why)], []
 
 
-def _by_format(source: SourceFile, allowance: ReadBudget) -> Found:
+def _by_format(source: SourceFile, budget: ReadBudget) -> Found:
     with source.path.open("rb") as stream:
         head = stream.read(HEAD_BYTES)
     compression = ""
@@ -301,41 +299,29 @@ def _by_format(source: SourceFile, allowance: ReadBudget) -> Found:
             head = packed.read(HEAD_BYTES)
     match recognise(source, head):
         case "text":
-            return [read_text(source, allowance, head=head, compression=compression)], [], []
+            return [read_text(source, budget, head=head, compression=compression)], [], []
         case "json":
-            return read_json(source, allowance, head=head, compression=compression), [], []
+            return read_json(source, budget, head=head, compression=compression), [], []
         case "jsonl":
-            return [read_json_lines(source, allowance, head=head, compression=compression)], [], []
+            return [read_json_lines(source, budget, head=head, compression=compression)], [], []
         case kind if compression:
             raise NotReadable(f"it is a packed {kind} file; unpack it first")
         case kind:
-            return _by_library(source, allowance, kind)
+            return _by_library(source, budget, kind)
 
 
-def _by_library(
-    source: SourceFile, allowance: ReadBudget, kind: Literal["parquet", "feather", "excel", "sqlite", "duckdb"]
-) -> Found:
-    """Read with a library that is loaded only when a file needs it: each takes a good part of a second."""
-    match kind:
-        case "parquet":
-            from cellwright_guest.profiling.readers.parquet import read_parquet
+_LIBRARIES: Final = {
+    "parquet": ("parquet", "read_parquet"),
+    "feather": ("parquet", "read_feather"),
+    "excel": ("excel", "read_workbook"),
+    "sqlite": ("databases", "read_sqlite"),
+    "duckdb": ("duckdb_file", "read_duckdb"),
+}
+"""Readers whose library is loaded only when a file needs it: each takes a good part of a second."""
 
-            return [read_parquet(source, allowance)], [], []
-        case "feather":
-            from cellwright_guest.profiling.readers.parquet import read_feather
 
-            return [read_feather(source, allowance)], [], []
-        case "excel":
-            from cellwright_guest.profiling.readers.excel import read_workbook
-
-            return read_workbook(source, allowance)
-        case "sqlite":
-            from cellwright_guest.profiling.readers.databases import read_sqlite
-
-            return read_sqlite(source, allowance)
-        case "duckdb":
-            from cellwright_guest.profiling.readers.duckdb_file import read_duckdb
-
-            return read_duckdb(source, allowance)
-        case _:
-            assert_never(kind)
+def _by_library(source: SourceFile, budget: ReadBudget, kind: str) -> Found:
+    module, name = _LIBRARIES[kind]
+    read = getattr(importlib.import_module(f"cellwright_guest.profiling.readers.{module}"), name)
+    found: RawTable | Found = read(source, budget)
+    return ([found], [], []) if isinstance(found, RawTable) else found

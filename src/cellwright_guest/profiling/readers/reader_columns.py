@@ -9,17 +9,17 @@ import datetime as dt
 import decimal
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute
 
-from cellwright_guest.profiling.raw import RawColumn, ReadBudget, example, short_name
+from cellwright_guest.profiling.raw import RawColumn, ReadBudget, example
 from cellwright_guest.profiling.readers.csv_dialect import is_rule
-from cellwright_guest.profiling.records import Oddity
-from cellwright_guest.profiling.wording import counted
+from cellwright_guest.profiling.records import LONGEST_NAME, Oddity
+from cellwright_guest.profiling.wording import counted, cut
 
 Array = Any
 """`pyarrow.Array` or `pyarrow.ChunkedArray`."""
@@ -72,7 +72,7 @@ def joined_names(headers: Sequence[Sequence[str]], width: int) -> list[str]:
 
 def unique_names(names: Sequence[str]) -> list[str]:
     """Names of bounded length, none empty, none twice."""
-    return pandas_names([short_name(" ".join(name.split())) for name in names])
+    return pandas_names([cut(" ".join(name.split()), LONGEST_NAME) for name in names])
 
 
 def numbered_names(width: int) -> list[str]:
@@ -84,7 +84,7 @@ def numbered_names(width: int) -> list[str]:
 class RowSample:
     """Every `stride`-th row of all that were offered, in their order."""
 
-    allowance: ReadBudget
+    budget: ReadBudget
     stride: int = 1
     seen: int = 0
     """Rows offered."""
@@ -104,7 +104,7 @@ class RowSample:
         self.kept.append(batch)
         self.rows += batch.num_rows
         self.bytes += batch.nbytes
-        while self.rows > 1 and (self.rows > self.allowance.most_rows or self.bytes > self.allowance.most_bytes):
+        while self.rows > 1 and (self.rows > self.budget.most_rows or self.bytes > self.budget.most_bytes):
             self._thin()
 
     def table(self, rows: int) -> Table | None:
@@ -168,7 +168,8 @@ def typed_column(name: str, values: Sequence[Any]) -> tuple[RawColumn, list[Oddi
     if kinds == {"integer", "number"}:
         values, kinds = [None if value is None else float(value) for value in values], {"number"}
     if kinds == {"date", "datetime"}:
-        values, kinds = [_as_datetime(value) for value in values], {"datetime"}
+        days = [value if type(value) is not dt.date else dt.datetime(*value.timetuple()[:3]) for value in values]
+        values, kinds = days, {"datetime"}
     if len(kinds) <= 1:
         array = _array(values)
         if array is not None:
@@ -183,7 +184,7 @@ def typed_columns(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[
     """Columns of rows that are as long as `names`."""
     columns, odd = list[RawColumn](), list[Oddity]()
     for at, name in enumerate(names):
-        column, noticed = typed_column(short_name(name), [row[at] for row in rows])
+        column, noticed = typed_column(cut(name, LONGEST_NAME), [row[at] for row in rows])
         columns.append(column)
         odd.extend(noticed)
     return columns, odd
@@ -238,34 +239,14 @@ def _safe(value: Any) -> Any:
             return value
 
 
+_KINDS: Final[dict[type, str]] = {
+    bool: "yes or no", int: "integer", float: "number", decimal.Decimal: "number", str: "text", bytes: "bytes",
+    dt.datetime: "datetime", dt.date: "date", dt.time: "time", list: "list", dict: "object",
+}  # fmt: skip
+
+
 def _kind(value: Any) -> str:
-    match value:
-        case bool():
-            return "yes or no"
-        case int():
-            return "integer"
-        case float() | decimal.Decimal():
-            return "number"
-        case str():
-            return "text"
-        case dt.datetime():
-            return "datetime"
-        case dt.date():
-            return "date"
-        case dt.time():
-            return "time"
-        case bytes():
-            return "bytes"
-        case list():
-            return "list"
-        case Mapping():
-            return "object"
-        case _:
-            return type(value).__name__
-
-
-def _as_datetime(value: Any) -> Any:
-    return dt.datetime(value.year, value.month, value.day) if type(value) is dt.date else value
+    return _KINDS.get(type(value)) or type(value).__name__
 
 
 def _array(values: Sequence[Any]) -> Any:

@@ -131,10 +131,6 @@ def test_a_cell_that_has_not_run_well_runs_with_the_candidates() -> None:
     outcomes = all_ran(notebook, b="failed")
     made = plan_transfer(notebook, outcomes, {CellId("use")}, {"a": "number", "f": "number"})
     assert (made.replay, made.carry, made.fresh) == ([], ["a"], ["a"])
-    made = plan_transfer(
-        notebook, all_ran(notebook), {CellId("use")}, dict.fromkeys("abf", "number"), stale={CellId("b")}
-    )
-    assert (made.carry, made.fresh) == (["a"], ["a"])
 
 
 def test_the_setup_cell_is_always_replayed() -> None:
