@@ -14,7 +14,7 @@ from cellwright.agents.artifacts import artifact_tools
 from cellwright.agents.fixer import APPLY
 from cellwright.agents.front_matter import read_front_matter
 from cellwright.agents.repair.deterministic import INSTALL, RUN
-from cellwright.agents.role import LONGEST_PROMPT, role_named
+from cellwright.agents.role import role_named
 from cellwright.agents.skills import Skill, read_skill, read_skills, skill_tools
 from cellwright.agents.styles import READINGS
 from cellwright.data.files import parse_data
@@ -36,6 +36,8 @@ from cellwright.tools.tool import ToolError, Toolset
 from cellwright.tools.web_tools import EgressFetch, web_tools
 from tests.conftest import Opener
 
+LONGEST_PROMPT = 2_500
+"""Characters of our own prompts: they are sent with every request."""
 HEAD = "---\nname: counter\ndescription: Counts.\n"
 
 

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from itertools import combinations, count
 from typing import Annotated, Any, Final, Literal, assert_never
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
-from cellwright.agents.prompt.prompt import PromptPart, Rank, Weight, fence
 from cellwright.agents.reading_answers import (
     Evaluate,
     NoAnswer,
@@ -24,7 +23,6 @@ from cellwright.agents.reading_answers import (
 )
 from cellwright.agents.repair.choices import AskPerson
 from cellwright.journal import Json
-from cellwright.models.calls import OutputSchema
 from cellwright.tools.notebook_tools import TRY
 from cellwright.tools.tool import CallContext, Caller, Done, Tool, ToolCall, ToolResult, result_text, tool
 
@@ -66,7 +64,7 @@ class Reading:
     kind: AmbiguityKind = "other"
 
 
-# ── asking a model for them ──
+# ── as a model names them ──
 
 
 class ProposedReading(BaseModel):
@@ -80,53 +78,6 @@ class ProposedReading(BaseModel):
     how: str = Field(
         min_length=1, max_length=2_000, description="Python over the notebook's variables; ends with the expression."
     )
-
-
-class _Proposal(BaseModel):
-    """All readings of the question under which its answer could differ, the plainest first."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    readings: list[ProposedReading] = Field(min_length=1, max_length=MOST)
-
-
-READINGS_SCHEMA: Final = OutputSchema(
-    name="readings", schema=_Proposal.model_json_schema(), description=_Proposal.__doc__ or ""
-)
-"""The shape of a model's proposal, for a structured call."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InvalidProposal:
-    """A proposal that is none, and what to tell the model."""
-
-    feedback: str
-
-
-def request_parts(question: str, notebook: str, nonce: str) -> list[PromptPart]:
-    """What a model reads to propose readings: the checklist, the question, and the notebook as data."""
-    asks = "\n".join(f"- {ambiguity.kind}: {ambiguity.ask}" for ambiguity in CHECKLIST)
-    words = (
-        "Before the question is answered: in which ways could two careful people read it, given this data? Go through "
-        f"the list; name only readings that could change the answer, the plainest first, at most {MOST}. One reading "
-        f"is enough where there is only one.\n{asks}\n"
-    )
-    return [
-        PromptPart(name="readings", text=words, rank=Rank.ALWAYS, weight=Weight.NEEDED),
-        PromptPart(name="question", text=f"The question:\n{question}\n", rank=Rank.ASSIGNMENT, weight=Weight.NEEDED),
-        PromptPart(name="notebook", text=fence(notebook, nonce=nonce, source="notebook"), weight=Weight.STRONG),
-    ]
-
-
-def parse_readings(text: str) -> tuple[Reading, ...] | InvalidProposal:
-    """The readings of a model's answer; names that come twice are told apart."""
-    try:
-        proposal = _Proposal.model_validate_json(text)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        where = ".".join(str(step) for step in first["loc"]) or "the whole"
-        return InvalidProposal(feedback=f"Not the readings that were asked for: {where}: {first['msg']}.")
-    return readings_of([proposed.model_dump() for proposed in proposal.readings])
 
 
 def readings_of(proposed: Sequence[Mapping[str, Any]]) -> tuple[Reading, ...]:

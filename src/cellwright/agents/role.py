@@ -21,8 +21,6 @@ from cellwright.models import Tier
 StyleName = Literal["auto", "tools", "one-call", "code"]
 
 FOLDER: Final = Path(".cellwright/roles")
-LONGEST_PROMPT: Final = 2_500
-"""Characters of our own prompts: they are sent with every request."""
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9-]{0,39}", flags=re.ASCII)
 

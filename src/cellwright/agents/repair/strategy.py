@@ -6,15 +6,13 @@ a repair or advice → advice → another way → the person → giving up.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from itertools import takewhile
 from typing import Final, assert_never
 
 from cellwright.agents.prompt.conversation import AgentTurn
-from cellwright.agents.prompt.prompt import PromptPart, Weight, fence
-from cellwright.agents.reading_answers import Evaluate, ListAnswer, evaluate_answer
 from cellwright.agents.repair.choices import (
     AbandonRepair,
     AskPerson,
@@ -29,7 +27,6 @@ from cellwright.agents.repair.choices import (
 from cellwright.agents.repair.deterministic import deterministic_repair, near_columns, near_files
 from cellwright.agents.repair.failure_rules import FailureKind
 from cellwright.agents.repair.failures import (
-    AttemptSource,
     CellAttempt,
     ObservedFailure,
     ObservedPass,
@@ -38,6 +35,7 @@ from cellwright.agents.repair.failures import (
     find_flickering,
 )
 from cellwright.notebook import clip, graph
+from cellwright.tools.tool import ToolResult
 
 _CODE_TOKENS: Final = 700
 _ERROR_TOKENS: Final = 400
@@ -45,6 +43,66 @@ _PREVIEW_TOKENS: Final = 150
 _PREVIEWS: Final = 4
 _NAMES: Final = 12
 _KEEP_THE_GOAL: Final = "Do not make the goal smaller to get past it."
+_ADVICE: Final[dict[FailureKind, str]] = {
+    "syntax": "The code cannot be read. Mend exactly the place that the error names, in the same cell.",
+    "name-conflict": (
+        "A global name must be defined by exactly one cell. Names that only this cell needs begin with `_`; a "
+        "value that is changed step by step gets a new name per step, or the steps go into one cell; cells "
+        "that need each other are joined or cut apart. A name that no cell defines is misspelt or missing."
+    ),
+    "missing-package": "This module is not there. Use what is installed, or ask for the package that holds it.",
+    "missing-file": (
+        "There is no file at this path. Take one that exists; if none fits, ask. Never make up its content."
+    ),
+    "missing-column": (
+        "There is no column, key or table of this name. Take one that exists; look at the data if unsure."
+    ),
+    "type-shape": (
+        "A value is not what the code takes it for: its type, its shape or what it can do. Look at the value, "
+        "find where it became so, and mend that place rather than convert at the end."
+    ),
+    "time-out": (
+        "It took longer than it was given. Give it more `seconds` if it is simply long, or do the same faster: "
+        "vectorise, read only the columns needed, join before you loop. Edit this cell instead of adding a "
+        "second one. If only less data would do, say so and ask first."
+    ),
+    "network-refused": (
+        "The notebook cannot reach this host. Use what is in the project; if it must come from there, ask the "
+        "person, naming the host. Do not try other ways out."
+    ),
+    "flaky": (
+        "The same code fails at one time and passes at another. Make it certain: a fixed seed, an order that "
+        "is stated, a retry with a limit around what is outside."
+    ),
+    "failed-check": (
+        "A check does not hold. Find out which is wrong, the result or the check, from the data. Never weaken, "
+        "catch or delete a check to get past it."
+    ),
+    "kernel-lost": (
+        "The kernel ended while this cell ran; another one starts with the next call and runs what had run. "
+        "Do what the cell does in another way, in smaller steps: run again unchanged it will end again."
+    ),
+    "edit-refused": (
+        "Nothing was changed: what you wanted to change is not as you read it. Look at it as it is now, base "
+        "the change on that, and keep what somebody else did."
+    ),
+    "refused": "It was not allowed. Do not try to get there in another way.",
+    "unknown": "Read the error and the values it met before you change anything; mend the cause.",
+    "resource": (
+        "It needs more memory than there is. First do the same in less: only the columns needed, smaller "
+        "types, chunks, an aggregation while reading. A sample is a smaller goal: say so, and ask before you "
+        "use one."
+    ),
+}
+_NOT_WRITTEN: Final = (
+    "The code may not write there, or not so much. Keep it in memory, or write less, into the project."
+)
+_RESOURCE_ADVICE: Final = {
+    "disk": _NOT_WRITTEN,
+    "files": _NOT_WRITTEN,
+    "processes": "Too many threads, processes or open files. Use fewer at once and close what is done.",
+    "recursion": "It calls itself too often. Use a loop, or find why it does not end.",
+}
 
 
 def focused_advice(failure: ObservedFailure, scene: FailureContext) -> FocusedAdvice:
@@ -52,103 +110,11 @@ def focused_advice(failure: ObservedFailure, scene: FailureContext) -> FocusedAd
     return FocusedAdvice(words=f"{_advice_words(failure)} {_KEEP_THE_GOAL}", material=tuple(_material(failure, scene)))
 
 
-def focused_advice_parts(focused: FocusedAdvice, nonce: str) -> list[PromptPart]:
-    """The same for a prompt, all of the material fenced."""
-    parts = [PromptPart(name="mending", text=f"{focused.words}\n", weight=Weight.STRONG)]
-    return parts + [
-        PromptPart(
-            name=f"mending: {material.name}",
-            text=fence(material.text, nonce=nonce, source=material.name) + "\n",
-            weight=Weight.STRONG,
-        )
-        for material in focused.material
-    ]
-
-
 def _advice_words(failure: ObservedFailure) -> str:
-    if failure.kind == "resource":
-        return _resource(failure.subject)
     if failure.error_type == "unavailable":
         return "It was not there at that moment. Try once more; if it stays so, do without it, or say that you cannot."
-    return _words(failure.kind)
-
-
-def _words(kind: FailureKind) -> str:
-    match kind:
-        case "syntax":
-            return "The code cannot be read. Mend exactly the place that the error names, in the same cell."
-        case "name-conflict":
-            return (
-                "A global name must be defined by exactly one cell. Names that only this cell needs begin with `_`; a "
-                "value that is changed step by step gets a new name per step, or the steps go into one cell; cells "
-                "that need each other are joined or cut apart. A name that no cell defines is misspelt or missing."
-            )
-        case "missing-package":
-            return "This module is not there. Use what is installed, or ask for the package that holds it."
-        case "missing-file":
-            return "There is no file at this path. Take one that exists; if none fits, ask. Never make up its content."
-        case "missing-column":
-            return "There is no column, key or table of this name. Take one that exists; look at the data if unsure."
-        case "type-shape":
-            return (
-                "A value is not what the code takes it for: its type, its shape or what it can do. Look at the value, "
-                "find where it became so, and mend that place rather than convert at the end."
-            )
-        case "resource":
-            return _resource("")
-        case "time-out":
-            return (
-                "It took longer than it was given. Give it more `seconds` if it is simply long, or do the same faster: "
-                "vectorise, read only the columns needed, join before you loop. Edit this cell instead of adding a "
-                "second one. If only less data would do, say so and ask first."
-            )
-        case "network-refused":
-            return (
-                "The notebook cannot reach this host. Use what is in the project; if it must come from there, ask the "
-                "person, naming the host. Do not try other ways out."
-            )
-        case "flaky":
-            return (
-                "The same code fails at one time and passes at another. Make it certain: a fixed seed, an order that "
-                "is stated, a retry with a limit around what is outside."
-            )
-        case "failed-check":
-            return (
-                "A check does not hold. Find out which is wrong, the result or the check, from the data. Never weaken, "
-                "catch or delete a check to get past it."
-            )
-        case "kernel-lost":
-            return (
-                "The kernel ended while this cell ran; another one starts with the next call and runs what had run. "
-                "Do what the cell does in another way, in smaller steps: run again unchanged it will end again."
-            )
-        case "edit-refused":
-            return (
-                "Nothing was changed: what you wanted to change is not as you read it. Look at it as it is now, base "
-                "the change on that, and keep what somebody else did."
-            )
-        case "refused":
-            return "It was not allowed. Do not try to get there in another way."
-        case "unknown":
-            return "Read the error and the values it met before you change anything; mend the cause."
-        case _:
-            assert_never(kind)
-
-
-def _resource(what: str) -> str:
-    match what:
-        case "disk" | "files":
-            return "The code may not write there, or not so much. Keep it in memory, or write less, into the project."
-        case "processes":
-            return "Too many threads, processes or open files. Use fewer at once and close what is done."
-        case "recursion":
-            return "It calls itself too often. Use a loop, or find why it does not end."
-        case _:
-            return (
-                "It needs more memory than there is. First do the same in less: only the columns needed, smaller "
-                "types, chunks, an aggregation while reading. A sample is a smaller goal: say so, and ask before you "
-                "use one."
-            )
+    is_resource = failure.kind == "resource" and failure.subject in _RESOURCE_ADVICE
+    return _RESOURCE_ADVICE[failure.subject] if is_resource else _ADVICE[failure.kind]
 
 
 # ── material ──
@@ -170,8 +136,6 @@ def _material(failure: ObservedFailure, scene: FailureContext) -> Iterator[Mater
             yield from _listed("cells that define it", _defining(failure, scene))
         case "failed-check" | "unknown" | "resource" | "time-out":
             yield from _previews(failure, scene)
-        case "edit-refused" if failure.evidence:
-            yield Material(name="the cell now", text=clip(failure.evidence[0], _CODE_TOKENS))
         case _:
             pass
 
@@ -226,14 +190,13 @@ _CELL_GIVE_UP: Final = 12
 _TRY_ON: Final = "try on as you think best"
 _STOP: Final = "stop here"
 _SHOWN_TOKENS: Final = 120
-_FRAMES_LOOKED_AT: Final = 6
 
 
 def decide_repairs(
-    observed: AttemptSource, history: Sequence[CellAttempt], scene: FailureContext
+    result: ToolResult, history: Sequence[CellAttempt], scene: FailureContext
 ) -> tuple[FailureRepair, ...]:
     """What to do about everything that failed in one call, and about what failed before and passed unchanged."""
-    now = attempts(observed, document=scene.document)
+    now = attempts(result, document=scene.document)
     failed = [attempt for attempt in now if isinstance(attempt, ObservedFailure)]
     found = [*failed, *find_flickering(history, now)]
     return tuple(FailureRepair(failure=failure, recovery=choose_repair(failure, history, scene)) for failure in found)
@@ -332,22 +295,3 @@ def _advice(recovery: RepairChoice) -> str:
             return "Finish now with what you have, and say plainly what could not be done and why."
         case _:
             assert_never(recovery)
-
-
-# ── looking closer ──
-
-
-async def with_columns(
-    failures: Iterable[ObservedFailure], scene: FailureContext, evaluate: Evaluate
-) -> FailureContext:
-    """The scene with the exact column names of the tables that a failed cell reads, asked of the kernel."""
-    nodes = graph(scene.document).nodes
-    cells = {failure.cell for failure in failures if failure.kind == "missing-column" and failure.cell is not None}
-    read = {name for cell in cells if cell in nodes for name in nodes[cell].refs}
-    tables = [preview.name for preview in scene.previews if preview.kind == "dataframe" and preview.name in read]
-    columns = dict(scene.columns)
-    for name in sorted(tables)[:_FRAMES_LOOKED_AT]:
-        answer = await evaluate_answer(f"[str(_column) for _column in {name}.columns]", evaluate)
-        if isinstance(answer, ListAnswer) and answer.is_whole:
-            columns[name] = answer.texts()
-    return replace(scene, columns=columns)
