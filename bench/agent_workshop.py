@@ -35,7 +35,7 @@ from cellwright.policy import BUILT_IN_RULES, Masker, RuleText, read_rules
 from cellwright.sandbox import Limits, probe
 from cellwright.testing import CallTool, CallTools, ProviderProcess, Received
 from cellwright.tools import Guard
-from cellwright.tools.actions import ActionWorker
+from cellwright.tools.actions.worker import ActionWorker
 from cellwright.tools.file_tools import file_tools
 from cellwright.tools.notebook.editor import NotebookEditor
 from cellwright.tools.notebook_tools import notebook_tools

@@ -16,7 +16,9 @@ from bench.peer import Peer
 from bench.rows import Finding, compare, faster, told
 from bench.stage import Stage
 from cellwright.sandbox import probe
-from cellwright.tools.actions import ActionWorker, ProgramFinished, ProgramPaused, ToolSignature
+from cellwright.tools.actions.steps import ProgramFinished, ProgramPaused
+from cellwright.tools.actions.worker import ActionWorker
+from cellwright.tools.stubs import ToolSignature
 
 _LOOP = "total = 0\nfor number in range(10000):\n    total += number\n"
 _OURS = _LOOP + "total + await look('a')"

@@ -27,7 +27,7 @@ from cellwright.kernel import KernelPool, OpenNotebook
 from cellwright.policy import Action
 from cellwright.sandbox import probe
 from cellwright.settings import Settings
-from cellwright.tools.actions import ActionWorker
+from cellwright.tools.actions.worker import ActionWorker
 from cellwright.tools.tool import CallContext, Tool, tool
 from tests.agents.workshop import a_role, an_assignment, finish, open_workshop
 from tests.models.houses import House, Warm

@@ -20,7 +20,8 @@ from cellwright.journal import CrashPoint
 from cellwright.kernel import KernelPool
 from cellwright.models.client.gateway_client import Models
 from cellwright.sandbox import probe
-from cellwright.tools.actions import ActionWorker, ProgramLimits
+from cellwright.tools.actions.steps import ProgramLimits
+from cellwright.tools.actions.worker import ActionWorker
 from cellwright.tools.tool import Tool, tool
 from tests.agents.forked import Forker
 from tests.agents.test_killed import forker, gateway, report, run

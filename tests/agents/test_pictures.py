@@ -19,7 +19,7 @@ from cellwright.kernel import CellOutcome, KernelPool
 from cellwright.kernel.observation import CellOutput, VariablePreview
 from cellwright.sandbox import probe
 from cellwright.testing import CallTool
-from cellwright.tools.actions import ActionWorker
+from cellwright.tools.actions.worker import ActionWorker
 from cellwright.tools.result_images import MOST_BYTES, ResultImage, image_of, is_showable, size_of
 from tests.agents.test_notebook_work import apply, create
 from tests.agents.test_programs import CODE, program

@@ -15,7 +15,8 @@ from cellwright.models.client.gateway_client import Models
 from cellwright.policy import RunCode
 from cellwright.sandbox import probe
 from cellwright.testing import CallTool
-from cellwright.tools.actions import ActionWorker, ProgramLimits
+from cellwright.tools.actions.steps import ProgramLimits
+from cellwright.tools.actions.worker import ActionWorker
 from cellwright.tools.tool import Tool, ToolError, ToolResult, tool
 from tests.agents.forked import Forker
 from tests.agents.test_killed import forker, gateway, report, run

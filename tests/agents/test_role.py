@@ -25,8 +25,8 @@ from cellwright.tools.cell_tools import cell_tools
 from cellwright.tools.data_tools import data_tools
 from cellwright.tools.environment_tools import package_tools, shell_tools
 from cellwright.tools.file_tools import file_tools
-from cellwright.tools.git import Author
 from cellwright.tools.git.client import GitClient
+from cellwright.tools.git.commit_import import Author
 from cellwright.tools.git.git_tools import git_tools
 from cellwright.tools.notebook.editor import NotebookEditor
 from cellwright.tools.notebook_tools import TRY, notebook_tools

@@ -414,7 +414,7 @@ async def test_a_cell_that_passes_unchanged_is_reported_as_flaky(opened: Opener)
     cell = "import pathlib as _p\nif not _p.Path('m').exists():\n    _p.Path('m').touch()\n    raise ValueError"
     async with opened(cell) as notebook:
         first = await notebook.run("all")
-        history = attempts(first, document=notebook.document)
+        history = attempts(kept(first), document=notebook.document)
         second = await notebook.run("stale")
-        [found] = decide_repairs(second, history, FailureContext(document=notebook.document))
+        [found] = decide_repairs(kept(second), history, FailureContext(document=notebook.document))
         assert found.failure.kind == "flaky"

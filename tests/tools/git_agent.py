@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from cellwright.tools.git import Author
 from cellwright.tools.git.client import GitClient
+from cellwright.tools.git.commit_import import Author
 from cellwright.tools.git.git_tools import git_tools
 from cellwright.tools.tool import Done, ToolError, ToolResult, Toolset
 

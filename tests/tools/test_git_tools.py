@@ -17,8 +17,8 @@ from cellwright.journal.effects import EffectFound, EffectNotFound
 from cellwright.kernel import KernelPool
 from cellwright.policy import GitCommit, No, ReadFile, Yes
 from cellwright.tools.callers import standard
-from cellwright.tools.git import Author
 from cellwright.tools.git.client import GitClient
+from cellwright.tools.git.commit_import import Author
 from cellwright.tools.git.git_tools import git_tools
 from cellwright.tools.tool import Done, ToolCall, ToolError, result_text
 from tests.sampling import some

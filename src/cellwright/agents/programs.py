@@ -16,24 +16,23 @@ from pydantic import Field, TypeAdapter
 
 from cellwright.agents.agent_context import MakeProgram
 from cellwright.agents.styles import PROGRAM, program_tools
-from cellwright.errors import Unavailable, UserError
+from cellwright.errors import Unavailable
 from cellwright.journal import Flow, Json
 from cellwright.notebook import clip
-from cellwright.tools.actions import (
-    ActionWorker,
+from cellwright.tools.actions.steps import (
     CallFailure,
+    FailureKind,
     ProgramFailed,
     ProgramFinished,
     ProgramLimits,
     ProgramLost,
     ProgramPaused,
-    ProgramRun,
     ProgramStep,
-    ToolSignature,
 )
-from cellwright.tools.actions import ProgramCall as AskedCall
-from cellwright.tools.actions.steps import FailureKind
+from cellwright.tools.actions.steps import ProgramCall as AskedCall
+from cellwright.tools.actions.worker import ActionWorker, ProgramRun
 from cellwright.tools.callers import GuardedCaller
+from cellwright.tools.stubs import ToolSignature
 from cellwright.tools.tool import (
     CallContext,
     Done,
@@ -43,7 +42,6 @@ from cellwright.tools.tool import (
     ToolCall,
     ToolError,
     ToolResult,
-    Toolset,
     result_text,
     tool,
 )
@@ -72,7 +70,7 @@ def programs(worker: ActionWorker, *, limits: ProgramLimits = LIMITS) -> MakePro
 
 def program_tool(worker: ActionWorker, caller: GuardedCaller, *, limits: ProgramLimits = LIMITS) -> Tool:
     """The tool `run_program` over all of the caller's tools but those that ask a person or end the work."""
-    signatures = tuple(_signatures(program_tools(caller.toolset)))
+    signatures = program_tools(caller.toolset).signatures()
 
     @tool(name=PROGRAM, own_steps=True)
     async def run_program(
@@ -89,17 +87,6 @@ def program_tool(worker: ActionWorker, caller: GuardedCaller, *, limits: Program
         return await program.run(code)
 
     return run_program
-
-
-def _signatures(toolset: Toolset) -> list[ToolSignature]:
-    found: list[ToolSignature] = []
-    for each in toolset:
-        try:
-            found.append(ToolSignature(name=each.name, description=each.description, parameters=each.parameters))
-        except UserError:
-            # One whose name is no function's can still be called, only not by programs.
-            continue
-    return found
 
 
 # ── where it stands, as the journal keeps it ──

@@ -44,7 +44,7 @@ from cellwright.runs.goal.goal import Goal
 from cellwright.sandbox import CageSpec, Limits, Tier, probe
 from cellwright.settings import Settings
 from cellwright.tools import Guard, standing_rules
-from cellwright.tools.actions import ActionWorker
+from cellwright.tools.actions.worker import ActionWorker
 from cellwright.tools.actions.worker_process import CagedWorker
 from cellwright.tools.notebook.editor import NotebookEditor
 from cellwright.tools.notebook.parallel_branches import open_parallel_branch

@@ -89,7 +89,6 @@ def _function_tool(notebook: OpenNotebook, function: CellFunction, taken: Collec
         name=f"notebook_{function.name}" if function.name in taken else function.name,
         description=f"A function of the notebook, in its own words: {function.description[:_DESCRIPTION] or '(none)'}",
         parameters=function.parameters,
-        returns="JSON or a preview",
         run=run,
         validate=validate,
         action=action,

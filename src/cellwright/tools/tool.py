@@ -10,6 +10,7 @@ import difflib
 import inspect
 import json
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, assert_never, get_type_hints
 
@@ -18,10 +19,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 from cellwright.errors import Defect, UserError
 from cellwright.journal import Flow, Json
 from cellwright.journal.effects import EffectFinding, EffectUnknown
-from cellwright.notebook import clip, estimate_tokens
 from cellwright.policy import Action
 from cellwright.tools.result_images import ResultImage
-from cellwright.tools.stubs import signature_of, types_of
+from cellwright.tools.stubs import ToolSignature, signature_of
 
 if TYPE_CHECKING:
     from pydantic_ai.tools import ToolDefinition
@@ -189,7 +189,6 @@ OneMore = Callable[
 GoOn = Callable[[Any, CallContext, ToolResult, OneMore], Awaitable[ToolResult]]
 
 DEFAULT_SECONDS: Final = 120.0
-_END: Final = "\n"
 
 
 def _no_action(_: Any) -> None:
@@ -208,8 +207,6 @@ class Tool:
     description: str
     parameters: dict[str, Any]
     """JSON schema of the arguments, an object."""
-    returns: str = "text"
-    """What comes back, for documentation."""
     run: Run = field(repr=False)
     validate: Callable[[Any], Any] = field(repr=False)
     """Arguments (an object) as `run` and `action` take them. Raises pydantic's `ValidationError`, or `UserError`."""
@@ -243,10 +240,6 @@ class Tool:
 
         return ToolDefinition(name=self.name, description=self.description, parameters_json_schema=self.parameters)
 
-    def headline(self) -> str:
-        """How it is called, on one line."""
-        return f"{self.name}{signature_of(self.parameters)} -> {self.returns}"
-
 
 def tool(
     *,
@@ -257,7 +250,6 @@ def tool(
     own_steps: bool = False,
     go_on: GoOn | None = None,
     seconds: float | None = DEFAULT_SECONDS,
-    returns: str = "text",
 ) -> Callable[[Callable[..., Awaitable[Any]]], Tool]:
     """Make a tool of an async function: its parameters are the schema, its docstring the description.
 
@@ -276,7 +268,6 @@ def tool(
             name=name or function.__name__,
             description=inspect.getdoc(function) or "",
             parameters=_without_titles(arguments.model_json_schema()),
-            returns=returns,
             run=run,
             validate=arguments.model_validate,
             action=action,
@@ -349,22 +340,13 @@ class Toolset:
         """The tools as pydantic-ai passes them to a provider."""
         return [tool.definition() for tool in self]
 
-    def documentation(self, tokens: int = 2_000) -> str:
-        """How each is called and what it does, within a budget: descriptions are shortened before any tool is lost."""
-        whole = "\n\n".join(f"{tool.headline()}\n{_indented(tool.description)}" for tool in self)
-        if estimate_tokens(whole) <= tokens:
-            return whole
-        lines = [f"{tool.headline()}: {tool.description.partition(_END)[0]}" for tool in self]
-        return clip("\n".join(lines), tokens)
-
-    def stubs(self) -> str:
-        """The tools as Python declarations, for programs that call them."""
-        types = list(dict.fromkeys(text for tool in self for text in types_of(tool.parameters)))
-        functions = [
-            f'async def {tool.name}{signature_of(tool.parameters)} -> Any:\n    """{tool.description}"""'
-            for tool in self
-        ]
-        return "\n\n".join([*types, *functions])
+    def signatures(self) -> tuple[ToolSignature, ...]:
+        """The tools as programs call them. One whose name is no function's can still be called, only not by them."""
+        found: list[ToolSignature] = []
+        for tool in self:
+            with suppress(UserError):
+                found.append(ToolSignature(name=tool.name, description=tool.description, parameters=tool.parameters))
+        return tuple(found)
 
 
 # ── derived from the function ──
@@ -416,7 +398,3 @@ def _without_titles(schema: Any) -> Any:
             return [_without_titles(value) for value in schema]
         case _:
             return schema
-
-
-def _indented(text: str) -> str:
-    return "\n".join(f"  {line}" if line else "" for line in text.splitlines())

@@ -9,16 +9,9 @@ import pytest
 
 from cellwright.kernel import KernelPool
 from cellwright.sandbox import Tier, probe
-from cellwright.tools.actions import (
-    ActionWorker,
-    CallFailure,
-    Json,
-    ProgramCall,
-    ProgramLimits,
-    ProgramPaused,
-    ProgramStep,
-    ToolSignature,
-)
+from cellwright.tools.actions.steps import CallFailure, Json, ProgramCall, ProgramLimits, ProgramPaused, ProgramStep
+from cellwright.tools.actions.worker import ActionWorker
+from cellwright.tools.stubs import ToolSignature
 
 
 def tool(name: str, /, *required: str, **optional: Any) -> ToolSignature:

@@ -12,15 +12,9 @@ import pydantic_monty
 
 from cellwright.kernel import KernelPool
 from cellwright.sandbox import Tier
-from cellwright.tools.actions import (
-    ActionWorker,
-    ProgramFailed,
-    ProgramFinished,
-    ProgramLimits,
-    ProgramLost,
-    ProgramStep,
-)
 from cellwright.tools.actions.inside.state import ProgramProgress, pack
+from cellwright.tools.actions.steps import ProgramFailed, ProgramFinished, ProgramLimits, ProgramLost, ProgramStep
+from cellwright.tools.actions.worker import ActionWorker
 
 from .conftest import LOOK, TOOLS, Studio, arguments, paused
 

@@ -12,7 +12,8 @@ from cellwright.errors import Unavailable
 from cellwright.kernel import KernelPool
 from cellwright.kernel.process.zygote import CagedProcess, Zygote
 from cellwright.sandbox import CageSpec, Tier
-from cellwright.tools.actions import ActionWorker, ProgramLimits, ProgramLost, ProgramRun
+from cellwright.tools.actions.steps import ProgramLimits, ProgramLost
+from cellwright.tools.actions.worker import ActionWorker, ProgramRun
 from tests.sampling import every
 
 from .conftest import TOOLS

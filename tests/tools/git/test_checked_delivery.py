@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from cellwright.errors import Unavailable, UserError
-from cellwright.sandbox.host.git_files import ObjectFormat, ObjectKind, as_kind, read_tree
-from cellwright.tools.git import CheckedDelivery, GitDelivery, Unsound, check_delivery, patch_of, read_answer
+from cellwright.sandbox.host.git_files import ObjectFormat, ObjectKind, Unsound, as_kind, read_tree
+from cellwright.tools.git.cage import GitDelivery, read_answer
+from cellwright.tools.git.checked_delivery import CheckedDelivery, check_delivery, patch_of
 from tests.tools.git.yard import git, make_repository, raw
 
 SHA1 = ObjectFormat("sha1")

@@ -16,6 +16,7 @@ from cellwright.agents.prompt.prompt import Prompt, PromptPart, Rank, Weight, as
 from cellwright.agents.role import Role
 from cellwright.agents.skills import Skill
 from cellwright.agents.styles import FINISH, Style, program_tools
+from cellwright.tools.stubs import stubs
 from cellwright.tools.tool import Toolset
 
 _HISTORY_SHARE: Final = 0.55
@@ -99,8 +100,8 @@ def _always(brief: AssignmentContext, toolset: Toolset, tools: Sequence[ToolDefi
         )
         parts.append(PromptPart(name="tools", text=text, place="tools", rank=Rank.ALWAYS, weight=Weight.NEEDED))
     if brief.style == "code":
-        stubs = program_tools(toolset).stubs()
-        text = f"\n\nA program for run_program is Python that awaits these functions:\n{stubs}"
+        functions = stubs(program_tools(toolset).signatures())
+        text = f"\n\nA program for run_program is Python that awaits these functions:\n{functions}"
         parts.append(
             PromptPart(
                 name="functions for programs",

@@ -19,7 +19,6 @@ from cellwright.framing import BadFrame
 from cellwright.sandbox.private_directory import private_directory
 from cellwright.sandbox.spec import Limits, Tier
 from cellwright.tools.actions import wire
-from cellwright.tools.actions.signatures import Contract, ToolSignature
 from cellwright.tools.actions.steps import (
     CallFailure,
     FailureKind,
@@ -43,6 +42,7 @@ from cellwright.tools.actions.worker_process import (
     cage_spec,
     command,
 )
+from cellwright.tools.stubs import Contract, ToolSignature
 
 _GRACE_SECONDS = 30.0
 """Beyond a program's own time: checking its types, writing its state, a busy machine."""

@@ -17,26 +17,20 @@ from cellwright.kernel import Zygote
 from cellwright.kernel.process.one_shot import run_one_shot
 from cellwright.kernel.process.provisioner import CAGE_UID
 from cellwright.sandbox import Tier
-from cellwright.tools.git import (
+from cellwright.sandbox.host.git_files import Unsound
+from cellwright.sandbox.host.git_repository import Repository, find_repository
+from cellwright.tools.git.cage import (
+    MOST_ANSWER_BYTES,
     WHERE_GIT_IS,
-    Author,
-    CheckedDelivery,
     GitAnswer,
     GitPlan,
     GitRequest,
-    NewCommit,
-    Repository,
-    Unsound,
-    check_branch,
-    check_delivery,
-    find_repository,
-    import_commit,
-    patch_of,
+    Want,
     plan_cage,
     read_answer,
-    read_commit,
 )
-from cellwright.tools.git.cage import MOST_ANSWER_BYTES, Want
+from cellwright.tools.git.checked_delivery import CheckedDelivery, check_delivery, patch_of
+from cellwright.tools.git.commit_import import Author, NewCommit, check_branch, import_commit, read_commit
 from cellwright.tools.tool import ToolFailure
 
 _PATIENCE_SECONDS: Final = 110.0

@@ -31,17 +31,17 @@ State = Annotated[str, Field(description="The state that git_diff named for the 
 def git_tools(desk: GitClient) -> list[Tool]:
     """Status, diff and commit for one project."""
 
-    @tool(action=_reads(desk), seconds=_SECONDS, returns="the changed files")
+    @tool(action=_reads(desk), seconds=_SECONDS)
     async def git_status() -> ToolResult:
         """Which files of the project differ from the last commit. What the person has staged makes no difference."""
         return await _git_result(_status(desk))
 
-    @tool(action=_reads(desk), seconds=_SECONDS, returns="a patch, and the state that git_commit needs")
+    @tool(action=_reads(desk), seconds=_SECONDS)
     async def git_diff(paths: Paths = []) -> ToolResult:  # noqa: B006  pydantic copies it
         """What differs from the last commit, new files included, as a patch; and the name of this state."""
         return await _git_result(_diff(desk, paths))
 
-    @tool(action=_commits(desk), changes=True, find=_finds(desk), seconds=_SECONDS, returns="the new commit")
+    @tool(action=_commits(desk), changes=True, find=_finds(desk), seconds=_SECONDS)
     async def git_commit(branch: Slug, message: Message, state: State, paths: Paths = []) -> ToolResult:  # noqa: B006
         """Commit what git_diff showed, on a new branch. Nothing is checked out: branch, index and files stay.
 
