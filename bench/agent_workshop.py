@@ -103,8 +103,7 @@ class Workshop:
         launch = GatewayLaunch(home=home, keys={"near": "sk-bench-0123456789abcdef"})
         self._models = await stack.enter_async_context(Models.open(home, launch=launch))
         stack.push_async_callback(self._models.stop_gateway, at_once=True)
-        zygote = await self._pool.zygote()
-        self._worker = await stack.enter_async_context(ActionWorker.open(zygote, tier=probe().tier))
+        self._worker = await stack.enter_async_context(ActionWorker.open(self._pool.zygote, tier=probe().tier))
 
         @asynccontextmanager
         async def open_studio(flow: Flow, _: Assignment) -> AsyncGenerator[AgentContext]:

@@ -35,7 +35,7 @@ async def measure(stage: Stage) -> list[Finding]:
     """Ours: a fresh interpreter in a cage, its state written down at the call. Peers: a fresh interpreter each."""
     modules = await _install_micropython(stage.python)
     async with (
-        ActionWorker.open(await stage.pool.zygote(), tier=probe().tier) as worker,
+        ActionWorker.open(stage.pool.zygote, tier=probe().tier) as worker,
         stage.peer("smolagents_executor") as smolagents,
         stage.peer("micropython_node") as node,
     ):

@@ -134,7 +134,7 @@ async def _programs(wanted: str, folder: Path) -> AsyncGenerator[dict[str, Any]]
             yield {"put_into_effect": _letting(folder)}
             return
         pool = await stack.enter_async_context(KernelPool.open(folder / "zygote"))
-        opening = ActionWorker.open(await pool.zygote(), tier=probe().tier)
+        opening = ActionWorker.open(pool.zygote, tier=probe().tier)
         yield {"program": programs(await stack.enter_async_context(opening))}
 
 

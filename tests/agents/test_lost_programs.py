@@ -39,7 +39,7 @@ SPIN = "number = 0\nfor turn in range({turns}):\n    number = turn\n"
 @pytest.fixture
 async def worker(pool: KernelPool) -> AsyncGenerator[ActionWorker]:
     """One of its own for each test: others must not lose theirs."""
-    async with ActionWorker.open(await pool.zygote(), tier=probe().tier) as opened:
+    async with ActionWorker.open(pool.zygote, tier=probe().tier) as opened:
         yield opened
 
 

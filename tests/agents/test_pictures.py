@@ -133,7 +133,7 @@ async def test_the_picture_of_a_cell_a_program_ran_is_shown_too(
     edits = [{"op": "create", "code": showing(png()), "name": "shown"}]
     house.provider.script(program(f"made = await apply({edits!r})\nmade['ok']"), DONE)
     async with (
-        ActionWorker.open(await pool.zygote(), tier=probe().tier) as worker,
+        ActionWorker.open(pool.zygote, tier=probe().tier) as worker,
         opened("x = 1") as notebook,
         open_workshop(house, where, notebook=notebook, roles=[CODE], studio={"program": programs(worker)}) as shop,
     ):

@@ -29,7 +29,7 @@ __all__ = ["forker", "gateway"]
 
 @pytest.fixture(scope="module")
 async def worker(pool: KernelPool) -> AsyncGenerator[ActionWorker]:
-    async with ActionWorker.open(await pool.zygote(), tier=probe().tier) as opened:
+    async with ActionWorker.open(pool.zygote, tier=probe().tier) as opened:
         yield opened
 
 

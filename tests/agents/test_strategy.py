@@ -136,7 +136,8 @@ async def test_a_file_is_never_guessed(opened: Opener, files: tuple[str, ...]) -
 
 async def test_a_column_written_otherwise_is_offered_first_with_its_exact_name(opened: Opener) -> None:
     frame = "import pandas as pd\ndf = pd.DataFrame({'n': [3, 4], 'Unit Price ': [1, 2]})"
-    async with failed(opened, frame, own=["cost = df['unit price'].sum()"]) as (_, found):
+    known = {"df": ("n", "Unit Price ")}
+    async with failed(opened, frame, own=["cost = df['unit price'].sum()"], columns=known) as (_, found):
         assert isinstance(found, FocusedAdvice)
         material = {each.name: each.text for each in found.material}
         assert material["names there are, nearest first"] == "'Unit Price '\n'n'"

@@ -14,8 +14,7 @@ from cellwright.kernel import OpenNotebook
 from cellwright.notebook import CreateCell, EditCell, read
 from cellwright.tools.history.moves import NothingToMove
 from cellwright.tools.notebook.editor import NotebookEditor
-from cellwright.tools.notebook.outcomes import EditOutcome
-from cellwright.tools.notebook.saved_notebook import EditorPoint
+from cellwright.tools.notebook.saved_notebook import EditorPoint, EditOutcome
 from cellwright.tools.notebook.trial_records import TrialRecord, read_trial
 from cellwright.tools.notebook_tools import notebook_tools
 from cellwright.tools.tool import Done, ToolError, ToolResult

@@ -13,7 +13,7 @@ from cellwright.kernel.branches.checkpoints import CheckpointBudget
 from cellwright.notebook import CreateCell, EditCell, read
 from cellwright.tools.history.moves import MoveRefused
 from cellwright.tools.notebook.editor import NotebookEditor
-from cellwright.tools.notebook.outcomes import EditOutcome
+from cellwright.tools.notebook.saved_notebook import EditOutcome
 from cellwright.tools.notebook_tools import notebook_tools
 from cellwright.tools.tool import Done, ToolError
 from tests.tools.workshop import open_workshop

@@ -21,8 +21,7 @@ from cellwright.notebook import CreateCell, DeleteCell, EditCell, MoveCell, Rena
 from cellwright.notebook.edits import AtStart
 from cellwright.tools.history.moves import NothingToMove, NotMoved
 from cellwright.tools.notebook.editor import NotebookEditor
-from cellwright.tools.notebook.outcomes import EditOutcome
-from cellwright.tools.notebook.saved_notebook import EditorPoint
+from cellwright.tools.notebook.saved_notebook import EditorPoint, EditOutcome
 from tests.conftest import notebook_source
 from tests.sampling import some
 

@@ -41,11 +41,10 @@ from cellwright.network import passwords_in
 from cellwright.policy import AgreedEnvelope, Masker, Rules, Secret
 from cellwright.runs.execute.workspace import BranchWorkspace, Workspace
 from cellwright.runs.goal.goal import Goal
-from cellwright.sandbox import CageSpec, Limits, Tier, probe
+from cellwright.sandbox import Limits, Tier, probe
 from cellwright.settings import Settings
 from cellwright.tools import Guard, standing_rules
 from cellwright.tools.actions.worker import ActionWorker
-from cellwright.tools.actions.worker_process import CagedWorker
 from cellwright.tools.notebook.editor import NotebookEditor
 from cellwright.tools.notebook.parallel_branches import open_parallel_branch
 from cellwright.tools.project_files import ProjectFiles
@@ -120,7 +119,7 @@ async def open_workspace(
         pool = options.pool or await stack.enter_async_context(open_pool(options.settings))
         way_out = await _open_network(stack, ground, records, options)
         desk = await _open_editor(stack, ground, pool, way_out, options)
-        worker = await stack.enter_async_context(ActionWorker.open(_CageStarter(pool), tier=ground.tier))
+        worker = await stack.enter_async_context(ActionWorker.open(pool.zygote, tier=ground.tier))
         kept = JournalTexts(records)
         bench = _tool_context(ground, desk, pool, kept, way_out, options, person)
         studio = AgentContext(
@@ -290,17 +289,6 @@ async def _open_editor(
     )
     notebook = await stack.enter_async_context(opening)
     return await NotebookEditor.open(notebook, ground.state / EDITOR_FILE)
-
-
-@dataclass(frozen=True, slots=True)
-class _CageStarter:
-    """Starts cages from whichever zygote lives: one that died is replaced."""
-
-    pool: KernelPool
-
-    async def start(self, spec: CageSpec, *, command: list[str] | None = None) -> CagedWorker:
-        """A new cage whose process is `command`."""
-        return await (await self.pool.zygote()).start(spec, command=command)
 
 
 def _tool_context(

@@ -17,8 +17,7 @@ from cellwright.notebook import EditRefused, apply_edits, clip
 from cellwright.policy import Action, EditCells, RunCode
 from cellwright.tools.notebook.alternatives import TrialCandidate, number_of
 from cellwright.tools.notebook.cell_changes import CellDiff, CellEdit, Seconds, changes_between, code_of, edits_of
-from cellwright.tools.notebook.editor import NotebookEditor
-from cellwright.tools.notebook.outcomes import AlternativesOutcome
+from cellwright.tools.notebook.editor import AlternativesOutcome, NotebookEditor
 from cellwright.tools.notebook.reports import edit_result, find_revision, observation_json
 from cellwright.tools.notebook.trial_records import (
     BRANCHES,

@@ -6,7 +6,7 @@ notebook runs in a cage of its own, with its inputs in place of what its cells a
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Annotated, Any, Final, assert_never
@@ -31,14 +31,13 @@ from cellwright.kernel import (
 )
 from cellwright.notebook import Document, clip, graph, read
 from cellwright.policy import Action, RunCode
+from cellwright.tools.notebook.cell_changes import Seconds
 from cellwright.tools.stubs import signature_of
-from cellwright.tools.tool import CallContext, Done, Tool, ToolError, ToolResult, tool
+from cellwright.tools.tool import CallContext, Done, Find, Tool, ToolError, ToolResult, ended_with_process, tool
 
-_MOST_SECONDS: Final = 3_600
 _TEXT_TOKENS: Final = 2_000
 _DESCRIPTION: Final = 2_000
 
-Seconds = Annotated[float, Field(gt=0, le=_MOST_SECONDS, description="Deadline; what still runs then is interrupted.")]
 OpenPath = Callable[[Path], AbstractAsyncContextManager[OpenNotebook]]
 """Opens a notebook in a cage of its own."""
 
@@ -57,7 +56,7 @@ def cell_tools(notebook: OpenNotebook) -> list[Tool]:
     async def action(arguments: Any) -> Action:
         return _run_code(notebook, arguments.name, arguments.arguments)
 
-    @tool(action=action, changes=True, find=_finder(notebook), seconds=None)
+    @tool(action=action, changes=True, find=cage_finder(notebook), seconds=None)
     async def call_function(
         name: Annotated[str, Field(min_length=1, max_length=100)],
         arguments: Annotated[dict[str, Any], Field(description="By parameter name.")] = {},  # noqa: B006
@@ -93,7 +92,7 @@ def _function_tool(notebook: OpenNotebook, function: CellFunction, taken: Collec
         validate=validate,
         action=action,
         changes=True,
-        find=_finder(notebook),
+        find=cage_finder(notebook),
         seconds=None,
     )
 
@@ -109,9 +108,10 @@ def _complete(function: CellFunction, arguments: Mapping[str, Any]) -> dict[str,
     return dict(arguments)
 
 
-def _finder(notebook: OpenNotebook) -> Callable[[Any, CallContext], Awaitable[EffectFinding]]:
+def cage_finder(notebook: OpenNotebook) -> Find:
+    """What ran in its cage ended with the process, and what it had changed went too, unless files change directly."""
+
     async def find(_: Any, __: CallContext) -> EffectFinding:
-        # Its kernel ended with the process, and what it had changed went too, unless files are changed directly.
         return EffectUnknown() if notebook.provisioner.options.files == "direct" else EffectNotFound()
 
     return find
@@ -196,10 +196,7 @@ def notebook_call_tool(open_path: OpenPath, project: Path) -> Tool:
         code = "\n\n".join(cell.code for cell in file.document.cells)
         return RunCode(notebook=str(path), code=f"# with {given or 'nothing'} given\n\n{code}")
 
-    async def find(_: Any, __: CallContext) -> EffectFinding:
-        return EffectNotFound()
-
-    @tool(name="call_notebook", action=action, changes=True, find=find, seconds=None)
+    @tool(name="call_notebook", action=action, changes=True, find=ended_with_process, seconds=None)
     async def call(
         path: Annotated[str, Field(description="Of a notebook in the project.")],
         outputs: Annotated[list[str], Field(min_length=1, max_length=50, description="Variables to get back.")],

@@ -12,11 +12,12 @@ import anyio.to_thread
 from pydantic import Field
 
 from cellwright.errors import UserError
-from cellwright.journal import EffectFinding, EffectFound, EffectNotFound, EffectUnknown
+from cellwright.journal import EffectFinding, EffectFound, EffectNotFound
 from cellwright.kernel import OpenNotebook, PackageInstall, ProgramEnd
 from cellwright.kernel.environments.packages import for_module, with_package
 from cellwright.kernel.environments.script_header import normal_requirement
 from cellwright.policy import Action, InstallPackage, RunShell
+from cellwright.tools.cell_tools import cage_finder
 from cellwright.tools.notebook.editor import NotebookEditor
 from cellwright.tools.notebook.reports import observation_json, observation_text
 from cellwright.tools.tool import CallContext, Done, Tool, ToolError, ToolFailure, ToolResult, tool
@@ -102,11 +103,7 @@ def shell_tools(notebook: OpenNotebook, project: str) -> list[Tool]:
         folder = _inside(arguments.folder)
         return RunShell(command=tuple(arguments.command), folder=f"{project}/{folder}" if folder else project)
 
-    async def find(_: Any, __: CallContext) -> EffectFinding:
-        # Its cage ended with the process, and what it had changed there went too, unless files are changed directly.
-        return EffectUnknown() if notebook.provisioner.options.files == "direct" else EffectNotFound()
-
-    @tool(action=action, changes=True, find=find, seconds=None)
+    @tool(action=action, changes=True, find=cage_finder(notebook), seconds=None)
     async def shell(
         command: Annotated[
             list[str],

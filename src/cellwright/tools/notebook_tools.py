@@ -9,7 +9,7 @@ from pydantic import Field
 
 from cellwright.errors import UserError
 from cellwright.ids import CellId
-from cellwright.journal import EffectFinding, EffectNotFound, Json, Question
+from cellwright.journal import EffectFinding, Json, Question
 from cellwright.kernel import CellSelection
 from cellwright.notebook import (
     DEFAULT_NAME,
@@ -25,10 +25,19 @@ from cellwright.tools.alternatives_tool import alternatives_tool
 from cellwright.tools.history.moves import BeforeCell, NotMoved, Redo, UndoLast
 from cellwright.tools.notebook.cell_changes import CellEdit, Seconds, changes_between, code_of, edits_of
 from cellwright.tools.notebook.editor import NotebookEditor
-from cellwright.tools.notebook.outcomes import EditOutcome
 from cellwright.tools.notebook.reports import cell_text, edit_result, find_revision, with_news
+from cellwright.tools.notebook.saved_notebook import EditOutcome
 from cellwright.tools.result_images import image_of
-from cellwright.tools.tool import CallContext, Done, Tool, ToolError, ToolFailure, ToolResult, tool
+from cellwright.tools.tool import (
+    CallContext,
+    Done,
+    Tool,
+    ToolError,
+    ToolFailure,
+    ToolResult,
+    ended_with_process,
+    tool,
+)
 
 ASKED: Final = "agent-question"
 """The topic of a question an agent asks a person."""
@@ -176,11 +185,7 @@ def _run_tool(desk: NotebookEditor) -> Tool:
         chosen = document.cells if isinstance(cells, str) else [find_cell(document, name) for name in cells]
         return RunCode(notebook=path, code="\n\n".join(cell.code for cell in chosen))
 
-    async def find(_: Any, __: CallContext) -> EffectFinding:
-        # The kernel it ran in is gone with the process.
-        return EffectNotFound()
-
-    @tool(action=action, changes=True, find=find, seconds=None)
+    @tool(action=action, changes=True, find=ended_with_process, seconds=None)
     async def run(
         calling: CallContext,
         cells: Annotated[
@@ -203,11 +208,7 @@ def _try_tool(desk: NotebookEditor) -> Tool:
     def action(arguments: Any) -> Action:
         return RunCode(notebook=path, code=arguments.code)
 
-    async def find(_: Any, __: CallContext) -> EffectFinding:
-        # Whatever came of it is gone with the process, and nothing of it was kept.
-        return EffectNotFound()
-
-    @tool(name=TRY, action=action, changes=True, find=find, seconds=None)
+    @tool(name=TRY, action=action, changes=True, find=ended_with_process, seconds=None)
     async def try_code(code: str, seconds: Seconds = 120) -> ToolResult:
         """Run code in a cell that is taken out again: the notebook stays as it is."""
         return edit_result(desk, await desk.try_out(code, seconds=seconds))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
@@ -42,6 +43,8 @@ class TableQuestion:
     table: str
     columns: tuple[str, ...]
     spans: tuple[tuple[str, str], ...] = ()
+    keep: bool = False
+    """The cells that answer it are put into the notebook."""
 
 
 def question_cell(question: TableQuestion) -> str:
@@ -151,21 +154,9 @@ def _call(question: TableQuestion, told: Any = None) -> str:
 
 def _choose(question: TableQuestion) -> str:
     first, second = (literal(column) for column in question.columns)
-    lines = _CHOOSE.replace("TABLE", question.table)
+    words = {"TABLE": question.table, "FIRST": first, "SECOND": second}
     # One pass: a column may itself be called SECOND.
-    return "".join({"FIRST": first, "SECOND": second}.get(part, part) for part in _split(lines))
-
-
-def _split(code: str) -> list[str]:
-    parts = [code]
-    for word in ("FIRST", "SECOND"):
-        parts = [piece for part in parts for piece in _around(part, word)]
-    return parts
-
-
-def _around(text: str, word: str) -> list[str]:
-    pieces = text.split(word)
-    return [each for piece in pieces for each in (piece, word)][:-1]
+    return re.sub("TABLE|FIRST|SECOND", lambda found: words[found[0]], _CHOOSE)
 
 
 def _number(value: Any) -> float:

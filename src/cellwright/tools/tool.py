@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from cellwright.errors import Defect, UserError
 from cellwright.journal import Flow, Json
-from cellwright.journal.effects import EffectFinding, EffectUnknown
+from cellwright.journal.effects import EffectFinding, EffectNotFound, EffectUnknown
 from cellwright.policy import Action
 from cellwright.tools.result_images import ResultImage
 from cellwright.tools.stubs import ToolSignature, signature_of
@@ -197,6 +197,11 @@ def _no_action(_: Any) -> None:
 
 async def _nobody_can_tell(_: Any, __: CallContext) -> EffectFinding:
     return EffectUnknown()
+
+
+async def ended_with_process(_: Any, __: CallContext) -> EffectFinding:
+    """For `find`: whatever came of the call is gone with the process it ran in."""
+    return EffectNotFound()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

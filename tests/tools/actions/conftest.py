@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from cellwright.journal import Json
 from cellwright.kernel import KernelPool
 from cellwright.sandbox import Tier, probe
-from cellwright.tools.actions.steps import CallFailure, Json, ProgramCall, ProgramLimits, ProgramPaused, ProgramStep
+from cellwright.tools.actions.steps import CallFailure, ProgramCall, ProgramLimits, ProgramPaused, ProgramStep
 from cellwright.tools.actions.worker import ActionWorker
 from cellwright.tools.stubs import ToolSignature
 
@@ -68,7 +69,7 @@ def tier() -> Tier:
 
 @pytest.fixture(scope="session")
 async def worker(pool: KernelPool, tier: Tier) -> AsyncGenerator[ActionWorker]:
-    async with ActionWorker.open(await pool.zygote(), tier=tier) as opened:
+    async with ActionWorker.open(pool.zygote, tier=tier) as opened:
         yield opened
 
 

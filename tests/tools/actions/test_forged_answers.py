@@ -95,8 +95,10 @@ class TakenOver:
 
 @asynccontextmanager
 async def taken_over(pool: KernelPool, tier: Tier, script: str) -> AsyncGenerator[ActionWorker]:
-    starter = TakenOver(await pool.zygote(), script)
-    async with ActionWorker.open(starter, tier=tier) as worker:
+    async def zygote() -> Any:
+        return TakenOver(await pool.zygote(), script)
+
+    async with ActionWorker.open(zygote, tier=tier) as worker:
         yield worker
 
 

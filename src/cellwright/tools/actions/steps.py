@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+from cellwright.journal import Json
+
 FailureKind = Literal["error", "syntax", "unsupported", "types", "limit", "state", "crash"]
 LimitName = Literal[
     "seconds", "sleep_seconds", "memory", "output_bytes", "tool_calls", "argument_bytes", "value_bytes", "state_bytes",

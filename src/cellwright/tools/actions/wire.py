@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from cellwright.framing import BadFrame, pack
-from cellwright.tools.actions.steps import Json
+from cellwright.journal import Json
 
 MAX_FRAME_BYTES: Final = 96 << 20
 _DEEPEST = 40

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import operator
-from collections.abc import AsyncGenerator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import asdict
 from functools import lru_cache
@@ -16,13 +16,14 @@ import msgspec
 
 from cellwright.errors import Defect
 from cellwright.framing import BadFrame
+from cellwright.journal import Json
+from cellwright.kernel import Zygote
 from cellwright.sandbox.private_directory import private_directory
 from cellwright.sandbox.spec import Limits, Tier
 from cellwright.tools.actions import wire
 from cellwright.tools.actions.steps import (
     CallFailure,
     FailureKind,
-    Json,
     LimitName,
     ProgramCall,
     ProgramFailed,
@@ -35,7 +36,6 @@ from cellwright.tools.actions.steps import (
 )
 from cellwright.tools.actions.worker_process import (
     CAGE_LIMITS,
-    CageStarter,
     WorkerConnection,
     WorkerLost,
     WorkerTimeout,
@@ -53,12 +53,15 @@ _MOST_MESSAGE_CHARACTERS = 2000
 _OUTPUT_SLACK_BYTES = 16
 _USUAL_LIMITS = ProgramLimits()
 
+GetZygote = Callable[[], Awaitable[Zygote]]
+"""Whichever lives: one that died is replaced."""
+
 
 class ActionWorker:
     """Runs programs in a cage of its own; one that was lost is replaced when the next program comes."""
 
-    def __init__(self, starter: CageStarter, nowhere: Path, tier: Tier, limits: Limits) -> None:
-        self._starter = starter
+    def __init__(self, zygote: GetZygote, nowhere: Path, tier: Tier, limits: Limits) -> None:
+        self._zygote = zygote
         self._spec = cage_spec(nowhere, tier, limits)
         self._starting = anyio.Lock(fast_acquire=True)
         self._conversation: WorkerConnection | None = None
@@ -68,11 +71,11 @@ class ActionWorker:
     @classmethod
     @asynccontextmanager
     async def open(
-        cls, starter: CageStarter, *, tier: Tier = "A", limits: Limits = CAGE_LIMITS
+        cls, zygote: GetZygote, *, tier: Tier = "A", limits: Limits = CAGE_LIMITS
     ) -> AsyncGenerator[ActionWorker]:
         """A worker that is ready; everything in its cage ends with the block."""
         with private_directory("actions") as nowhere:
-            worker = cls(starter, nowhere, tier, limits)
+            worker = cls(zygote, nowhere, tier, limits)
             try:
                 await worker._ready()
                 yield worker
@@ -139,7 +142,8 @@ class ActionWorker:
             if self._conversation is not None and not self._conversation.is_over:
                 return self._conversation
             await self._close()
-            conversation = WorkerConnection(await self._starter.start(self._spec, command=command()))
+            zygote = await self._zygote()
+            conversation = WorkerConnection(await zygote.start(self._spec, command=command()))
             self._conversation = conversation
             await conversation.until_ready()
             return conversation

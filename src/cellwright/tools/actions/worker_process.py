@@ -15,13 +15,14 @@ import time
 from collections.abc import Awaitable, Callable
 from functools import cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import anyio
 import anyio.lowlevel
 
 from cellwright.errors import Unavailable
 from cellwright.framing import BadFrame, FrameUnpacker
+from cellwright.kernel.process.zygote import CagedProcess
 from cellwright.sandbox.host.control import CageControl
 from cellwright.sandbox.spec import CageSpec, Limits, Tier
 from cellwright.tools.actions import wire
@@ -32,47 +33,6 @@ _NOBODY = 54321
 
 CAGE_LIMITS = Limits(memory_mb=1024, processes=512, open_files=512, disk_mb=1, inodes=64, tmp_mb=1)
 """For the worker and all its interpreters together; each program has its own, much smaller ones."""
-
-
-class CagedWorker(Protocol):
-    """A started cage, as whoever started it hands it over."""
-
-    @property
-    def kernel(self) -> socket.socket:
-        """Where the worker is spoken to."""
-        ...
-
-    @property
-    def control(self) -> socket.socket:
-        """Where its init is."""
-        ...
-
-    @property
-    def pidfd(self) -> int:
-        """A handle on the cage's first process; closed by whoever took the cage over."""
-        ...
-
-    @property
-    def pid(self) -> int:
-        """The same as a number."""
-        ...
-
-    @property
-    def ended(self) -> anyio.Event:
-        """Set when nothing of it is left."""
-        ...
-
-    def kill(self) -> None:
-        """End everything in it, now."""
-        ...
-
-
-class CageStarter(Protocol):
-    """Starts cages: the kernels' zygote."""
-
-    async def start(self, spec: CageSpec, *, command: list[str] | None = None) -> CagedWorker:
-        """A new cage whose process is `command`."""
-        ...
 
 
 def cage_spec(nowhere: Path, tier: Tier, limits: Limits) -> CageSpec:
@@ -136,7 +96,7 @@ class WorkerTimeout(WorkerLost):
 class WorkerConnection:
     """Requests to one caged worker, one at a time."""
 
-    def __init__(self, caged: CagedWorker) -> None:
+    def __init__(self, caged: CagedProcess) -> None:
         caged.kernel.setblocking(False)
         self._caged = caged
         self._socket = caged.kernel

@@ -120,7 +120,7 @@ class GitClient:
         view = await self._same(paths, state)
         return await anyio.to_thread.run_sync(self._import, view, self._commit(branch, message))
 
-    async def found(self, branch: str, message: str, state: str) -> str | None:
+    async def find_commit(self, branch: str, message: str, state: str) -> str | None:
         """The commit that `commit` made of that state before, if it did."""
         with _doubts():
             repository = await anyio.to_thread.run_sync(find_repository, self.project)

@@ -31,8 +31,7 @@ from cellwright.tools.history.moves import (
 )
 from cellwright.tools.history.timeline import Revision, fingerprint, revision_between
 from cellwright.tools.notebook.cell_changes import CellDiff, changes_between
-from cellwright.tools.notebook.outcomes import EditOutcome
-from cellwright.tools.notebook.saved_notebook import SavedNotebook
+from cellwright.tools.notebook.saved_notebook import EditOutcome, SavedNotebook
 from cellwright.tools.notebook.trials import NotCommitted
 
 _COMMIT: Final = "commit"

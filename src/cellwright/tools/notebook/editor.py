@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import anyio
@@ -21,10 +21,10 @@ from cellwright.notebook.document import SETUP_NAME
 from cellwright.notebook.marimo_file import new_cell_id
 from cellwright.tools.history.live import LiveHistory
 from cellwright.tools.history.timeline import Revision, RevisionTimeline, revision_between, was_saved
-from cellwright.tools.notebook.alternatives import CandidateTrials, TrialCandidate
+from cellwright.tools.notebook.alternatives import CandidateTrials, RankedCandidate, TrialCandidate
 from cellwright.tools.notebook.cell_changes import changes_between
-from cellwright.tools.notebook.outcomes import AlternativesOutcome, EditOutcome
-from cellwright.tools.notebook.saved_notebook import OnPoint, SavedNotebook
+from cellwright.tools.notebook.saved_notebook import EditOutcome, OnPoint, SavedNotebook
+from cellwright.tools.notebook.trial_records import TrialRecord
 from cellwright.tools.notebook.trials import (
     BranchTrial,
     NotCommitted,
@@ -37,6 +37,22 @@ from cellwright.tools.notebook.trials import (
 
 MakeEdits = Callable[[Document], Sequence[Edit]]
 """From the document as it is when the call is at it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlternativesOutcome:
+    """What came of candidates that were tried side by side."""
+
+    ranked: tuple[RankedCandidate, ...]
+    """Best first."""
+    applied: EditOutcome | None = None
+    """What keeping the first did to the notebook; None: nothing was kept."""
+    news: str = ""
+
+    @property
+    def tried(self) -> tuple[TrialRecord, ...]:
+        """All of them, best first."""
+        return tuple(each.told for each in self.ranked)
 
 
 class NotebookEditor(SavedNotebook):

@@ -11,7 +11,7 @@ from cellwright.kernel import CellOutcome, Observation, OpenNotebook
 from cellwright.notebook import EditRefused, clip
 from cellwright.tools.history.moves import RESTORE_TEXTS
 from cellwright.tools.notebook.editor import NotebookEditor
-from cellwright.tools.notebook.outcomes import EditOutcome
+from cellwright.tools.notebook.saved_notebook import EditOutcome
 from cellwright.tools.notebook.trial_records import BRANCHES, trial_json
 from cellwright.tools.result_images import image_of
 from cellwright.tools.tool import CallContext, Done, ToolError, ToolResult, result_json

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Final, Self
@@ -20,10 +20,11 @@ from cellwright.errors import Unavailable, UserError
 from cellwright.ids import CellId
 from cellwright.kernel import Observation, OpenNotebook
 from cellwright.notebook import Document, NotebookFile, SaveConflict, clip
+from cellwright.tools.history.moves import RestoreMethod
 from cellwright.tools.history.store import read_timeline, write_timeline
 from cellwright.tools.history.timeline import Revision, RevisionTimeline
 from cellwright.tools.notebook.cell_changes import CellDiff, changes_between, merge, with_known_ids
-from cellwright.tools.notebook.outcomes import EditOutcome
+from cellwright.tools.notebook.trial_records import TrialRecord
 from cellwright.tools.notebook.trials import NotCommitted
 
 _NEWS_TOKENS: Final = 400
@@ -34,6 +35,23 @@ _PERSON_WAITS_SECONDS: Final = 20
 
 Act = Callable[[], Awaitable[Observation | NotCommitted]]
 """What a revision does to the notebook."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditOutcome:
+    """What one call did."""
+
+    observation: Observation
+    changes: tuple[CellDiff, ...] = ()
+    """Cells it changed."""
+    news: str = ""
+    """What the agent did not know: a person's edits, a replay."""
+    tried: tuple[TrialRecord, ...] = ()
+    """What was tried in branches for it."""
+    is_kept: bool = True
+    """False: it failed in a branch, and the notebook is as it was."""
+    back_by: RestoreMethod | None = None
+    """Of an undo or redo: how the notebook was made what it was."""
 
 
 class EditorPoint(StrEnum):
