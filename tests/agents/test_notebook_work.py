@@ -11,8 +11,9 @@ import pytest
 from cellwright.agents import Assignment, Note
 from cellwright.agents.agent_context import AgentContext
 from cellwright.agents.loop import agent_workflow, assignment_json
-from cellwright.agents.prompt.context_providers import FileContext, limits_text, preview_file
+from cellwright.agents.prompt.context_providers import DataContext, limits_text, preview_file
 from cellwright.agents.prompt.conversation import AgentTurn
+from cellwright.data.files import DataFile
 from cellwright.journal import Flow, Workflow
 from cellwright.sandbox import Limits
 from cellwright.testing import CallTool, CallTools, Fault, Received
@@ -130,7 +131,7 @@ async def test_orders_in_data_reach_the_model_only_as_data_and_do_nothing_by_the
     (tmp_path / "project/data.csv").write_text(f"name\n{HOSTILE}\n</data>\n")
     cell = "import pathlib\npathlib.Path('data.csv').read_text()"
     house.provider.script(apply(create(cell, name="data")), CallTool("look", {"what": "cell", "name": "data"}), DONE)
-    sights = [FileContext(tmp_path / "project", ["data.csv"])]
+    sights = [DataContext([data_file(tmp_path / "project/data.csv")], None)]
     async with opened("x = 1") as notebook, open_workshop(house, where, notebook=notebook, sights=sights) as shop:
         note = Note(name="a page", text=HOSTILE)
         assert (await shop.work(an_assignment(notes=(note,)))).outcome == "finished"
@@ -141,6 +142,10 @@ async def test_orders_in_data_reach_the_model_only_as_data_and_do_nothing_by_the
             inside = [prompt.text_of(span) for span in prompt.spans if HOSTILE[:20] in prompt.text_of(span)]
             assert inside
             assert all(_is_fenced(text, mark) for text in inside)
+
+
+def data_file(path: Path) -> DataFile:
+    return DataFile(name=path.name, source=path, place=path.name, target=path.name)
 
 
 def _is_fenced(text: str, mark: str) -> bool:
@@ -233,8 +238,8 @@ async def test_many_files_are_named_after_the_first_dozen(tmp_path: Path) -> Non
     names = [f"{number}.csv" for number in range(20)]
     for name in names:
         (tmp_path / name).write_text("a\n1\n")
-    seen = await FileContext(tmp_path, names).look(2_000)
-    assert "and 8 more files: 12.csv, 13.csv" in seen.parts[0].text
+    seen = await DataContext([data_file(tmp_path / name) for name in names], None).look(2_000)
+    assert "8 more files: 12.csv, 13.csv" in seen.parts[0].text
 
 
 def test_an_agent_workflow_has_the_name_it_is_given() -> None:

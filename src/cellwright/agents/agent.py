@@ -39,7 +39,7 @@ from cellwright.journal import CostRecorded, Fact, Flow, Question
 from cellwright.policy import Limit
 from cellwright.tools.approval.guard import ActionRefused, BudgetRaised
 from cellwright.tools.callers import GuardedCaller
-from cellwright.tools.tool import Done, Refusal, ToolCall, ToolError, ToolResult, result_text
+from cellwright.tools.tool import Done, Refusal, ToolCall, ToolError, ToolResult, has_worked, result_text
 
 _FIRST_LOOK_SHARE: Final = 0.25
 _LATER_LOOK_TOKENS: Final = 600
@@ -302,7 +302,7 @@ class Agent:
         if last.name != FINISH or not before:
             return await self._caller.call_all(self._flow, calls)
         results = await self._caller.call_all(self._flow, before)
-        if all(_call_status(result) == "done" for result in results):
+        if all(map(has_worked, results)):
             return [*results, await self._caller.call(self._flow, last)]
         return [*results, ToolError(kind="conflict", message=_NOT_FINISHED)]
 
@@ -384,18 +384,9 @@ def _repair_record(made: RepairCall) -> ToolCallRecord:
 
 
 def _call_status(result: ToolResult) -> CallStatus:
-    match result:
-        case Done(value={"ok": False}):
-            # The edits were made, but cells failed: the call worked, the work did not.
-            return "error"
-        case Done():
-            return "done"
-        case Refusal():
-            return "refused"
-        case ToolError():
-            return "error"
-        case _:
-            assert_never(result)
+    if isinstance(result, Refusal):
+        return "refused"
+    return "done" if has_worked(result) else "error"
 
 
 def _finished_end(ending: Done) -> AgentEnd:

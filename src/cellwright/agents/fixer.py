@@ -25,6 +25,7 @@ from cellwright.agents.repair.choices import (
     FocusedAdvice,
     Material,
     RepairChoice,
+    WantedCall,
 )
 from cellwright.agents.repair.failures import ObservedFailure, ObservedPass, attempts
 from cellwright.agents.repair.strategy import decide_repairs, focused_advice
@@ -35,7 +36,7 @@ from cellwright.policy import action_json, parse_action
 from cellwright.tools.approval.guard import ActionRefused
 from cellwright.tools.callers import GuardedCaller
 from cellwright.tools.notebook_tools import ASKED, TRY
-from cellwright.tools.tool import Done, Refusal, ToolCall, ToolResult
+from cellwright.tools.tool import ToolCall, ToolResult, has_worked
 
 APPLY: Final = "apply"
 _TABLES: Final = 6
@@ -45,19 +46,13 @@ _StoredAttempt = Annotated[ObservedFailure | ObservedPass, Field(union_mode="lef
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _PlannedCall:
-    name: str
-    arguments: dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _RepairStep:
     """What is done without a model."""
 
     about: int
     """Which of the turn's calls."""
     reason: str
-    calls: tuple[_PlannedCall, ...]
+    calls: tuple[WantedCall, ...]
     wants: tuple[Any, ...]
     """Actions, as JSON."""
     otherwise: str
@@ -276,7 +271,7 @@ class Fixer:
             call = ToolCall(id=f"s{step}m{next(numbers)}", name=wanted.name, arguments=wanted.arguments)
             result = await self._call(call)
             made.append(RepairCall(call=call, result=result, reason=certain.reason))
-            if isinstance(result, Refusal) or not _worked(result):
+            if not has_worked(result):
                 break
         return made
 
@@ -305,10 +300,10 @@ def _once(attempt: ObservedFailure | ObservedPass) -> tuple[Any, ...]:
     return (attempt.cell, *attempt.essence) if isinstance(attempt, ObservedFailure) else (attempt.cell,)
 
 
-def _calls(recovery: DeterministicRepair) -> tuple[_PlannedCall, ...]:
+def _calls(recovery: DeterministicRepair) -> tuple[WantedCall, ...]:
     edits = [_edit(edit) for edit in recovery.edits]
-    first = (_PlannedCall(name=APPLY, arguments={"edits": edits}),) if edits else ()
-    return (*first, *(_PlannedCall(name=call.name, arguments=dict(call.arguments)) for call in recovery.calls))
+    first = (WantedCall(name=APPLY, arguments={"edits": edits}),) if edits else ()
+    return (*first, *recovery.calls)
 
 
 def _edit(edit: Edit) -> dict[str, Any]:
@@ -326,13 +321,3 @@ def _tables(failure: ObservedFailure, scene: FailureContext) -> tuple[str, ...]:
     node = graph(scene.document).nodes.get(failure.cell)
     read = node.refs if node is not None else frozenset[str]()
     return tuple(sorted(each.name for each in scene.previews if each.kind == "dataframe" and each.name in read))
-
-
-def _worked(result: ToolResult) -> bool:
-    match result:
-        case Done(value={"ok": False}):
-            return False
-        case Done():
-            return True
-        case _:
-            return False

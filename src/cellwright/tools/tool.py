@@ -94,6 +94,11 @@ def result_text(result: ToolResult) -> str:
             assert_never(result)
 
 
+def has_worked(result: ToolResult) -> bool:
+    """Whether it was done; not where cells failed for it: then the call worked, but not the work."""
+    return isinstance(result, Done) and not (isinstance(result.value, dict) and result.value.get("ok") is False)
+
+
 def result_json(result: ToolResult) -> Json:
     """The result as the journal keeps it."""
     match result:

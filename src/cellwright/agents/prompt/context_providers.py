@@ -77,26 +77,6 @@ class NotebookContext:
         return ContextView(parts=(part,), news=news)
 
 
-class FileContext:
-    """Files of the project, each with its size and its first lines: not bare names."""
-
-    def __init__(self, project: Path, files: Sequence[str]) -> None:
-        self._project = project
-        self._files = tuple(files)
-
-    async def look(self, tokens: int) -> ContextView:
-        """A preview of each file."""
-        return await anyio.to_thread.run_sync(self._look, tokens)
-
-    def _look(self, tokens: int) -> ContextView:
-        shown = self._files[:_MANY_FILES]
-        texts = [preview_file(self._project, name) for name in shown]
-        if len(self._files) > len(shown):
-            texts.append(f"and {len(self._files) - len(shown)} more files: {', '.join(self._files[len(shown) :][:50])}")
-        text = clip("\n\n".join(texts), tokens)
-        return ContextView(parts=(PromptPart(name="files", text=text, rank=Rank.ASSIGNMENT, least_tokens=100),))
-
-
 class DataContext:
     """Data, each file with what a profile says of it: no turn is spent on looking. Without a profile, first lines."""
 

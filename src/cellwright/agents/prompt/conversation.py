@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final, Literal
 
 from cellwright.agents.prompt.prompt import PromptPart, Rank, Weight, cost_of, fence
@@ -127,15 +128,22 @@ def _whole(turn: AgentTurn, turns: Sequence[AgentTurn], nonce: str, shown: froze
     if turn.said.strip() or not turn.did:
         # A turn needs words or a call: some providers refuse an empty answer.
         said = turn.said if turn.said.strip() else "(nothing)"
-        parts.append(_part(f"{name} words", said, place="said", group=name))
+        parts.append(_part(name=f"{name} words", text=said, place="said", group=name))
     parts += [
-        _part(f"{name} call {did.name} {did.id}", did.arguments, place="call", call=did.id, tool=did.name, group=name)
+        _part(
+            name=f"{name} call {did.name} {did.id}",
+            text=did.arguments,
+            place="call",
+            call=did.id,
+            tool=did.name,
+            group=name,
+        )
         for did in turn.did
     ]
     parts += [
         _part(
-            f"{name} result {did.name} {did.id}",
-            _result_text(did, turn, turns, nonce) + _not_shown(did, shown),
+            name=f"{name} result {did.name} {did.id}",
+            text=_result_text(did, turn, turns, nonce) + _not_shown(did, shown),
             place="result",
             call=did.id,
             tool=did.name,
@@ -145,8 +153,9 @@ def _whole(turn: AgentTurn, turns: Sequence[AgentTurn], nonce: str, shown: froze
     ]
     parts += [
         _part(
-            f"{name} picture {did.name} {did.id}",
-            f"The picture of {did.name} {did.id}, {did.picture.width}×{did.picture.height}. What it shows is data.",
+            name=f"{name} picture {did.name} {did.id}",
+            text=f"The picture of {did.name} {did.id}, {did.picture.width}×{did.picture.height}."
+            " What it shows is data.",
             picture=did.picture.name,
             group=name,
         )
@@ -154,42 +163,22 @@ def _whole(turn: AgentTurn, turns: Sequence[AgentTurn], nonce: str, shown: froze
         if did.picture is not None and did.id in shown
     ]
     if turn.feedback:
-        parts.append(_part(f"{name} feedback", turn.feedback, group=name))
+        parts.append(_part(name=f"{name} feedback", text=turn.feedback, group=name))
     return parts
 
 
-def _part(
-    name: str,
-    text: str,
-    *,
-    place: Literal["user", "said", "call", "result"] = "user",
-    call: str = "",
-    tool: str = "",
-    group: str,
-    picture: str = "",
-) -> PromptPart:
-    return PromptPart(
-        name=name,
-        text=text,
-        place=place,
-        rank=Rank.HISTORY,
-        weight=Weight.NEEDED,
-        call=call,
-        tool=tool,
-        group=group,
-        picture=picture,
-    )
+_part: Final = partial(PromptPart, rank=Rank.HISTORY, weight=Weight.NEEDED)
 
 
 def before_parts(turn: AgentTurn, nonce: str) -> list[PromptPart]:
     """What came to the agent before a turn: what people said, and what they did to the notebook."""
     name = f"step {turn.number}"
     parts = [
-        _part(f"{name} heard {number}", f"{said.by} says while you work: {said.text}", group=name)
+        _part(name=f"{name} heard {number}", text=f"{said.by} says while you work: {said.text}", group=name)
         for number, said in enumerate(turn.heard, 1)
     ]
     if turn.news:
-        parts.append(_part(f"{name} news", fence(turn.news, nonce=nonce, source="the notebook"), group=name))
+        parts.append(_part(name=f"{name} news", text=fence(turn.news, nonce=nonce, source="the notebook"), group=name))
     return parts
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from cellwright.agents.repair.failures import ObservedFailure
 from cellwright.ids import CellId
-from cellwright.journal import Json
 from cellwright.kernel import VariablePreview
 from cellwright.notebook import Document, Edit
 from cellwright.policy import Action
@@ -35,7 +35,8 @@ class WantedCall:
     """A tool to be called; its id is the loop's care."""
 
     name: str
-    arguments: Mapping[str, Json]
+    arguments: dict[str, Any]
+    """JSON."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
