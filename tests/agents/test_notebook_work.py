@@ -8,9 +8,8 @@ from typing import Any
 import anyio
 import pytest
 
-from cellwright.agents import Assignment, Note
-from cellwright.agents.agent_context import AgentContext
-from cellwright.agents.loop import agent_workflow, assignment_json
+from cellwright.agents import Note
+from cellwright.agents.loop import assignment_json
 from cellwright.agents.prompt.context_providers import DataContext, limits_text, preview_file
 from cellwright.agents.prompt.conversation import AgentTurn
 from cellwright.data.files import DataFile
@@ -18,7 +17,7 @@ from cellwright.journal import Flow, Workflow
 from cellwright.sandbox import Limits
 from cellwright.testing import CallTool, CallTools, Fault, Received
 from cellwright.tools.notebook.saved_notebook import EditorPoint
-from tests.agents.workshop import DONE, SECRET, a_role, an_assignment, open_workshop
+from tests.agents.workshop import DONE, SECRET, an_assignment, open_workshop
 from tests.conftest import Opener
 from tests.models.houses import House
 
@@ -240,11 +239,3 @@ async def test_many_files_are_named_after_the_first_dozen(tmp_path: Path) -> Non
         (tmp_path / name).write_text("a\n1\n")
     seen = await DataContext([data_file(tmp_path / name) for name in names], None).look(2_000)
     assert "8 more files: 12.csv, 13.csv" in seen.parts[0].text
-
-
-def test_an_agent_workflow_has_the_name_it_is_given() -> None:
-    def open_studio(flow: Flow, assignment: Assignment) -> Any:
-        raise AssertionError(AgentContext)
-
-    assert agent_workflow(open_studio, name="fixer").name == "fixer"
-    assert a_role().name == "helper"

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
-from cellwright.agents import Prompt, PromptPart, Rank, Weight, assemble
+from cellwright.agents import PromptPart, Rank, Weight, assemble
 from cellwright.agents.model_call import messages_of
-from cellwright.agents.prompt.prompt import fence, fence_rule
+from cellwright.agents.prompt.prompt import Prompt, fence, fence_rule
 from cellwright.agents.prompt.prompt_store import encode_prompt, known_after, prompt_view, read_prompt, render_prompt
 from cellwright.errors import Defect, UserError
 from cellwright.notebook import estimate_tokens

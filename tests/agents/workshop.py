@@ -11,13 +11,15 @@ from typing import Any
 import anyio
 from pydantic import TypeAdapter
 
-from cellwright.agents import AgentReport, Assignment, Prompt, Role, built_in_roles
+from cellwright.agents import AgentReport, Assignment, Role
 from cellwright.agents.agent_context import AgentContext
 from cellwright.agents.artifacts import artifact_tools
 from cellwright.agents.failure_survey import notebook_survey
 from cellwright.agents.loop import agent_workflow, assignment_json
 from cellwright.agents.prompt.context_providers import ContextProvider, NotebookContext
+from cellwright.agents.prompt.prompt import Prompt
 from cellwright.agents.prompt.prompt_store import JournalTexts, list_contexts, read_prompt
+from cellwright.agents.role import built_in_roles
 from cellwright.journal import Flow, Journal, OpenQuestion, Workflow
 from cellwright.journal.crash import AtCrashPoint, carry_on
 from cellwright.kernel import OpenNotebook

@@ -26,8 +26,9 @@ from cellwright.policy import (
     parse_action,
     read_rules,
 )
-from cellwright.tools import ActionPermitted, ActionRefused, AuditTrailLine, Guard, Inbox, InboxItem
-from cellwright.tools.approval.audit_trail import audit_trail
+from cellwright.tools import ActionRefused, Guard, Inbox, InboxItem
+from cellwright.tools.approval.audit_trail import AuditTrailLine, audit_trail
+from cellwright.tools.approval.guard import ActionPermitted
 
 PROJECT = "/home/ada/penguins"
 ADA = Person(name="ada", door="web")

@@ -28,7 +28,8 @@ from cellwright.policy import (
     envelope_agreed,
     envelope_of,
 )
-from cellwright.tools import NoSuchQuestion, PlainAnswered, TypedAnswer, ask_approval
+from cellwright.tools import PlainAnswered, TypedAnswer, ask_approval
+from cellwright.tools.approval.inbox import NoSuchQuestion
 from tests.tools.office import ADA, MASKER, PROJECT, RATES, SECRET, open_office
 
 SHELL = RunShell(command=("ls",), folder=PROJECT)

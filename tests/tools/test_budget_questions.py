@@ -25,7 +25,8 @@ from cellwright.policy import (
     charge,
     reserve,
 )
-from cellwright.tools import ActionRefused, BudgetRaised, Guard, LeaveUncounted, PutPrice, Raise
+from cellwright.tools import ActionRefused, Guard, LeaveUncounted, PutPrice, Raise
+from cellwright.tools.approval.guard import BudgetRaised
 from tests.tools.office import ADA, SECRET, WHO, Office, open_office
 
 LIMIT = Limit(measure="money", per="run", at_most=Decimal(5), currency="USD", where="mine.toml:1")

@@ -36,8 +36,8 @@ from cellwright.policy import (
     envelope_of,
     reserve,
 )
-from cellwright.tools import ActionPermitted, ActionRefused, BudgetRaised, Guard, Raise
-from cellwright.tools.approval.guard import LONGEST_RECORDED
+from cellwright.tools import ActionRefused, Guard, Raise
+from cellwright.tools.approval.guard import LONGEST_RECORDED, ActionPermitted, BudgetRaised
 from tests.tools.office import ADA, PROJECT, RATES, SECRET, WHO, Office, open_office
 
 LS = RunShell(command=("ls",), folder=PROJECT)

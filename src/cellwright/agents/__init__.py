@@ -10,21 +10,17 @@ not wait for it.
 """
 
 from cellwright.agents.assignment import AgentReport, Assignment, Note
-from cellwright.agents.prompt.prompt import Prompt, PromptPart, PromptSpan, Rank, Weight, assemble
-from cellwright.agents.role import Role, built_in_roles, read_role, read_roles
+from cellwright.agents.prompt.prompt import PromptPart, Rank, Weight, assemble
+from cellwright.agents.role import Role, read_roles
 
 __all__ = [
     "AgentReport",
     "Assignment",
     "Note",
-    "Prompt",
     "PromptPart",
-    "PromptSpan",
     "Rank",
     "Role",
     "Weight",
     "assemble",
-    "built_in_roles",
-    "read_role",
     "read_roles",
 ]

@@ -24,6 +24,7 @@ from cellwright.agents.prompt.context_providers import ContextView
 from cellwright.agents.prompt.conversation import AgentTurn, CallStatus, PersonMessage, ToolCallRecord, times_repeated
 from cellwright.agents.prompt.prompt import Prompt, fence
 from cellwright.agents.prompt.prompt_store import KnownTexts, context_event, encode_prompt, known_after, read_pictures
+from cellwright.agents.repair.strategy import advise
 from cellwright.agents.steering import SteeringInput, pause_question, read_steering, wait_for_stop
 from cellwright.agents.styles import (
     FINISH,
@@ -178,7 +179,7 @@ class Agent:
     def _advice(self) -> str:
         """What to consider about failures that were not mended, with what that needs; what is data, fenced."""
         mended = self._mended
-        advised = [self._studio.advise(turns) for turns in _turns_to_advise_on(self._turns, mended)]
+        advised = [advise(turns) for turns in _turns_to_advise_on(self._turns, mended)]
         material = [fence(each.text, nonce=self._brief.nonce, source=each.name) for each in mended.material]
         return "\n".join(dict.fromkeys(each for each in [*advised, *mended.words, *material] if each))
 

@@ -7,10 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from cellwright.agents.prompt.context_providers import ContextProvider
-from cellwright.agents.prompt.conversation import AgentTurn
 from cellwright.agents.readings import readings_tool
 from cellwright.agents.repair.choices import FailureContext
-from cellwright.agents.repair.strategy import advise
 from cellwright.agents.role import Role, built_in_roles
 from cellwright.agents.skills import Skill
 from cellwright.agents.styles import PROGRAM, READINGS
@@ -42,8 +40,6 @@ class ModelAccess(Protocol):
         ...
 
 
-Advise = Callable[[Sequence[AgentTurn]], str]
-"""From what was done to what should be considered next; empty: nothing. Pure: a replay must say the same."""
 InspectFailure = Callable[[Sequence[str]], Awaitable[FailureContext]]
 """The notebook around a failure; it gets the keys of the calls with which the agent changed it."""
 PutIntoEffect = Callable[[Action], Awaitable[None]]
@@ -70,7 +66,6 @@ class AgentContext:
     sights: Sequence[ContextProvider] = ()
     limits_text: str = ""
     """What the notebook's code may use, in words."""
-    advise: Advise = advise
     survey: InspectFailure | None = None
     """Where failures are mended; without it only with words."""
     put_into_effect: PutIntoEffect | None = None
@@ -81,8 +76,7 @@ class AgentContext:
         all_tools = Toolset(self.tools)
         if "*" in role.tools:
             return all_tools
-        named = {*role.tools, *([TRY] if "apply" in role.tools else [])}
-        return all_tools.only([name for name in all_tools.names if name in named])
+        return all_tools.only({*role.tools, *([TRY] if "apply" in role.tools else [])})
 
     def caller(self, role: Role, agent: str, *, is_attended: bool = True) -> GuardedCaller:
         """Who makes this agent's calls: judged, recorded, masked, bounded.

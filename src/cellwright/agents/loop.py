@@ -46,7 +46,7 @@ _ASSIGNMENT: Final = TypeAdapter(Assignment)
 _REPORT: Final = TypeAdapter(AgentReport)
 
 
-def agent_workflow(open_studio: OpenAgentContext, *, name: str = "agent") -> Workflow:
+def agent_workflow(open_studio: OpenAgentContext) -> Workflow:
     """Agents as workflows: the argument is an `Assignment`, the result an `AgentReport`, both as JSON."""
 
     async def body(flow: Flow, argument: Any) -> Any:
@@ -54,7 +54,7 @@ def agent_workflow(open_studio: OpenAgentContext, *, name: str = "agent") -> Wor
         async with open_studio(flow, assignment) as studio:
             return _REPORT.dump_python(await work(flow, assignment, studio), mode="json")
 
-    return Workflow(name=name, body=body)
+    return Workflow(name="agent", body=body)
 
 
 def assignment_json(assignment: Assignment) -> Any:

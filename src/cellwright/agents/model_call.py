@@ -36,7 +36,7 @@ from cellwright.agents.assignment import Assignment
 from cellwright.agents.prompt.prompt import Prompt, PromptSpan
 from cellwright.agents.role import Role
 from cellwright.agents.styles import Style
-from cellwright.errors import CellwrightError, RefusedByPolicy, Unavailable, UserError
+from cellwright.errors import RefusedByPolicy, Unavailable, UserError
 from cellwright.journal import Flow, Json
 from cellwright.kernel.task_groups import unwrap_single_error
 from cellwright.models.calls import (
@@ -253,7 +253,7 @@ class ModelCaller:
                     thought = _model_outcome(call, await self.models.ask(call), context)
                     tasks.cancel_scope.cancel()
         except (Unavailable, UserError, RefusedByPolicy) as problem:
-            return NoModel(message=_problem_text(problem))
+            return NoModel(message=f"{problem.message} {problem.hint}".rstrip())
         return replace(thought, why=stopped) if isinstance(thought, CallCancelled) else thought
 
 
@@ -308,7 +308,3 @@ def _model_outcome(call: ModelCall, outcome: Outcome, context: str) -> ModelOutc
 def _microdollars(outcome: ModelAnswer) -> int | None:
     price = outcome.price
     return int(price.amount * _MICRO) if isinstance(price, Money) and price.currency == "USD" else None
-
-
-def _problem_text(problem: CellwrightError) -> str:
-    return f"{problem.message} {problem.hint}".rstrip()

@@ -5,7 +5,6 @@ Also a tool: an agent names them, and gets back whether it matters which is mean
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, count
@@ -149,11 +148,9 @@ def compare(readings: Sequence[Reading], answers: Mapping[str, ReadingAnswer]) -
     found = {compare_answers(one, other) for one, other in combinations(answered, 2)}
     if "different" in found:
         return Disagreement(tried=tried)
-    return Agreement(answer=max(answered, key=_digits), tried=tried, is_rounded="rounded" in found)
-
-
-def _digits(answer: ReadingAnswer) -> int:
-    return len(json.dumps(answer_text(answer)))
+    return Agreement(
+        answer=max(answered, key=lambda answer: len(answer_text(answer))), tried=tried, is_rounded="rounded" in found
+    )
 
 
 # ── settling ──

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
 
@@ -78,13 +78,13 @@ def choose_style(abilities: Collection[Ability], role: Role, *, has_programs: bo
 def offered_tools(toolset: Toolset, style: Style) -> Toolset:
     """The tools a model may call in this style; in code mode the others are there for its programs."""
     if style == "code":
-        return toolset.only([name for name in toolset.names if name in _ALWAYS_CALLED])
-    return toolset.only([name for name in toolset.names if name not in (PROGRAM, TRY)])
+        return toolset.only(_ALWAYS_CALLED)
+    return toolset.without({PROGRAM, TRY})
 
 
 def program_tools(toolset: Toolset) -> Toolset:
     """The tools programs may call."""
-    return toolset.only([name for name in toolset.names if name not in _ALWAYS_CALLED and name != TRY])
+    return toolset.without(_ALWAYS_CALLED | {TRY})
 
 
 def parse_reply(response: ModelResponse, *, step: int, style: Style, tools: Toolset) -> ModelReply:
@@ -101,7 +101,7 @@ def parse_reply(response: ModelResponse, *, step: int, style: Style, tools: Tool
             return MalformedReply(said=said, feedback=_CUT_OFF)
         return MalformedReply(said="", feedback=f"Your answer was empty. Call one of: {', '.join(tools.names)}.")
     calls = [
-        ToolCall(id=f"s{step}c{place}", name=part.tool_name, arguments=_arguments(part))
+        ToolCall(id=f"s{step}c{place}", name=part.tool_name, arguments=part.args or {})
         for place, part in enumerate(wanted, 1)
     ]
     kept = calls[:1] if style == "one-call" else _until_finish(calls)
@@ -121,10 +121,6 @@ def reply_text(response: ModelResponse) -> str:
 def arguments_text(call: ToolCall) -> str:
     """A call's arguments as JSON text."""
     return call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments, ensure_ascii=False)
-
-
-def _arguments(part: ToolCallPart) -> str | dict[str, Any]:
-    return part.args if isinstance(part.args, (str, dict)) else {}
 
 
 def _until_finish(calls: Sequence[ToolCall]) -> Sequence[ToolCall]:

@@ -14,8 +14,7 @@ from cellwright.cli.render import approval_tables, console
 from cellwright.errors import UserError
 from cellwright.policy import AuditFilter, parse_since
 from cellwright.policy.actions import KINDS
-from cellwright.tools import AuditTrailLine
-from cellwright.tools.approval.audit_trail import audit_trail
+from cellwright.tools.approval.audit_trail import AuditTrailLine, audit_trail
 
 app = typer.Typer()
 

@@ -278,7 +278,7 @@ class GuardedCaller:
             # Not in a lane: a tool may have several steps of its own.
             ran = iter([await self.inner.call(flow, going[0])])
         else:
-            ran = iter(await flow.parallel(*(_begin(self.inner, flow, call) for call in going)) if going else [])
+            ran = iter(await flow.parallel(*(self.inner.call(flow, call) for call in going)) if going else [])
         results: list[ToolResult] = [next(ran) if isinstance(permit, tuple) else permit for permit in permits]
         for permit, result in zip(permits, results, strict=True):
             if isinstance(permit, tuple):
@@ -356,10 +356,6 @@ async def _wanted(prepared: PreparedCall) -> tuple[Action, ...] | ToolError | Re
     except CellwrightError as error:
         return _expected(error)
     return wanted if isinstance(wanted, tuple) else () if wanted is None else (wanted,)
-
-
-async def _begin(caller: Caller, flow: Flow, call: ToolCall) -> ToolResult:
-    return await caller.call(flow, call)
 
 
 def _became(result: ToolResult) -> tuple[Literal["done", "failed"], str]:

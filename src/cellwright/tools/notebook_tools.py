@@ -23,7 +23,7 @@ from cellwright.notebook import (
 from cellwright.policy import Action, EditCells, RunCode
 from cellwright.tools.alternatives_tool import alternatives_tool
 from cellwright.tools.history.moves import BeforeCell, NotMoved, Redo, UndoLast
-from cellwright.tools.notebook.cell_changes import CellEdit, Seconds, changes_between, code_of, edits_of
+from cellwright.tools.notebook.cell_changes import CellEdit, Seconds, changes_between, code_of, edits_of, label
 from cellwright.tools.notebook.editor import NotebookEditor
 from cellwright.tools.notebook.reports import cell_text, edit_result, find_revision, with_news
 from cellwright.tools.notebook.saved_notebook import EditOutcome
@@ -306,11 +306,6 @@ def find_cell(document: Document, name: str) -> Cell:
             raise ToolFailure(f"No cell {name!r}.", kind="not-found", hint=f"Cells: {known}.")
         raise UserError(f"Several cells are {name!r}.", hint=f"Cells: {known}.")
     return named[0]
-
-
-def label(cell: Cell) -> str:
-    """How a cell is called in what a model reads."""
-    return cell.id if cell.name == DEFAULT_NAME else f"{cell.name} ({cell.id})"
 
 
 def _list(names: Any) -> str:

@@ -59,9 +59,10 @@ def fit(
     mine = {cell.draft: cell for cell in ours if cell.section == section}
     owned = {cell.id for cell in mine.values()}
     others = [cell for cell in document.cells if cell.id not in owned]
-    wanted = [draft for draft in without_known_imports(drafts, others) if not _is_there(draft, others)]
-    if clashes := _clashes(wanted, others):
-        return FittedSection(clashes=clashes)
+    there = {cell.code.strip() for cell in others}
+    wanted = [draft for draft in without_known_imports(drafts, others) if draft.code.strip() not in there]
+    if clashes := sorted(defined_in_drafts(wanted) & defined_in(others)):
+        return FittedSection(clashes=tuple(clashes))
     changes, stands, left = _changes(document, section, wanted, mine)
     standing = {cell.draft for cell in stands}
     fresh = [draft for draft in wanted if draft.name not in standing]
@@ -128,14 +129,6 @@ def without_known_imports(drafts: Sequence[CellDraft], others: Sequence[Cell]) -
         if code.strip() or not is_imports:
             kept.append(replace(draft, code=code))
     return kept
-
-
-def _is_there(draft: CellDraft, others: Sequence[Cell]) -> bool:
-    return any(cell.code.strip() == draft.code.strip() for cell in others)
-
-
-def _clashes(drafts: Sequence[CellDraft], others: Sequence[Cell]) -> tuple[str, ...]:
-    return tuple(sorted(defined_in_drafts(drafts) & defined_in(others)))
 
 
 # ── what was there before ──

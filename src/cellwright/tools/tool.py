@@ -26,8 +26,6 @@ from cellwright.tools.stubs import ToolSignature, signature_of
 if TYPE_CHECKING:
     from pydantic_ai.tools import ToolDefinition
 
-# ── results ──
-
 ErrorKind = Literal[
     "unknown-tool", "bad-arguments", "not-found", "conflict", "too-big", "timed-out", "unavailable", "failed"
 ]
@@ -123,16 +121,13 @@ def parse_result(kept: Any) -> ToolResult:
         case None:
             return Done(text="It was done; a person confirmed that. What it answered is not known.")
         case {"is": "done"}:
-            image = base64.b64decode(kept["image"]) if kept.get("image") else None
-            is_untrusted, ends = bool(kept.get("untrusted")), bool(kept.get("ends"))
-            picture = ResultImage(**kept["picture"]) if kept.get("picture") else None
             return Done(
                 text=kept["text"],
                 value=kept["value"],
-                image=image,
-                picture=picture,
-                is_untrusted=is_untrusted,
-                ends=ends,
+                image=base64.b64decode(kept["image"]) if kept.get("image") else None,
+                picture=ResultImage(**kept["picture"]) if kept.get("picture") else None,
+                is_untrusted=bool(kept.get("untrusted")),
+                ends=bool(kept.get("ends")),
             )
         case {"is": "refusal"}:
             return Refusal(feedback=kept["feedback"])
@@ -196,10 +191,6 @@ GoOn = Callable[[Any, CallContext, ToolResult, OneMore], Awaitable[ToolResult]]
 DEFAULT_SECONDS: Final = 120.0
 
 
-def _no_action(_: Any) -> None:
-    return None
-
-
 async def _nobody_can_tell(_: Any, __: CallContext) -> EffectFinding:
     return EffectUnknown()
 
@@ -220,7 +211,7 @@ class Tool:
     run: Run = field(repr=False)
     validate: Callable[[Any], Any] = field(repr=False)
     """Arguments (an object) as `run` and `action` take them. Raises pydantic's `ValidationError`, or `UserError`."""
-    action: MakeAction = field(default=_no_action, repr=False)
+    action: MakeAction = field(default=lambda _: None, repr=False)
     """What policy is asked about."""
     changes: bool = False
     """Has an effect in the world, which must happen once; otherwise it only reads."""
@@ -254,7 +245,7 @@ class Tool:
 def tool(
     *,
     name: str | None = None,
-    action: MakeAction = _no_action,
+    action: MakeAction = lambda _: None,
     changes: bool = False,
     find: Find = _nobody_can_tell,
     own_steps: bool = False,
@@ -322,12 +313,8 @@ class Toolset:
     def __iter__(self) -> Iterator[Tool]:
         return iter(self._tools.values())
 
-    def __len__(self) -> int:
-        return len(self._tools)
-
     @property
     def names(self) -> tuple[str, ...]:
-        """In their order."""
         return tuple(self._tools)
 
     def get(self, name: str) -> Tool | ToolError:
@@ -340,11 +327,12 @@ class Toolset:
         )
 
     def only(self, names: Collection[str]) -> Toolset:
-        """Those of these names. Raises `UserError` for a name that is not here."""
-        unknown = sorted(set(names) - self._tools.keys())
-        if unknown:
-            raise UserError(f"No tool {unknown[0]!r}.", hint=f"Known: {', '.join(self._tools)}.")
+        """Those of these names that are here."""
         return Toolset([tool for tool in self if tool.name in names])
+
+    def without(self, names: Collection[str]) -> Toolset:
+        """All others."""
+        return Toolset([tool for tool in self if tool.name not in names])
 
     def definitions(self) -> list[ToolDefinition]:
         """The tools as pydantic-ai passes them to a provider."""
@@ -396,14 +384,15 @@ def _complaint(error: ValidationError) -> str:
     return "; ".join(said) + (f"; and {len(problems) - 3} more." if len(problems) > 3 else ".")
 
 
-def _without_titles(schema: Any) -> Any:
-    """Titles only repeat the names, in every request that is sent."""
+def _without_titles(schema: Any, *, is_names: bool = False) -> Any:
+    """Titles only repeat the names, in every request that is sent. Below `properties`, a title is a name itself."""
     match schema:
-        case {"properties": dict(properties), **rest}:
-            kept = {name: _without_titles(value) for name, value in rest.items() if name != "title"}
-            return {**kept, "properties": {name: _without_titles(value) for name, value in properties.items()}}
         case dict():
-            return {name: _without_titles(value) for name, value in schema.items() if name != "title"}
+            return {
+                name: _without_titles(value, is_names=name == "properties" and not is_names)
+                for name, value in schema.items()
+                if is_names or name != "title"
+            }
         case list():
             return [_without_titles(value) for value in schema]
         case _:

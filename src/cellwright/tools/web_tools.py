@@ -8,12 +8,12 @@ from __future__ import annotations
 import re
 import socket
 import ssl
-from collections.abc import AsyncGenerator, Callable, Collection, Mapping
+from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Annotated, Any, Final, Protocol
+from typing import Annotated, Any, Final
 from urllib.parse import SplitResult, urljoin, urlsplit
 
 import anyio
@@ -168,14 +168,6 @@ class FetchFailure:
     why: str
 
 
-class Fetch(Protocol):
-    """Gets one page from the one host that was permitted."""
-
-    async def get(self, address: str) -> FetchedPage | Elsewhere | FetchFailure:
-        """What is there."""
-        ...
-
-
 class EgressFetch:
     """Fetches through an egress of its own for each page: only that page's host, by an address that was looked at."""
 
@@ -232,7 +224,7 @@ class EgressFetch:
         accept = "text/html,text/*,application/json"
         headers = [("user-agent", _AGENT), ("accept", accept), ("accept-encoding", "identity")]
         async with pool.stream("GET", address, headers=headers) as response:
-            named = _header_map(response.headers)
+            named = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers}
             if 300 <= response.status < 400 and "location" in named:
                 return named["location"]
             content = bytearray()
@@ -294,7 +286,7 @@ def _why_not(egress: Egress) -> str:
 # ── the tool ──
 
 
-def web_tools(fetch: Fetch) -> list[Tool]:
+def web_tools(fetch: EgressFetch) -> list[Tool]:
     """The tool that reads pages."""
 
     def action(arguments: Any) -> Action:
@@ -352,7 +344,3 @@ def _split(address: str) -> SplitResult:
 def _host_and_port(place: SplitResult) -> tuple[str, int]:
     host = AllowedHost(name=f"[{place.hostname}]" if ":" in (place.hostname or "") else place.hostname or "").normal()
     return host, place.port or _PORTS[place.scheme]
-
-
-def _header_map(headers: Any) -> Mapping[str, str]:
-    return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in headers}

@@ -104,7 +104,9 @@ def digest(turn: AgentTurn) -> str:
     said = f" {clip(' '.join(turn.said.split()), _SAID_TOKENS)}" if turn.said.strip() else ""
     lines = [f"Step {turn.number}:{said}"]
     lines += [f"- news: {clip(' '.join(turn.news.split()), _ERROR_TOKENS)}"] if turn.news else []
-    lines += [f"- {_call(did)} → {_outcome(did)}" for did in turn.did]
+    lines += [
+        f"- {did.name} {clip(' '.join(did.arguments.split()), _ARGUMENTS_TOKENS)} → {_outcome(did)}" for did in turn.did
+    ]
     if turn.feedback:
         lines.append(f"- told: {clip(turn.feedback, _ERROR_TOKENS)}")
     return "\n".join(lines)
@@ -240,10 +242,6 @@ def _merged(digests: dict[int, str]) -> list[str]:
     if count:
         lines.append(f"  (and {count} more times the same)")
     return lines
-
-
-def _call(did: ToolCallRecord) -> str:
-    return f"{did.name} {clip(' '.join(did.arguments.split()), _ARGUMENTS_TOKENS)}"
 
 
 def _outcome(did: ToolCallRecord) -> str:

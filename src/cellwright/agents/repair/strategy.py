@@ -128,7 +128,8 @@ def _material(failure: ObservedFailure, scene: FailureContext) -> Iterator[Mater
     yield Material(name="error", text=f"{failure.error_type}{line}: {clip(failure.message, _ERROR_TOKENS)}")
     match failure.kind:
         case "missing-file":
-            yield from _listed("files of the project, nearest first", _nearest_files(failure, scene))
+            known = [*near_files(failure.subject, scene.files), *scene.files]
+            yield from _listed("files of the project, nearest first", _nearest(failure.subject, known))
         case "missing-column" | "type-shape":
             yield from _listed("names there are, nearest first", _nearest_columns(failure, scene))
             yield from _previews(failure, scene)
@@ -143,11 +144,6 @@ def _material(failure: ObservedFailure, scene: FailureContext) -> Iterator[Mater
 def _listed(name: str, found: Sequence[str]) -> Iterator[Material]:
     if found:
         yield Material(name=name, text="\n".join(found))
-
-
-def _nearest_files(failure: ObservedFailure, scene: FailureContext) -> list[str]:
-    same = near_files(failure.subject, scene.files)
-    return _nearest(failure.subject, [*same, *scene.files])
 
 
 def _nearest_columns(failure: ObservedFailure, scene: FailureContext) -> list[str]:
@@ -264,7 +260,7 @@ def _shown(failure: ObservedFailure) -> str:
 
 
 def advise(turns: Sequence[AgentTurn]) -> str:
-    """What an agent should consider after its last turn, from what it was told; fits `Studio.advise`. Pure.
+    """What an agent should consider after its last turn, from what it was told. Pure.
 
     In our words alone: the errors themselves stand, fenced, in the history.
     """

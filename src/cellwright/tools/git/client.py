@@ -118,7 +118,9 @@ class GitClient:
     async def commit(self, branch: str, message: str, paths: Sequence[str], state: str) -> str:
         """Put the changes of that state on a new branch; the commit's name. What is checked out stays as it is."""
         view = await self._same(paths, state)
-        return await anyio.to_thread.run_sync(self._import, view, self._commit(branch, message))
+        seconds = int(self._clock())
+        commit = NewCommit(branch=self.branch(branch), message=message, author=self._author, seconds=seconds)
+        return await anyio.to_thread.run_sync(self._import, view, commit)
 
     async def find_commit(self, branch: str, message: str, state: str) -> str | None:
         """The commit that `commit` made of that state before, if it did."""
@@ -132,10 +134,6 @@ class GitClient:
         with _doubts():
             found = read_commit(name, view.answer.delivery.known, repository.format)
         return name if found.message == message.strip() and _state(found.parent, found.tree) == state else None
-
-    def _commit(self, branch: str, message: str) -> NewCommit:
-        seconds = int(self._clock())
-        return NewCommit(branch=self.branch(branch), message=message, author=self._author, seconds=seconds)
 
     async def _same(self, paths: Sequence[str], state: str) -> GitView:
         view = await self.look("tree", paths)

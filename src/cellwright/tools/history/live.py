@@ -27,6 +27,7 @@ from cellwright.tools.history.moves import (
     Target,
     UndoLast,
     change_text,
+    is_same_cell,
     plan,
 )
 from cellwright.tools.history.timeline import Revision, fingerprint, revision_between
@@ -308,10 +309,4 @@ def made_by_others(then: Document, now: Document, revisions: Iterable[Revision])
         for change in () if revision.is_persons_undo else revision.changes:
             left.setdefault(change.id, []).append(change.after)
     differing = (change.id for change in changes_between(then, now))
-    return [cell for cell in differing if not _is_among(now.find(cell), left.get(cell, ()))]
-
-
-def _is_among(now: Cell | None, left: Iterable[Cell | None]) -> bool:
-    return any(
-        each is now is None or (each is not None and now is not None and now.has_same_content(each)) for each in left
-    )
+    return [cell for cell in differing if not any(is_same_cell(each, now.find(cell)) for each in left.get(cell, ()))]

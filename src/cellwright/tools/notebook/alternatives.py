@@ -149,15 +149,11 @@ class CandidateTrials:
     def _ranked(self, place: int) -> RankedCandidate:
         lane, candidate = self._lanes[place], self._candidates[place]
         assert lane.tried is not None
-        told = lane.tried.told(_branch(self._key, place + 1), candidate.name, group=self._key)
+        told = lane.tried.told(f"{self._key}.{place + 1}", candidate.name, group=self._key)
         seen = lane.tried.observation
         refused = seen.refused.message if seen.refused is not None else ""
         told = replace(told, is_kept=lane.is_kept, note=lane.why_not or refused or seen.problem)
         return RankedCandidate(number=place + 1, name=candidate.name, tried=lane.tried, told=told)
-
-
-def _branch(key: str, number: int) -> str:
-    return f"{key}.{number}"
 
 
 def number_of(branch: str) -> int:

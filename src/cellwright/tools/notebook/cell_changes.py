@@ -41,17 +41,22 @@ class CellDiff:
     after: Cell | None
 
     @property
-    def id(self) -> CellId:
-        """The cell's id, the same on both sides."""
+    def cell(self) -> Cell:
+        """As it is after, or was before it went."""
         cell = self.after or self.before
         assert cell is not None
-        return cell.id
+        return cell
+
+    @property
+    def id(self) -> CellId:
+        """The cell's id, the same on both sides."""
+        return self.cell.id
 
     def diff(self) -> str:
         """The change of its code, as a unified diff."""
         old = self.before.code.splitlines() if self.before else []
         new = self.after.code.splitlines() if self.after else []
-        name = _label(self.after or self.before)
+        name = label(self.cell)
         lines = difflib.unified_diff(old, new, f"{name} before", f"{name} after", lineterm="")
         return "\n".join(lines) or f"{name}: name, place or configuration"
 
@@ -206,8 +211,8 @@ def place_in(cell: CellId, order: Sequence[CellId], document: Document) -> CellP
     return After(cell=above[-1]) if above else AtStart()
 
 
-def _label(cell: Cell | None) -> str:
-    assert cell is not None
+def label(cell: Cell) -> str:
+    """How a cell is called in what a model reads."""
     return cell.id if cell.name == DEFAULT_NAME else f"{cell.name} ({cell.id})"
 
 

@@ -7,7 +7,6 @@ from textwrap import indent
 from typing import Any, Final
 
 from cellwright.errors import UserError
-from cellwright.kernel import Observation
 from cellwright.notebook import clip
 from cellwright.tools.notebook.editor import NotebookEditor
 
@@ -32,14 +31,9 @@ def json_cell_code(body: str) -> str:
     return _CELL.replace("BODY", indent(body, "    "))
 
 
-async def read_live_json(desk: NotebookEditor, code: str, *, seconds: float = _SECONDS) -> Any:
+async def read_live_json(editor: NotebookEditor, code: str) -> Any:
     """What such a cell tells. It is taken out again. Raises `UserError` if it failed, or told what is no JSON."""
-    applied = await desk.try_out(code, seconds=seconds)
-    return json_in(applied.observation)
-
-
-def json_in(observation: Observation) -> Any:
-    """The JSON that a cell of `json_cell_code` showed, bounded. Raises `UserError`."""
+    observation = (await editor.try_out(code, seconds=_SECONDS)).observation
     fault = next((cell.error for cell in observation.cells if cell.error is not None), None)
     if fault is not None:
         raise UserError(f"{fault.type}: {clip(fault.message, _FAULT_TOKENS)}")

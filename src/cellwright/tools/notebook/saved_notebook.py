@@ -66,14 +66,6 @@ class EditorPoint(StrEnum):
 OnPoint = Callable[[EditorPoint], None]
 
 
-def _always() -> bool:
-    return True
-
-
-def _ignore(_: EditorPoint) -> None:
-    """Nobody watches."""
-
-
 class SavedNotebook:
     """One open notebook, its file and its timeline. Made by `open`."""
 
@@ -91,7 +83,7 @@ class SavedNotebook:
         self._is_closed = False
 
     @classmethod
-    async def open(cls, notebook: OpenNotebook, path: Path, *, reached: OnPoint = _ignore) -> Self:
+    async def open(cls, notebook: OpenNotebook, path: Path, *, reached: OnPoint = lambda _: None) -> Self:
         """This notebook; `path` is its timeline's file in the state directory. After a crash, as it was before."""
         known = await anyio.to_thread.run_sync(read_timeline, path)
         saved = cls(notebook, path, known or RevisionTimeline(), reached)
@@ -154,7 +146,7 @@ class SavedNotebook:
     # ── one revision ──
 
     async def make(
-        self, revision: Revision, after: Document, act: Act, is_made: Callable[[], bool] = _always
+        self, revision: Revision, after: Document, act: Act, is_made: Callable[[], bool] = lambda: True
     ) -> EditOutcome:
         """Begin the revision, act, save, and remember it. `is_made`: whether it counts, should it be cancelled."""
         await self._write(replace(self.timeline, pending=revision, is_unsaved=False))

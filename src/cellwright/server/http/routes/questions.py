@@ -23,7 +23,8 @@ from cellwright.server.http.schemas.questions import (
     GrantList,
     GrantShape,
 )
-from cellwright.tools import NoSuchQuestion, TypedAnswer
+from cellwright.tools import TypedAnswer
+from cellwright.tools.approval.inbox import NoSuchQuestion
 
 QuestionName = Annotated[str, Path(min_length=1, max_length=400, description="A question, as `/questions` names it.")]
 _TAGS: Final = ["approvals"]
