@@ -16,7 +16,7 @@ from pydantic import TypeAdapter
 from cellwright.agents.agent import Agent, AgentEnd
 from cellwright.agents.agent_context import AgentContext
 from cellwright.agents.assignment import AgentReport, Assignment, Note
-from cellwright.agents.prompt.composition import AssignmentContext, skill_lines
+from cellwright.agents.prompt.composition import AssignmentContext
 from cellwright.agents.role import Role, role_named
 from cellwright.agents.styles import choose_style
 from cellwright.journal import Flow, Workflow
@@ -82,7 +82,7 @@ async def _begin(flow: Flow, assignment: Assignment, studio: AgentContext) -> As
                 Note(name=note.name, text=mask(note.text).text, is_data=note.is_data) for note in assignment.notes
             ),
             limits_text=studio.limits_text,
-            skills=skill_lines(studio.skills),
+            skills=tuple(skill.line for skill in studio.skills),
             sees=bool(able) and all("images" in each for each in able),
         )
 

@@ -60,7 +60,7 @@ def chosen_result(desk: NotebookEditor, chosen: AlternativesOutcome, *, is_kept:
 
 def waiting_result(chosen: AlternativesOutcome) -> ToolResult:
     """What was tried. Whatever ran may be accepted; where nothing did, there is nothing to ask."""
-    tried = tuple(replace(each.told, waits=each.tried.is_sound) for each in chosen.ranked)
+    tried = tuple(replace(each.record, waits=each.tried.is_sound) for each in chosen.ranked)
     value: dict[str, Json] = {BRANCHES: [trial_json(each) for each in tried], "kept": None}
     if any(each.waits for each in tried):
         return Done(text=chosen.news, value=value, is_untrusted=True)

@@ -138,9 +138,6 @@ def parse_result(kept: Any) -> ToolResult:
             raise Defect(f"No result of a tool: {str(kept)[:100]!r}.")
 
 
-# ── calls ──
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCall:
     """What an agent wants done."""
@@ -315,6 +312,7 @@ class Toolset:
 
     @property
     def names(self) -> tuple[str, ...]:
+        """In their order."""
         return tuple(self._tools)
 
     def get(self, name: str) -> Tool | ToolError:

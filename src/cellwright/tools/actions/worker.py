@@ -22,17 +22,15 @@ from cellwright.sandbox.private_directory import private_directory
 from cellwright.sandbox.spec import Limits, Tier
 from cellwright.tools.actions import wire
 from cellwright.tools.actions.steps import (
+    MOST_MESSAGE_CHARACTERS,
     CallFailure,
-    FailureKind,
-    LimitName,
     ProgramCall,
-    ProgramFailed,
     ProgramFinished,
     ProgramLimits,
     ProgramLost,
     ProgramPaused,
     ProgramStep,
-    advise,
+    program_failed,
 )
 from cellwright.tools.actions.worker_process import (
     CAGE_LIMITS,
@@ -49,7 +47,6 @@ _GRACE_SECONDS = 30.0
 _MOST_RESULT_BYTES = 16 << 20
 _MOST_RESULTS_BYTES = 64 << 20
 """Of all answers to one pause together."""
-_MOST_MESSAGE_CHARACTERS = 2000
 _OUTPUT_SLACK_BYTES = 16
 _USUAL_LIMITS = ProgramLimits()
 
@@ -107,7 +104,7 @@ class ActionWorker:
         size = len(program.encode("utf-8", "replace"))
         if size > limits.program_bytes:
             message = f"a program of {size:,} bytes, of at most {limits.program_bytes:,}"
-            run.step = _failed("limit", "LimitReached", message, limit="program_bytes")
+            run.step = program_failed("limit", "LimitReached", message, limit="program_bytes")
         else:
             known = contract.stubs if is_checked else ""
             await run.begin({"do": "start", "program": _clean(program), "stubs": known})
@@ -210,7 +207,7 @@ class ProgramRun:
             self.step = ProgramLost(reason=f"it broke the protocol: {error}", state=self._state)
         except WorkerTimeout:
             message = f"no end within {seconds:.0f} s"
-            self.step = _failed("limit", "LimitReached", message, limit="seconds")
+            self.step = program_failed("limit", "LimitReached", message, limit="seconds")
         except WorkerLost as error:
             self.step = ProgramLost(reason=str(error), state=self._state)
         if isinstance(self.step, ProgramPaused):
@@ -226,7 +223,7 @@ class ProgramRun:
                 return ProgramFinished(value=value, output=self._output(answer.output))
             case wire.FailedMessage():
                 output = self._output(answer.output)
-                return _failed(answer.kind, answer.error, answer.message, answer.line, answer.limit, output)
+                return program_failed(answer.kind, answer.error, answer.message, answer.line, answer.limit, output)
             case wire.DroppedMessage():
                 return ProgramLost(reason="it was dropped", state=self._state)
             case wire.ReadyMessage():
@@ -277,7 +274,7 @@ def _answers(results: Mapping[int, Json | CallFailure]) -> dict[str, dict[str, A
 
 def _answer(result: Json | CallFailure, most: int) -> dict[str, Any]:
     if isinstance(result, CallFailure):
-        return {"type": _clean(result.type), "message": _clean(result.message[:_MOST_MESSAGE_CHARACTERS])}
+        return {"type": _clean(result.type), "message": _clean(result.message[:MOST_MESSAGE_CHARACTERS])}
     try:
         body = msgspec.json.encode(result)
     except (ValueError, TypeError, OverflowError, RecursionError) as error:
@@ -290,23 +287,3 @@ def _answer(result: Json | CallFailure, most: int) -> dict[str, Any]:
 def _clean(text: str) -> str:
     """Text that can be sent: half characters, as odd file names have them, cannot."""
     return text.encode("utf-8", "replace").decode()
-
-
-def _failed(
-    kind: FailureKind,
-    error: str,
-    message: str,
-    line: int | None = None,
-    limit: LimitName | None = None,
-    output: str = "",
-) -> ProgramFailed:
-    advice = advise(kind, error, message[:_MOST_MESSAGE_CHARACTERS], limit)
-    return ProgramFailed(
-        kind=advice.kind,
-        type=error[:200],
-        message=advice.message,
-        line=line,
-        hint=advice.hint,
-        limit=limit,
-        output=output,
-    )

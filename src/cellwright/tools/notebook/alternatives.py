@@ -43,11 +43,8 @@ class TrialCandidate:
 class RankedCandidate:
     """A candidate in its place."""
 
-    number: int
-    """As it was given, from 1."""
-    name: str
     tried: BranchTrial
-    told: TrialRecord
+    record: TrialRecord
 
 
 KeepCandidate = Callable[[Branch, BranchTrial], Awaitable[str]]
@@ -149,11 +146,11 @@ class CandidateTrials:
     def _ranked(self, place: int) -> RankedCandidate:
         lane, candidate = self._lanes[place], self._candidates[place]
         assert lane.tried is not None
-        told = lane.tried.told(f"{self._key}.{place + 1}", candidate.name, group=self._key)
+        record = lane.tried.record(f"{self._key}.{place + 1}", candidate.name, group=self._key)
         seen = lane.tried.observation
         refused = seen.refused.message if seen.refused is not None else ""
-        told = replace(told, is_kept=lane.is_kept, note=lane.why_not or refused or seen.problem)
-        return RankedCandidate(number=place + 1, name=candidate.name, tried=lane.tried, told=told)
+        record = replace(record, is_kept=lane.is_kept, note=lane.why_not or refused or seen.problem)
+        return RankedCandidate(tried=lane.tried, record=record)
 
 
 def number_of(branch: str) -> int:

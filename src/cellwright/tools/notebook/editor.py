@@ -52,7 +52,7 @@ class AlternativesOutcome:
     @property
     def tried(self) -> tuple[TrialRecord, ...]:
         """All of them, best first."""
-        return tuple(each.told for each in self.ranked)
+        return tuple(each.record for each in self.ranked)
 
 
 class NotebookEditor(SavedNotebook):
@@ -191,12 +191,12 @@ class NotebookEditor(SavedNotebook):
             tried = await try_edits(branch, edits, run=run, seconds=seconds)
             if tried.status == "passed":
                 applied = await self._commit(branch, revision, after, tried)
-                told = tried.told(revision.key, purpose, is_kept=applied.is_kept, note=applied.news)
-                return replace(applied, tried=(told,))
+                record = tried.record(revision.key, purpose, is_kept=applied.is_kept, note=applied.news)
+                return replace(applied, tried=(record,))
             if tried.observation.refused is not None:
                 return EditOutcome(observation=tried.observation, news=self.take_news())
-            told = tried.told(revision.key, purpose)
-            return EditOutcome(observation=tried.observation, tried=(told,), is_kept=False, news=self.take_news())
+            record = tried.record(revision.key, purpose)
+            return EditOutcome(observation=tried.observation, tried=(record,), is_kept=False, news=self.take_news())
 
     async def _commit(self, branch: Branch, revision: Revision, after: Document, tried: BranchTrial) -> EditOutcome:
         """What passed in the branch, made in the notebook: a revision like any other."""

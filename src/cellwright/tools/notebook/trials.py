@@ -43,10 +43,10 @@ class BranchTrial:
     is_sound: bool = False
     """No cell speaks against it, whatever its checks say."""
 
-    def told(
+    def record(
         self, branch: str, purpose: str = "", *, group: str = "", is_kept: bool = False, note: str = ""
     ) -> TrialRecord:
-        """As it is told to whoever watches."""
+        """As an event keeps it."""
         way = self.observation.method
         return TrialRecord(
             branch=branch,
