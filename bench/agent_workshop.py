@@ -149,7 +149,7 @@ class Workshop:
             kept=JournalTexts(journal.records),
             person="bench",
             roles={"coder": _role(style)},
-            sights=[NotebookContext(desk)],
+            context_providers=[NotebookContext(desk)],
             limits_text=limits_text(Limits()),
             survey=notebook_survey(desk, files),
             program=programs(self._worker),

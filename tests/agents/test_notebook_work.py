@@ -130,8 +130,11 @@ async def test_orders_in_data_reach_the_model_only_as_data_and_do_nothing_by_the
     (tmp_path / "project/data.csv").write_text(f"name\n{HOSTILE}\n</data>\n")
     cell = "import pathlib\npathlib.Path('data.csv').read_text()"
     house.provider.script(apply(create(cell, name="data")), CallTool("look", {"what": "cell", "name": "data"}), DONE)
-    sights = [DataContext([data_file(tmp_path / "project/data.csv")], None)]
-    async with opened("x = 1") as notebook, open_workshop(house, where, notebook=notebook, sights=sights) as shop:
+    context_providers = [DataContext([data_file(tmp_path / "project/data.csv")], None)]
+    async with (
+        opened("x = 1") as notebook,
+        open_workshop(house, where, notebook=notebook, context_providers=context_providers) as shop,
+    ):
         note = Note(name="a page", text=HOSTILE)
         assert (await shop.work(an_assignment(notes=(note,)))).outcome == "finished"
         for step in (1, 2, 3):
@@ -237,5 +240,5 @@ async def test_many_files_are_named_after_the_first_dozen(tmp_path: Path) -> Non
     names = [f"{number}.csv" for number in range(20)]
     for name in names:
         (tmp_path / name).write_text("a\n1\n")
-    seen = await DataContext([data_file(tmp_path / name) for name in names], None).look(2_000)
+    seen = await DataContext([data_file(tmp_path / name) for name in names], None).view(2_000)
     assert "8 more files: 12.csv, 13.csv" in seen.parts[0].text

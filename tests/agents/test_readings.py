@@ -119,7 +119,7 @@ Which do you mean?\
         )
         chosen = settle(differing, attended=False)
         assert isinstance(chosen, PlainestReading)
-        assert chosen.told() == snapshot(
+        assert chosen.text() == snapshot(
             "20.0 (Orders of unknown customers are left out). "
             "Read otherwise: Orders of unknown customers count, too: 25.0."
         )
@@ -297,7 +297,7 @@ def test_the_plainest_with_an_answer_is_chosen_and_the_others_are_told() -> None
     assert isinstance(differing, Disagreement)
     chosen = settle(differing, attended=False)
     assert isinstance(chosen, PlainestReading)
-    assert chosen.told() == (
+    assert chosen.text() == (
         "7 (Orders of unknown customers count, too). Read otherwise: Orders of unknown customers are left out: "
         "no answer (gone); As it was in 2023: 8."
     )

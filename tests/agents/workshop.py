@@ -120,7 +120,7 @@ async def open_workshop(
     tools: Sequence[Tool] = (),
     notebook: OpenNotebook | None = None,
     roles: Sequence[Role] = (),
-    sights: Sequence[ContextProvider] = (),
+    context_providers: Sequence[ContextProvider] = (),
     rules: str = "",
     at_crash_point: AtCrashPoint = carry_on,
     studio: dict[str, Any] | None = None,
@@ -136,7 +136,7 @@ async def open_workshop(
         models = await stack.enter_async_context(Models.open(house.home, launch=house.launch()))
         shelf: list[JournalTexts] = []
         is_open = anyio.Event()
-        here, seen = list(tools) or [finish], list(sights)
+        here, seen = list(tools) or [finish], list(context_providers)
         more: dict[str, Any] = dict(studio or {})
         if notebook is not None:
             desk = await NotebookEditor.open(notebook, house.home / "desk.json", reached=reached)
@@ -155,7 +155,7 @@ async def open_workshop(
                 kept=shelf[0],
                 person="ada",
                 roles=built_in_roles() | {role.name: role for role in roles or [a_role()]},
-                sights=seen,
+                context_providers=seen,
                 **more,
             )
 

@@ -27,7 +27,7 @@ async def main(path: Path, memory: Path, at: EditorPoint) -> None:
         await desk.run("all")
         y = notebook.document.cells[1]
         mend = EditCell(cell=y.id, base_version=y.version, code="y = x + 1\nopen('made.txt', 'w').write('x')")
-        await desk.apply([mend], key="mend", tries_mends=True)
+        await desk.apply([mend], key="mend", tries_repairs=True)
 
 
 if __name__ == "__main__":

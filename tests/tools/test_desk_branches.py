@@ -189,7 +189,7 @@ async def test_a_mend_that_comes_out_otherwise_in_the_notebook_is_kept_and_that_
         desk = await NotebookEditor.open(notebook, memory)
         await desk.run("all")
         mend = edit(notebook, "stamp = nothing", "import time as _time\nstamp = _time.time_ns()")
-        applied = await desk.apply([mend], key="a", tries_mends=True)
+        applied = await desk.apply([mend], key="a", tries_repairs=True)
         assert applied.is_kept
         assert "Not the same in the notebook as in the branch: stamp was" in applied.news
         assert codes(notebook.path) == [mend.code]
@@ -327,7 +327,7 @@ async def test_a_mend_that_is_killed_is_made_whole_or_not_at_all(
         desk = await NotebookEditor.open(notebook, memory)
         assert (desk.done("mend") is not None) is is_made
         if not is_made:
-            await desk.apply([edit(notebook, "y = nothing", mended)], key="mend", tries_mends=True)
+            await desk.apply([edit(notebook, "y = nothing", mended)], key="mend", tries_repairs=True)
         assert codes(path) == ["x = 1", mended]
         assert await value(notebook, "y") == 2
         assert [turn.key for turn in desk.timeline.revisions] == ["mend"]

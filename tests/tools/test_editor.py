@@ -312,7 +312,7 @@ async def test_a_desk_opened_again_has_the_same_cells_and_results(opened: Opener
         desk = await NotebookEditor.open(notebook, memory)
         assert notebook.document.cells == cells
         assert {preview.name: preview.text for preview in await notebook.look()} == {"x": "10", "y": "11"}
-        assert "2 cells were run again" in desk.take_news()
+        assert "2 cells were run again" in desk.pop_news()
         assert isinstance(await desk.history.undo(key="c"), EditOutcome)
         assert codes(path) == ["x = 1", "y = x + 1"]
 
@@ -340,7 +340,7 @@ async def test_what_a_person_changed_while_the_desk_was_away_is_kept_and_told(op
         assert now["x = 1 + 0"].id == ids[0]
         assert now["x = 1 + 0"].version > 1
         assert now["inserted = 0"].id not in ids
-        assert "A person changed the notebook in its file" in desk.take_news()
+        assert "A person changed the notebook in its file" in desk.pop_news()
 
 
 # ── killed ──

@@ -1,4 +1,4 @@
-"""A studio: everything agents of one run work with. Opened anew in each process, never kept."""
+"""Everything agents of one run work with. Opened anew in each process, never kept."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ModelAccess(Protocol):
 InspectFailure = Callable[[Sequence[str]], Awaitable[FailureContext]]
 """The notebook around a failure; it gets the keys of the calls with which the agent changed it."""
 PutIntoEffect = Callable[[Action], Awaitable[None]]
-"""Makes leave for the notebook's code count in this process: a host it may reach. Doing it again changes nothing."""
+"""Makes a permission for the notebook's code count in this process: a host it may reach. Twice is as good as once."""
 MakeProgram = Callable[[GuardedCaller], Tool]
 """The tool that runs programs over a caller's tools."""
 
@@ -63,11 +63,11 @@ class AgentContext:
     """For whom they work."""
     roles: Mapping[str, Role] = field(default_factory=built_in_roles)
     skills: Sequence[Skill] = ()
-    sights: Sequence[ContextProvider] = ()
+    context_providers: Sequence[ContextProvider] = ()
     limits_text: str = ""
     """What the notebook's code may use, in words."""
     survey: InspectFailure | None = None
-    """Where failures are mended; without it only with words."""
+    """Where failures are repaired; without it only with words."""
     put_into_effect: PutIntoEffect | None = None
     program: MakeProgram | None = None
 
@@ -84,8 +84,8 @@ class AgentContext:
         A role that has them gets the tools that are made of others: comparing readings, and programs. Where nobody is
         there, what would be asked is refused.
         """
-        studio = self if is_attended else replace(self, guard=self.guard.without_asking())
-        return studio._caller(role, agent, is_attended=is_attended)
+        context = self if is_attended else replace(self, guard=self.guard.without_asking())
+        return context._caller(role, agent, is_attended=is_attended)
 
     def _caller(self, role: Role, agent: str, *, is_attended: bool) -> GuardedCaller:
         toolset = self.toolset(role) if is_attended else decided_by_checks(self.toolset(role))

@@ -22,36 +22,36 @@ _FILES: Final = 5_000
 _PREVIEW_TOKENS: Final = 120
 
 
-def notebook_survey(desk: NotebookEditor, files: ProjectFiles) -> InspectFailure:
-    """For `Studio.survey`: the desk's notebook, and the project's files as its code would write them."""
+def notebook_survey(editor: NotebookEditor, files: ProjectFiles) -> InspectFailure:
+    """For `AgentContext.survey`: the editor's notebook, and the project's files as its code would write them."""
 
     async def survey(keys: Sequence[str]) -> FailureContext:
-        notebook = desk.notebook
+        notebook = editor.notebook
         return FailureContext(
             document=notebook.document,
-            own_cells=_own_cells(desk, keys),
-            previews=await _previews(desk),
+            own_cells=_own_cells(editor, keys),
+            previews=await _previews(editor),
             files=await anyio.to_thread.run_sync(_paths, files, notebook.path.resolve().parent),
         )
 
     return survey
 
 
-def _own_cells(desk: NotebookEditor, keys: Sequence[str]) -> frozenset[CellId]:
+def _own_cells(editor: NotebookEditor, keys: Sequence[str]) -> frozenset[CellId]:
     """Cells these calls made, programs included, and that nobody has changed since."""
     made: dict[CellId, str] = {}
-    for turn in desk.made_by(keys):
-        for change in turn.changes:
+    for revision in editor.made_by(keys):
+        for change in revision.changes:
             if change.after is None:
                 made.pop(change.id, None)
             elif change.before is None or change.id in made:
                 made[change.id] = change.after.code
-    return frozenset(cell.id for cell in desk.notebook.document.cells if made.get(cell.id) == cell.code)
+    return frozenset(cell.id for cell in editor.notebook.document.cells if made.get(cell.id) == cell.code)
 
 
-async def _previews(desk: NotebookEditor) -> tuple[VariablePreview, ...]:
+async def _previews(editor: NotebookEditor) -> tuple[VariablePreview, ...]:
     try:
-        return tuple(await desk.notebook.look(tokens=_PREVIEW_TOKENS))
+        return tuple(await editor.notebook.look(tokens=_PREVIEW_TOKENS))
     except Unavailable:
         # The kernel may be what failed.
         return ()

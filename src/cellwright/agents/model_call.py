@@ -226,7 +226,7 @@ class ModelCaller:
             if_unknown="again" if again else "tell",
         )
 
-    async def think(
+    async def send(
         self, flow: Flow, name: str, call: ModelCall, keep: StorePrompt, until_stopped: WaitForStop
     ) -> ModelOutcome:
         """Ask, once: the step of this name keeps how it ended. Whoever stops the agent stops the call."""

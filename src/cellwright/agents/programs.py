@@ -60,7 +60,7 @@ _RAISED: Final[dict[ErrorKind, str]] = {
 
 
 def programs(worker: ActionWorker, *, limits: ProgramLimits = LIMITS) -> MakeProgram:
-    """For `Studio.program`: agents write programs, and this worker runs them."""
+    """For `AgentContext.program`: agents write programs, and this worker runs them."""
 
     def make(caller: GuardedCaller) -> Tool:
         return program_tool(worker, caller, limits=limits)
@@ -294,7 +294,7 @@ def _done_before(made: Sequence[_CallResult]) -> str:
 
 
 def _cells(made: Sequence[_CallResult]) -> dict[str, Json]:
-    """What became of cells, the last outcome of each: so that failures in a program are mended like others."""
+    """What became of cells, the last outcome of each: so that failures in a program are repaired like others."""
     cells: dict[str, Json] = {}
     for each in made:
         match each.result:

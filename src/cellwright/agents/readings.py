@@ -163,7 +163,7 @@ class PlainestReading:
     plainest: ReadingTrial
     others: tuple[ReadingTrial, ...]
 
-    def told(self) -> str:
+    def text(self) -> str:
         """What the answer must say about it."""
         others = "; ".join(
             f"{each.reading.description.rstrip('.')}: {answer_text(each.answer)}" for each in self.others
@@ -237,7 +237,7 @@ def comparison_text(comparison: ReadingComparison, chosen: PlainestReading | Non
             but = ", but for rounding" if is_rounded else ""
             first = f"It does not matter which is meant{but}: {answer_text(answer)}."
         case Disagreement() if chosen is not None:
-            first = f"They differ, and nobody can be asked. The answer must say this much: {chosen.told()}"
+            first = f"They differ, and nobody can be asked. The answer must say this much: {chosen.text()}"
         case Disagreement():
             first = "They differ:"
         case NoComparison():

@@ -57,8 +57,8 @@ async def stop(log: EventLog, to: str, person: Person, reason: str = "") -> None
 
 async def hand_over(log: EventLog, to: str, person: Person, reason: str, *, order: int) -> None:
     """Let whoever is at work now stop with what there is: those that begin knowing this order are not meant."""
-    told = Fact(topic=_HANDED_OVER, subject=person.name, text=reason, numbers={"order": order})
-    await log.append(_stream(to), told)
+    fact = Fact(topic=_HANDED_OVER, subject=person.name, text=reason, numbers={"order": order})
+    await log.append(_stream(to), fact)
 
 
 async def pause(log: EventLog, to: str, person: Person) -> None:
@@ -106,9 +106,9 @@ async def wait_for_stop(
     """Until somebody wants this agent to stop, in the middle of a step too; says who and why."""
     while True:
         await anyio.sleep(_LOOK_SECONDS)
-        orders = await read_steering(read, workflow, before, knows_order=knows_order)
-        if orders.stop:
-            return orders.stop
+        steering = await read_steering(read, workflow, before, knows_order=knows_order)
+        if steering.stop:
+            return steering.stop
 
 
 async def follow_stops(log: EventLog, run: str) -> AsyncGenerator[None]:

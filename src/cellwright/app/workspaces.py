@@ -131,7 +131,7 @@ async def open_workspace(
             person=person,
             roles=ground.roles,
             skills=ground.skills,
-            sights=[NotebookContext(desk), *await _data_context(bench)],
+            context_providers=[NotebookContext(desk), *await _data_context(bench)],
             limits_text=_describe_limits(bench),
             survey=notebook_survey(desk, bench.project),
             put_into_effect=way_out.put_into_effect if way_out is not None else None,
@@ -141,14 +141,14 @@ async def open_workspace(
         @asynccontextmanager
         async def open_booth(part: str) -> AsyncGenerator[BranchWorkspace]:
             async with open_parallel_branch(desk, ground.state / BRANCHES_FOLDER / part) as lane:
-                own = replace(bench, desk=lane.desk)
+                own = replace(bench, desk=lane.editor)
                 yield BranchWorkspace(
                     lane=lane,
                     studio=replace(
                         studio,
                         tools=all_tools(own, skills=ground.skills, has_git=ground.has_git),
-                        sights=[NotebookContext(lane.desk), *studio.sights[1:]],
-                        survey=notebook_survey(lane.desk, own.project),
+                        context_providers=[NotebookContext(lane.editor), *studio.context_providers[1:]],
+                        survey=notebook_survey(lane.editor, own.project),
                     ),
                 )
 

@@ -39,7 +39,7 @@ _ACCEPTED: Final = "accepted"
 """Under this name the value of an accepted candidate's own step holds what came of it."""
 
 
-def chosen_result(desk: NotebookEditor, chosen: AlternativesOutcome, *, is_kept: bool) -> ToolResult:
+def chosen_result(editor: NotebookEditor, chosen: AlternativesOutcome, *, is_kept: bool) -> ToolResult:
     """What was tried, and kept by what the checks say, or not."""
     tried = chosen.tried
     lines = _lines(tried, chosen.news)
@@ -48,7 +48,7 @@ def chosen_result(desk: NotebookEditor, chosen: AlternativesOutcome, *, is_kept:
         why = tried[0].note or "none of them passes."
         lines.append(f"Nothing was kept: {why}" if is_kept else "Nothing was kept, as you wanted.")
         return Done(text="\n".join(lines), value=value | {"ok": not is_kept}, is_untrusted=True)
-    made = edit_result(desk, chosen.applied)
+    made = edit_result(editor, chosen.applied)
     value |= observation_json(chosen.applied.observation) | {"kept": tried[0].purpose}
     said = made.text if isinstance(made, Done) else ""
     lines.append(f"Kept: {tried[0].purpose}. In the notebook:\n{said}")
@@ -68,14 +68,14 @@ def waiting_result(chosen: AlternativesOutcome) -> ToolResult:
     return Done(text="\n".join(lines), value=value | {"ok": False}, is_untrusted=True)
 
 
-def accepted_result(desk: NotebookEditor, chosen: AlternativesOutcome) -> ToolResult:
+def accepted_result(editor: NotebookEditor, chosen: AlternativesOutcome) -> ToolResult:
     """What came of the one candidate that a person accepted, tried again in the notebook as it is now."""
     [tried] = chosen.tried
     value: dict[str, Json] = {_ACCEPTED: trial_json(tried)}
     if chosen.applied is None:
         lines = [*([chosen.news] if chosen.news else []), *_errors([tried])]
         return Done(text="\n".join(lines), value=value, is_untrusted=True)
-    made = edit_result(desk, replace(chosen.applied, news=chosen.news or chosen.applied.news))
+    made = edit_result(editor, replace(chosen.applied, news=chosen.news or chosen.applied.news))
     assert isinstance(made, Done)
     return replace(made, value=value | observation_json(chosen.applied.observation))
 
@@ -187,20 +187,20 @@ class CandidateEdits(BaseModel):
     ] = []
 
 
-def alternatives_tool(desk: NotebookEditor) -> Tool:
-    """The tool of this desk's notebook."""
-    path = str(desk.notebook.path)
+def alternatives_tool(editor: NotebookEditor) -> Tool:
+    """The tool of this notebook."""
+    path = str(editor.notebook.path)
 
     async def action(arguments: Any) -> tuple[Action, ...]:
-        await desk.sync()
-        changes = [change for candidate in arguments.candidates for change in _changes(desk, candidate)]
+        await editor.sync()
+        changes = [change for candidate in arguments.candidates for change in _changes(editor, candidate)]
         code = RunCode(notebook=path, code=code_of(changes))
         if arguments.keep == "none":
             return (code,)
         return EditCells(notebook=path, diff="\n".join(change.diff() for change in changes)), code
 
     async def find(_: Any, calling: CallContext) -> EffectFinding:
-        return find_revision(desk, calling)
+        return find_revision(editor, calling)
 
     async def go_on(arguments: Any, calling: CallContext, result: ToolResult, one_more: OneMore) -> ToolResult:
         if not isinstance(result, Done) or not any(each.waits for each in trials_in(result.value)):
@@ -213,11 +213,11 @@ def alternatives_tool(desk: NotebookEditor) -> Tool:
         given = _candidate(arguments.candidates[number_of(decision.accepted) - 1], arguments.checks)
 
         async def accept() -> ToolResult:
-            chosen = await desk.choose([replace(given, is_accepted=True)], key=calling.key, seconds=arguments.seconds)
-            return accepted_result(desk, chosen)
+            chosen = await editor.choose([replace(given, is_accepted=True)], key=calling.key, seconds=arguments.seconds)
+            return accepted_result(editor, chosen)
 
         async def find_accepted() -> EffectFinding:
-            return find_revision(desk, calling)
+            return find_revision(editor, calling)
 
         return decided_result(result, tried, decision, await one_more("accepted", accept, find_accepted))
 
@@ -241,8 +241,8 @@ def alternatives_tool(desk: NotebookEditor) -> Tool:
         nothing in it fails, or the one the person chooses; the others leave no trace. You get back one table.
         """
         given = [_candidate(each, checks) for each in candidates]
-        chosen = await desk.choose(given, key=calling.key, is_kept=keep == "best", seconds=seconds)
-        return waiting_result(chosen) if keep == "ask" else chosen_result(desk, chosen, is_kept=keep == "best")
+        chosen = await editor.choose(given, key=calling.key, is_kept=keep == "best", seconds=seconds)
+        return waiting_result(chosen) if keep == "ask" else chosen_result(editor, chosen, is_kept=keep == "best")
 
     return try_alternatives
 
@@ -266,7 +266,7 @@ def _candidate(given: CandidateEdits, checks: Sequence[str]) -> TrialCandidate:
     return TrialCandidate(name=given.name, edits=partial(edits_of, given.edits), checks=wanted)
 
 
-def _changes(desk: NotebookEditor, candidate: CandidateEdits) -> tuple[CellDiff, ...]:
-    document = desk.notebook.document
+def _changes(editor: NotebookEditor, candidate: CandidateEdits) -> tuple[CellDiff, ...]:
+    document = editor.notebook.document
     after = apply_edits(document, edits_of(candidate.edits, document))
     return () if isinstance(after, EditRefused) else changes_between(document, after)

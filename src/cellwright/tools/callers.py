@@ -241,7 +241,7 @@ class RecordedCaller:
 
 @dataclass(frozen=True, slots=True)
 class GuardedCaller:
-    """Asks policy, and where policy says so a person, before a call; tells afterwards what came of it."""
+    """Asks policy, and where policy says so a person, before a call; records afterwards what came of it."""
 
     inner: Caller
     toolset: Toolset
@@ -275,7 +275,7 @@ class GuardedCaller:
         permits = [await self._permit(flow, call) for call in calls]
         going = [call for call, permit in zip(calls, permits, strict=True) if isinstance(permit, tuple)]
         if len(going) == 1:
-            # Not in a lane: a tool may have several steps of its own.
+            # Not in a parallel branch: a tool may have several steps of its own.
             ran = iter([await self.inner.call(flow, going[0])])
         else:
             ran = iter(await flow.parallel(*(self.inner.call(flow, call) for call in going)) if going else [])
@@ -284,10 +284,10 @@ class GuardedCaller:
             if isinstance(permit, tuple):
                 for permitted in permit:
                     await self.guard.record_result(flow, permitted, *_became(result))
-                await self._tell_branches(flow, result)
+                await self._emit_trials(flow, result)
         return results
 
-    async def _tell_branches(self, flow: Flow, result: ToolResult) -> None:
+    async def _emit_trials(self, flow: Flow, result: ToolResult) -> None:
         """What was tried in branches, for whoever watches; it follows from the recorded result."""
         tried = trials_in(result.value) if isinstance(result, Done) else ()
         if tried:

@@ -185,8 +185,8 @@ async def _ask(editor: NotebookEditor, calling: CallContext, question: TableQues
     """The answer from the live notebook, and the cells that give it."""
     await editor.sync()
     _check_table(editor.notebook.document, question.table)
-    told = await read_live_json(editor, question_cell(question))
-    words = change_words(question, told) if question.method == "explain_change" else answer_words(question, told)
+    answer = await read_live_json(editor, question_cell(question))
+    words = change_words(question, answer) if question.method == "explain_change" else answer_words(question, answer)
     if words is None:
         return ToolError(
             kind="failed",
@@ -194,8 +194,8 @@ async def _ask(editor: NotebookEditor, calling: CallContext, question: TableQues
             hint="Look at the columns with `look`.",
         )
     document = editor.notebook.document
-    cells = cells_for(question, told, taken=defined_in(document.cells) | {cell.name for cell in document.cells})
-    return await _answered(editor, calling, cells, words, finite(told), keep=question.keep)
+    cells = cells_for(question, answer, taken=defined_in(document.cells) | {cell.name for cell in document.cells})
+    return await _answered(editor, calling, cells, words, finite(answer), keep=question.keep)
 
 
 def _check_table(document: Document, table: str) -> None:
@@ -244,7 +244,7 @@ def _changing(editor: NotebookEditor, cells: Sequence[CellDraft]) -> tuple[Actio
 
 def _finder(editor: NotebookEditor) -> Callable[[Any, CallContext], Awaitable[EffectFinding]]:
     async def find(_: Any, calling: CallContext) -> EffectFinding:
-        # What was only tried is gone with the process; what was kept is a turn of the editor.
+        # What was only tried is gone with the process; what was kept is a revision.
         if editor.done(calling.key) is None:
             return EffectNotFound()
         return EffectFound(result=result_json(Done(text="Its cells are in the notebook; look at them for the result.")))

@@ -174,7 +174,7 @@ class Caller(Protocol):
 # ── tools ──
 
 Wanted = Action | tuple[Action, ...] | None
-"""What a call would do: all of it must be permitted. None: it needs nobody's leave."""
+"""What a call would do: all of it must be permitted. None: it needs no permission."""
 MakeAction = Callable[[Any], Wanted | Awaitable[Wanted]]
 """From validated arguments. A plain function must follow from them alone; an `async def` may look at the world."""
 Run = Callable[[Any, CallContext], Awaitable[ToolResult]]

@@ -269,11 +269,11 @@ class _EgressBackend(httpcore.AsyncNetworkBackend):
 async def _egress_client(egress: Egress, trust: ssl.SSLContext) -> AsyncGenerator[httpcore.AsyncConnectionPool]:
     """A client whose only way is this egress."""
     listener = socket.create_server(("127.0.0.1", 0))
-    door = _EgressBackend(listener.getsockname()[1])
+    backend = _EgressBackend(listener.getsockname()[1])
     with unwrap_single_error():
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(egress.serve, listener)
-            async with httpcore.AsyncHTTPProxy("http://egress", ssl_context=trust, network_backend=door) as proxy:
+            async with httpcore.AsyncHTTPProxy("http://egress", ssl_context=trust, network_backend=backend) as proxy:
                 yield proxy
             tasks.cancel_scope.cancel()
 

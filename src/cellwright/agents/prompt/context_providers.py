@@ -53,7 +53,7 @@ class ContextView:
 class ContextProvider(Protocol):
     """Something an agent sees in every step."""
 
-    async def look(self, tokens: int) -> ContextView:
+    async def view(self, tokens: int) -> ContextView:
         """What there is to see now, within so many tokens."""
         ...
 
@@ -61,16 +61,16 @@ class ContextProvider(Protocol):
 class NotebookContext:
     """The notebook as it is now: cells, graph, outcomes; the selected cell and its neighbours first."""
 
-    def __init__(self, desk: NotebookEditor, *, selected: Collection[CellId] = ()) -> None:
-        self._desk = desk
+    def __init__(self, editor: NotebookEditor, *, selected: Collection[CellId] = ()) -> None:
+        self._editor = editor
         self.selected: frozenset[CellId] = frozenset(selected)
         """The cell a person stands in, if any."""
 
-    async def look(self, tokens: int) -> ContextView:
+    async def view(self, tokens: int) -> ContextView:
         """The notebook in words, and what people changed in it."""
-        await self._desk.sync()
-        news = self._desk.take_news()
-        summary = self._desk.notebook.summary(budget_tokens=tokens, focus=sorted(self.selected))
+        await self._editor.sync()
+        news = self._editor.pop_news()
+        summary = self._editor.notebook.summary(budget_tokens=tokens, focus=sorted(self.selected))
         if self.selected:
             summary = f"Selected by the person: {', '.join(sorted(self.selected))}\n{summary}"
         part = PromptPart(name="notebook", text=summary, weight=Weight.STRONG, least_tokens=_NOTEBOOK_LEAST_TOKENS)
@@ -87,7 +87,7 @@ class DataContext:
         self._others = tuple(others)
         """Files that are not looked into, by name."""
 
-    async def look(self, tokens: int) -> ContextView:
+    async def view(self, tokens: int) -> ContextView:
         """The profile, and the beginning of each file that is not in it.
 
         Always with the same number of tokens: it stands before the history, so what stays the same costs less than
@@ -100,9 +100,9 @@ class DataContext:
         rest = [*(file.place for file in bare[_MANY_FILES:]), *self._others]
         if rest:
             previews.append(f"{len(rest)} more files: {', '.join(map(one_line, rest[:50]))}")
-        told = clip("\n\n".join(previews), DATA_TOKENS // 2 if profile else DATA_TOKENS)
-        texts = [profile_text(profile, tokens=DATA_TOKENS - estimate_tokens(told) - 1)] if profile else []
-        text = "\n\n".join([*texts, told] if told else texts)
+        begun = clip("\n\n".join(previews), DATA_TOKENS // 2 if profile else DATA_TOKENS)
+        texts = [profile_text(profile, tokens=DATA_TOKENS - estimate_tokens(begun) - 1)] if profile else []
+        text = "\n\n".join([*texts, begun] if begun else texts)
         return ContextView(parts=(PromptPart(name="data", text=text, rank=Rank.ASSIGNMENT, least_tokens=100),))
 
     async def _profile(self) -> Profile | None:

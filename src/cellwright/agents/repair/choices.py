@@ -20,7 +20,7 @@ class FailureContext:
     document: Document = field(default_factory=Document.new)
     """As it was when the failure came."""
     own_cells: frozenset[CellId] = frozenset()
-    """Cells the agent itself wrote. No other cell is ever mended without a model or a person."""
+    """Cells the agent itself wrote. No other cell is ever repaired without a model or a person."""
     previews: tuple[VariablePreview, ...] = ()
     columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     """Of each table its exact column names; a preview's are shortened and trimmed."""
@@ -49,7 +49,7 @@ class DeterministicRepair:
     calls: tuple[WantedCall, ...] = ()
     """Called in order."""
     wants: tuple[Action, ...] = ()
-    """Leave that is asked for first, such as a host; without it nothing of this is done."""
+    """Permission that is asked for first, such as a host; without it nothing of this is done."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +62,7 @@ class Material:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FocusedAdvice:
-    """A model mends it, with only what that needs."""
+    """A model repairs it, with only what that needs."""
 
     words: str
     """Ours: nothing in it was read from data."""

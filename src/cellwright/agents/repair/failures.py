@@ -219,13 +219,13 @@ def _judged(error_type: str, message: str, *, tool_error: str = "") -> ObservedF
 
 def _without_repeats(found: Iterator[CellAttempt]) -> Iterator[CellAttempt]:
     """Without the second telling of a mistake that several cells share."""
-    told = set[tuple[str, ...]]()
+    seen = set[tuple[str, ...]]()
     for attempt in found:
         if isinstance(attempt, ObservedFailure) and attempt.error_type in _SHARED:
             key = (attempt.error_type, *sorted(attempt.subjects))
-            if key in told:
+            if key in seen:
                 continue
-            told.add(key)
+            seen.add(key)
         yield attempt
 
 

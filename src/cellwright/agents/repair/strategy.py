@@ -44,7 +44,7 @@ _PREVIEWS: Final = 4
 _NAMES: Final = 12
 _KEEP_THE_GOAL: Final = "Do not make the goal smaller to get past it."
 _ADVICE: Final[dict[FailureKind, str]] = {
-    "syntax": "The code cannot be read. Mend exactly the place that the error names, in the same cell.",
+    "syntax": "The code cannot be read. Repair exactly the place that the error names, in the same cell.",
     "name-conflict": (
         "A global name must be defined by exactly one cell. Names that only this cell needs begin with `_`; a "
         "value that is changed step by step gets a new name per step, or the steps go into one cell; cells "
@@ -59,7 +59,7 @@ _ADVICE: Final[dict[FailureKind, str]] = {
     ),
     "type-shape": (
         "A value is not what the code takes it for: its type, its shape or what it can do. Look at the value, "
-        "find where it became so, and mend that place rather than convert at the end."
+        "find where it became so, and repair that place rather than convert at the end."
     ),
     "time-out": (
         "It took longer than it was given. Give it more `seconds` if it is simply long, or do the same faster: "
@@ -87,7 +87,7 @@ _ADVICE: Final[dict[FailureKind, str]] = {
         "the change on that, and keep what somebody else did."
     ),
     "refused": "It was not allowed. Do not try to get there in another way.",
-    "unknown": "Read the error and the values it met before you change anything; mend the cause.",
+    "unknown": "Read the error and the values it met before you change anything; repair the cause.",
     "resource": (
         "It needs more memory than there is. First do the same in less: only the columns needed, smaller "
         "types, chunks, an aggregation while reading. A sample is a smaller goal: say so, and ask before you "
@@ -105,9 +105,11 @@ _RESOURCE_ADVICE: Final = {
 }
 
 
-def focused_advice(failure: ObservedFailure, scene: FailureContext) -> FocusedAdvice:
+def focused_advice(failure: ObservedFailure, context: FailureContext) -> FocusedAdvice:
     """What to tell a model about this failure."""
-    return FocusedAdvice(words=f"{_advice_words(failure)} {_KEEP_THE_GOAL}", material=tuple(_material(failure, scene)))
+    return FocusedAdvice(
+        words=f"{_advice_words(failure)} {_KEEP_THE_GOAL}", material=tuple(_material(failure, context))
+    )
 
 
 def _advice_words(failure: ObservedFailure) -> str:
@@ -120,23 +122,23 @@ def _advice_words(failure: ObservedFailure) -> str:
 # ── material ──
 
 
-def _material(failure: ObservedFailure, scene: FailureContext) -> Iterator[Material]:
-    cell = scene.document.find(failure.cell) if failure.cell is not None else None
+def _material(failure: ObservedFailure, context: FailureContext) -> Iterator[Material]:
+    cell = context.document.find(failure.cell) if failure.cell is not None else None
     if cell is not None:
         yield Material(name=f"cell {cell.id} version {cell.version}", text=clip(cell.code, _CODE_TOKENS))
     line = f" in line {failure.line}" if failure.line is not None else ""
     yield Material(name="error", text=f"{failure.error_type}{line}: {clip(failure.message, _ERROR_TOKENS)}")
     match failure.kind:
         case "missing-file":
-            known = [*near_files(failure.subject, scene.files), *scene.files]
+            known = [*near_files(failure.subject, context.files), *context.files]
             yield from _listed("files of the project, nearest first", _nearest(failure.subject, known))
         case "missing-column" | "type-shape":
-            yield from _listed("names there are, nearest first", _nearest_columns(failure, scene))
-            yield from _previews(failure, scene)
+            yield from _listed("names there are, nearest first", _nearest_columns(failure, context))
+            yield from _previews(failure, context)
         case "name-conflict":
-            yield from _listed("cells that define it", _defining(failure, scene))
+            yield from _listed("cells that define it", _defining(failure, context))
         case "failed-check" | "unknown" | "resource" | "time-out":
-            yield from _previews(failure, scene)
+            yield from _previews(failure, context)
         case _:
             pass
 
@@ -146,8 +148,8 @@ def _listed(name: str, found: Sequence[str]) -> Iterator[Material]:
         yield Material(name=name, text="\n".join(found))
 
 
-def _nearest_columns(failure: ObservedFailure, scene: FailureContext) -> list[str]:
-    known = [column for columns in scene.columns.values() for column in columns] or list(failure.evidence)
+def _nearest_columns(failure: ObservedFailure, context: FailureContext) -> list[str]:
+    known = [column for columns in context.columns.values() for column in columns] or list(failure.evidence)
     near = [column for subject in failure.subjects for column in near_columns(subject, known)]
     return [repr(column) for column in _nearest(failure.subject, [*near, *known])]
 
@@ -157,19 +159,19 @@ def _nearest(wanted: str, known: Sequence[str]) -> list[str]:
     return list(dict.fromkeys([*close, *known]))[:_NAMES]
 
 
-def _defining(failure: ObservedFailure, scene: FailureContext) -> list[str]:
-    nodes = graph(scene.document).nodes
+def _defining(failure: ObservedFailure, context: FailureContext) -> list[str]:
+    nodes = graph(context.document).nodes
     return [
         f"{name}: {', '.join(cell for cell, node in nodes.items() if name in node.defs) or 'no cell'}"
         for name in failure.subjects[:_NAMES]
     ]
 
 
-def _previews(failure: ObservedFailure, scene: FailureContext) -> Iterator[Material]:
+def _previews(failure: ObservedFailure, context: FailureContext) -> Iterator[Material]:
     """The variables the cell reads, and only those."""
-    node = graph(scene.document).nodes.get(failure.cell) if failure.cell is not None else None
+    node = graph(context.document).nodes.get(failure.cell) if failure.cell is not None else None
     wanted = node.refs if node is not None else frozenset[str]()
-    read = [preview for preview in scene.previews if preview.name in wanted and preview.kind not in _DULL]
+    read = [preview for preview in context.previews if preview.name in wanted and preview.kind not in _DULL]
     for preview in read[:_PREVIEWS]:
         yield Material(name=f"variable {preview.name}: {preview.type}", text=clip(preview.text, _PREVIEW_TOKENS))
 
@@ -189,29 +191,29 @@ _SHOWN_TOKENS: Final = 120
 
 
 def decide_repairs(
-    result: ToolResult, history: Sequence[CellAttempt], scene: FailureContext
+    result: ToolResult, history: Sequence[CellAttempt], context: FailureContext
 ) -> tuple[FailureRepair, ...]:
     """What to do about everything that failed in one call, and about what failed before and passed unchanged."""
-    now = attempts(result, document=scene.document)
+    now = attempts(result, document=context.document)
     failed = [attempt for attempt in now if isinstance(attempt, ObservedFailure)]
     found = [*failed, *find_flickering(history, now)]
-    return tuple(FailureRepair(failure=failure, recovery=choose_repair(failure, history, scene)) for failure in found)
+    return tuple(FailureRepair(failure=failure, recovery=choose_repair(failure, history, context)) for failure in found)
 
 
 def choose_repair(
-    failure: ObservedFailure, history: Sequence[CellAttempt], scene: FailureContext | None = None
+    failure: ObservedFailure, history: Sequence[CellAttempt], context: FailureContext | None = None
 ) -> RepairChoice:
     """What to do about one failure, after all that was tried before; `history` is without this failure."""
-    scene = scene if scene is not None else FailureContext()
+    context = context if context is not None else FailureContext()
     match _rung(failure, history):
         case 0:
-            return deterministic_repair(failure, scene) or focused_advice(failure, scene)
+            return deterministic_repair(failure, context) or focused_advice(failure, context)
         case 1:
-            again = focused_advice(failure, scene)
+            again = focused_advice(failure, context)
             return replace(again, words=f"The same failure again: what was tried did not change it. {again.words}")
         case 2:
             return ChangeStrategy(why=_another_way(failure))
-        case 3 if scene.is_attended:
+        case 3 if context.is_attended:
             return AskPerson(question=_question(failure), options=(_TRY_ON, _STOP))
         case _:
             return AbandonRepair(why=f"It failed again and again, in spite of other ways: {_shown(failure)}")
@@ -240,7 +242,7 @@ def _another_way(failure: ObservedFailure) -> str:
     if failure.kind == "refused":
         return "It was not allowed, and will not be by asking again. Reach the goal without it, or say that you cannot."
     return (
-        "This has failed the same way three times: mending it further will not help. Undo what you tried for it, and "
+        "This has failed the same way three times: repairing it further will not help. Undo what you tried for it, and "
         "reach the same goal in another way: other functions, another order of steps, other data that says the same. "
         "The goal stays what it is; if it cannot be reached, say so."
     )
@@ -279,8 +281,8 @@ def _of_turn(turn: AgentTurn) -> tuple[CellAttempt, ...]:
 def _advice(recovery: RepairChoice) -> str:
     match recovery:
         case DeterministicRepair(calls=calls, wants=wants):
-            first = f"call `{calls[0].name}`" if calls else "mend it"
-            return f"Next: ask for leave to reach that host, then {first}." if wants else f"Next: {first}."
+            first = f"call `{calls[0].name}`" if calls else "repair it"
+            return f"Next: ask for permission to reach that host, then {first}." if wants else f"Next: {first}."
         case FocusedAdvice(words=words):
             return words
         case ChangeStrategy(why=why):

@@ -83,7 +83,7 @@ class ProgramFinished:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramFailed:
-    """Stopped before its end, through its own doing; written so that a model can mend it."""
+    """Stopped before its end, through its own doing; written so that a model can repair it."""
 
     kind: FailureKind
     type: str

@@ -96,7 +96,7 @@ class ActionWorker:
     ) -> ProgramRun:
         """Run a program until it needs a tool or ends; `run.step` says which.
 
-        Checked means that calls which do not fit their tools are told before anything ran, for some 40 ms.
+        Checked means that calls which do not fit their tools are reported before anything ran, for some 40 ms.
         """
         contract = self._contract_for(tools)
         limits = limits or _USUAL_LIMITS
@@ -172,8 +172,8 @@ class ProgramRun:
 
     async def begin(self, request: dict[str, Any]) -> None:
         """Start or load it; done by the worker."""
-        told = {"tools": self._contract.parameters, "limits": _sent_limits(self._limits)}
-        await self._take({**request, **told})
+        agreed = {"tools": self._contract.parameters, "limits": _sent_limits(self._limits)}
+        await self._take({**request, **agreed})
 
     async def resume(self, results: Mapping[int, Json | CallFailure]) -> ProgramStep:
         """Go on with the answers to some or all of its calls, by their ids."""

@@ -82,7 +82,7 @@ _RECEIVE_BYTES = 1 << 18
 _IN_PLACE_SECONDS = 0.002
 """Most answers take less than a millisecond, and waiting for them through the event loop costs a tenth of that."""
 _AT_A_STRETCH_SECONDS = 0.01
-"""After so long without it, everybody else gets a turn."""
+"""After so long without it, everybody else may run."""
 
 
 class WorkerLost(Exception):
@@ -101,10 +101,10 @@ class WorkerConnection:
         self._caged = caged
         self._socket = caged.kernel
         self._control = CageControl(caged.control)
-        self._turn = anyio.Lock(fast_acquire=True)
+        self._lock = anyio.Lock(fast_acquire=True)
         self._readable = select.poll()
         self._readable.register(self._socket, select.POLLIN)
-        self._others_had_a_turn = 0.0
+        self._others_ran_at = 0.0
         self._request = 0
         self._frames = FrameUnpacker(wire.MAX_FRAME_BYTES)
         self._answered: bytes | None = None
@@ -137,7 +137,7 @@ class WorkerConnection:
 
         A brief one is waited for in place for a moment before the thread goes to somebody else.
         """
-        async with self._turn:
+        async with self._lock:
             await self._give_way()
             if self._ending is not None:
                 raise WorkerLost(self._ending)
@@ -178,9 +178,9 @@ class WorkerConnection:
 
     async def _give_way(self) -> None:
         """What is answered in place never lets others run: not for long."""
-        if time.monotonic() - self._others_had_a_turn > _AT_A_STRETCH_SECONDS:
+        if time.monotonic() - self._others_ran_at > _AT_A_STRETCH_SECONDS:
             await anyio.lowlevel.checkpoint()
-            self._others_had_a_turn = time.monotonic()
+            self._others_ran_at = time.monotonic()
 
     def _has_hung_up(self) -> bool:
         try:
@@ -275,7 +275,7 @@ class WorkerConnection:
             self._caged.kill()
         return WorkerLost(self._ending)
 
-    async def _why(self, told: str) -> str:
+    async def _why(self, otherwise: str) -> str:
         """How its process ended, if its cage can still say."""
         with anyio.move_on_after(1):
             try:
@@ -285,4 +285,4 @@ class WorkerConnection:
             if end.limit is not None:
                 return f"it reached the limit on {end.limit}"
             return f"it was ended by signal {end.signal}" if end.signal else f"it ended with code {end.exit_code}"
-        return told
+        return otherwise

@@ -207,7 +207,7 @@ def answer_budget(
     """The question answered, or why this does not count as an answer."""
     # An exact type, as in policy: a subclass made elsewhere proves nothing about who speaks.
     if type(origin) is not Person:
-        return AnswerRefused(why="not-a-person", message="Only a person at a door can answer.")
+        return AnswerRefused(why="not-a-person", message="Only a person at an interface can answer.")
     if shown_fingerprint != question.fingerprint:
         return AnswerRefused(why="not-what-was-shown", message="The answer is about something else than was shown.")
     if _said(reply) not in (*question.offers, "no"):

@@ -1,4 +1,4 @@
-"""The guard: nothing an agent wants happens before it was judged, and whatever was judged is told.
+"""The guard: nothing an agent wants happens before it was judged, and whatever was judged is recorded.
 
 Rules, the agreed envelope and earlier answers decide; only what they leave open asks a person. A refusal is a value the
 agent reads. Use a guard from a workflow's own line of steps: a parallel branch that needs it is a child workflow.
@@ -215,7 +215,7 @@ def _who_said(answered: Answered | BudgetAnswered) -> str:
 
 
 def _can_be_kept(action: Action) -> bool:
-    """A lone surrogate has no UTF-8: neither the journal nor a door could hold it."""
+    """A lone surrogate has no UTF-8: neither the journal nor an interface could hold it."""
     try:
         json.dumps(action_json(action), ensure_ascii=False).encode()
     except ValueError:

@@ -42,7 +42,7 @@ MOST_ANSWER_BYTES: Final = MOST_DELIVERED_BYTES + _MOST_HEADER_BYTES + _LENGTH.s
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GitRequest:
-    """One errand of git's."""
+    """One request to git."""
 
     want: Want
     """`status`: what changed; `diff`: also as a patch; `tree`: with what a person must see; `commit`: only that one."""

@@ -69,22 +69,22 @@ class NotebookEditor(SavedNotebook):
         key: str,
         run: CellSelection = "affected",
         seconds: float | None = None,
-        tries_mends: bool = False,
+        tries_repairs: bool = False,
     ) -> EditOutcome:
         """Edit, run and save: one revision, named by its call's key. Refused edits change nothing and are no revision.
 
-        With `tries_mends`, other code for a cell that has failed is tried in a branch first, and is no revision unless
-        it passes there.
+        With `tries_repairs`, other code for a cell that has failed is tried in a branch first, and is no
+        revision unless it passes there.
         """
         async with self.slot():
             before = self.notebook.document
             wanted = _with_ids(edits(before) if callable(edits) else edits, before)
             after = apply_edits(before, wanted)
             if isinstance(after, EditRefused):
-                return EditOutcome(observation=Observation(refused=after), news=self.take_news())
+                return EditOutcome(observation=Observation(refused=after), news=self.pop_news())
             revision = self._begun(key, before, after, run)
-            if tries_mends and run != "none" and is_repair(before, after, self.notebook.outcomes):
-                return await self._mend(revision, after, wanted, run, seconds)
+            if tries_repairs and run != "none" and is_repair(before, after, self.notebook.outcomes):
+                return await self._repair(revision, after, wanted, run, seconds)
             return await self._apply(revision, after, wanted, run, seconds)
 
     async def choose(
@@ -107,7 +107,7 @@ class NotebookEditor(SavedNotebook):
 
             ranked = await race.run(keep_first if is_kept else None)
             kept = applied[0] if applied and applied[0].is_kept else None
-            return AlternativesOutcome(ranked=ranked, applied=kept, news=self.take_news())
+            return AlternativesOutcome(ranked=ranked, applied=kept, news=self.pop_news())
 
     async def try_out(self, code: str, *, seconds: float | None = None) -> EditOutcome:
         """Run code in a cell of its own that is taken out again: cells, file and history are as if it had not been.
@@ -122,7 +122,7 @@ class NotebookEditor(SavedNotebook):
             finally:
                 with anyio.CancelScope(shield=True):
                     await self._take_out(cell, before)
-            return EditOutcome(observation=observation, news=self.take_news())
+            return EditOutcome(observation=observation, news=self.pop_news())
 
     async def _take_out(self, cell: CellId, before: Document) -> None:
         tried = self.notebook.document.find(cell)
@@ -141,7 +141,7 @@ class NotebookEditor(SavedNotebook):
             marked = await self.history.mark(key)
             observation = await self.notebook.run(what, seconds=seconds, revision=marked)
             await self.remember()
-            return EditOutcome(observation=observation, news=self.take_news())
+            return EditOutcome(observation=observation, news=self.pop_news())
 
     async def set_header(self, header: str) -> None:
         """Put this above the cells, and save. Not a revision: no cell changes, so there is nothing to undo."""
@@ -177,7 +177,7 @@ class NotebookEditor(SavedNotebook):
 
     # ── branches ──
 
-    async def _mend(
+    async def _repair(
         self, revision: Revision, after: Document, edits: Sequence[Edit], run: CellSelection, seconds: float | None
     ) -> EditOutcome:
         """Try it in a branch; what fails there does not reach the notebook."""
@@ -194,9 +194,9 @@ class NotebookEditor(SavedNotebook):
                 record = tried.record(revision.key, purpose, is_kept=applied.is_kept, note=applied.news)
                 return replace(applied, tried=(record,))
             if tried.observation.refused is not None:
-                return EditOutcome(observation=tried.observation, news=self.take_news())
+                return EditOutcome(observation=tried.observation, news=self.pop_news())
             record = tried.record(revision.key, purpose)
-            return EditOutcome(observation=tried.observation, tried=(record,), is_kept=False, news=self.take_news())
+            return EditOutcome(observation=tried.observation, tried=(record,), is_kept=False, news=self.pop_news())
 
     async def _commit(self, branch: Branch, revision: Revision, after: Document, tried: BranchTrial) -> EditOutcome:
         """What passed in the branch, made in the notebook: a revision like any other."""

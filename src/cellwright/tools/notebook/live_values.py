@@ -32,7 +32,7 @@ def json_cell_code(body: str) -> str:
 
 
 async def read_live_json(editor: NotebookEditor, code: str) -> Any:
-    """What such a cell tells. It is taken out again. Raises `UserError` if it failed, or told what is no JSON."""
+    """What such a cell shows. It is taken out again. Raises `UserError` if it failed, or showed what is no JSON."""
     observation = (await editor.try_out(code, seconds=_SECONDS)).observation
     fault = next((cell.error for cell in observation.cells if cell.error is not None), None)
     if fault is not None:
@@ -41,7 +41,7 @@ async def read_live_json(editor: NotebookEditor, code: str) -> Any:
     if not observation.is_ok or shown is None or not shown.data:
         raise UserError(observation.problem or "The notebook showed nothing.")
     if len(shown.data) > MOST_BYTES:
-        raise UserError("It is too much to be told.", hint="Ask for less.")
+        raise UserError("It is too much to be read.", hint="Ask for less.")
     try:
         return json.loads(shown.data)
     except (ValueError, RecursionError) as error:

@@ -212,30 +212,30 @@ _STATE_FILE: Final = "desk.json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParallelBranch:
-    """One agent's own desk."""
+    """One agent's own editor."""
 
-    desk: NotebookEditor
+    editor: NotebookEditor
     base: Document
-    """The notebook's cells when the lane was made."""
+    """The notebook's cells when the branch was made."""
 
 
 @asynccontextmanager
-async def open_parallel_branch(desk: NotebookEditor, folder: Path) -> AsyncGenerator[ParallelBranch]:
-    """A lane of this desk's notebook, kept in this folder; the second time, as it was left."""
-    await desk.sync()
-    notebook = desk.notebook
+async def open_parallel_branch(editor: NotebookEditor, folder: Path) -> AsyncGenerator[ParallelBranch]:
+    """A branch of this editor's notebook, kept in this folder; the second time, as it was left."""
+    await editor.sync()
+    notebook = editor.notebook
     base, file = await anyio.to_thread.run_sync(_begin, notebook, folder)
     known = await anyio.to_thread.run_sync(read_timeline, folder / _STATE_FILE)
-    async with open_parallel_session(notebook, notebook.branches.forks, file) as lane:
+    async with open_parallel_session(notebook, notebook.branches.forks, file) as session:
         if known is not None:
             there = _unchanged(known, notebook.document)
-            outcomes = {cell: outcome for cell, outcome in lane.outcomes.items() if cell in there}
-            lane.state = replace(lane.state, outcomes=outcomes)
-        yield ParallelBranch(desk=await NotebookEditor.open(lane, folder / _STATE_FILE), base=base.document)
+            outcomes = {cell: outcome for cell, outcome in session.outcomes.items() if cell in there}
+            session.state = replace(session.state, outcomes=outcomes)
+        yield ParallelBranch(editor=await NotebookEditor.open(session, folder / _STATE_FILE), base=base.document)
 
 
 def _begin(notebook: OpenNotebook, folder: Path) -> tuple[RevisionTimeline, NotebookFile]:
-    """What the lane began with, and its file. Blocking."""
+    """What the branch began with, and its file. Blocking."""
     path = folder / notebook.path.name
     if (base := read_timeline(folder / _BASE_FILE)) is not None:
         return base, read(path)
@@ -244,14 +244,14 @@ def _begin(notebook: OpenNotebook, folder: Path) -> tuple[RevisionTimeline, Note
     path.unlink(missing_ok=True)
     saved = save(new(path), notebook.document)
     if isinstance(saved, SaveConflict):
-        raise Unavailable(f"The lane's file {str(path)!r} was written by somebody else.", hint="Try again.")
+        raise Unavailable(f"The branch's file {str(path)!r} was written by somebody else.", hint="Try again.")
     base = RevisionTimeline().of(notebook.document, ())
     write_timeline(folder / _BASE_FILE, base)
     return base, saved
 
 
 def _unchanged(known: RevisionTimeline, parent: Document) -> set[CellId]:
-    """The cells whose results come with the parent's state: the lane has not touched them."""
+    """The cells whose results come with the parent's state: the branch has not touched them."""
     cells = {cell.id: cell for cell in known.cells}
     touched = {change.id for change in known.pending.changes} if known.pending is not None else set[CellId]()
     theirs = {cell.id for cell in parent.cells if cell.id in cells and cells[cell.id].code == cell.code}

@@ -115,27 +115,27 @@ def _block(title: str, text: str, tokens: int) -> str:
     return f"  {title}:\n" + "\n".join(f"    {line}" for line in shown.splitlines())
 
 
-def find_revision(desk: NotebookEditor, calling: CallContext) -> EffectFinding:
+def find_revision(editor: NotebookEditor, calling: CallContext) -> EffectFinding:
     """Whether a call's revision is in the notebook; its cells were run again when the editor came back."""
-    revision = desk.done(calling.key)
+    revision = editor.done(calling.key)
     if revision is None:
         return EffectNotFound()
     wanted = [change.id for change in revision.changes if change.after is not None]
-    known = desk.notebook.outcomes
+    known = editor.notebook.outcomes
     observation = Observation(cells=tuple(known[cell] for cell in wanted if cell in known))
     return EffectFound(
-        result=result_json(edit_result(desk, EditOutcome(observation=observation, news=desk.take_news())))
+        result=result_json(edit_result(editor, EditOutcome(observation=observation, news=editor.pop_news())))
     )
 
 
-def edit_result(desk: NotebookEditor, applied: EditOutcome) -> ToolResult:
+def edit_result(editor: NotebookEditor, applied: EditOutcome) -> ToolResult:
     """What a call did, as a model reads it."""
     observation = applied.observation
     if observation.refused is not None:
         return with_news(refused_edit(observation.refused), applied.news)
     head = [RESTORE_TEXTS[applied.back_by]] if applied.back_by else []
     head += [_in_branch(applied)] if applied.tried else []
-    text = "\n".join([*head, observation_text(observation, desk.notebook)])
+    text = "\n".join([*head, observation_text(observation, editor.notebook)])
     image = next((shown for cell in reversed(observation.cells) if (shown := image_of(cell))), None)
     value = observation_json(observation)
     if applied.tried:

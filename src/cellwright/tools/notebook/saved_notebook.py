@@ -133,7 +133,7 @@ class SavedNotebook:
         """Said with the next answer."""
         self._news.append(text)
 
-    def take_news(self) -> str:
+    def pop_news(self) -> str:
         """What the agent was not told yet; told once."""
         news, self._news = self._news, []
         return "\n".join(news)
@@ -163,10 +163,10 @@ class SavedNotebook:
             return EditOutcome(observation=Observation(), is_kept=False, news=did.why)
         if did.refused is not None:
             await self._write(self.timeline.without_pending())
-            return EditOutcome(observation=did, news=self.take_news())
+            return EditOutcome(observation=did, news=self.pop_news())
         self._reached(EditorPoint.RAN)
         await self._settle(revision, after)
-        return EditOutcome(observation=did, changes=revision.changes, news=self.take_news())
+        return EditOutcome(observation=did, changes=revision.changes, news=self.pop_news())
 
     async def _settle(self, revision: Revision, after: Document) -> None:
         # What was typed while the cells ran.

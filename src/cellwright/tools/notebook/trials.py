@@ -165,13 +165,13 @@ async def commit_trial(branch: Branch, outcomes: Mapping[CellId, CellOutcome]) -
 
 def differing_text(differences: Sequence[Difference]) -> str:
     """What came out otherwise, in a few words each."""
-    told = [
+    texts = [
         f"{each.name or each.what} was {clip(each.in_branch, 20)!r} there and {clip(each.in_parent, 20)!r} here"
         for each in differences
         if each.is_material
     ]
-    more = f"; and {len(told) - _DIFFERENCES} more" if len(told) > _DIFFERENCES else ""
-    return "; ".join(told[:_DIFFERENCES]) + more
+    more = f"; and {len(texts) - _DIFFERENCES} more" if len(texts) > _DIFFERENCES else ""
+    return "; ".join(texts[:_DIFFERENCES]) + more
 
 
 # ── checks ──
