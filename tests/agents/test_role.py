@@ -240,14 +240,14 @@ def test_without_skills_there_is_no_tool_for_them() -> None:
 
 async def test_every_tool_a_built_in_role_names_is_there(opened: Opener, pool: KernelPool, tmp_path: Path) -> None:
     async with opened("x = 1") as notebook:
-        desk = await NotebookEditor.open(notebook, tmp_path / "desk.json")
+        editor = await NotebookEditor.open(notebook, tmp_path / "desk.json")
         project, kept = notebook.path.parent, FolderTextStore(tmp_path)
         git = GitClient(project, pool.zygote, author=Author(name="Ada", email="ada@example.org"), tier="A")
         skill = Skill(name="s", description="d", body="b", folder=tmp_path)
         tools = [
-            *notebook_tools(desk),
+            *notebook_tools(editor),
             *cell_tools(notebook),
-            *package_tools(desk),
+            *package_tools(editor),
             *file_tools(ProjectFiles(project)),
             *shell_tools(notebook, str(project)),
             *web_tools(EgressFetch()),
@@ -256,7 +256,7 @@ async def test_every_tool_a_built_in_role_names_is_there(opened: Opener, pool: K
             *stored_text_tools(kept),
             *skill_tools([skill]),
             *data_tools(
-                desk,
+                editor,
                 Profiler(pool=pool, tier="A"),
                 lambda path: parse_data([path], here=project, notebook=notebook.path, project=project)[0],
             ),

@@ -66,7 +66,7 @@ class Workshop:
     journal: Journal
     models: Models
     house: House
-    desk: Inbox
+    inbox: Inbox
     texts: JournalTexts
 
     async def start(self, assignment: Assignment | None = None, *, run: str = "r") -> str:
@@ -88,8 +88,8 @@ class Workshop:
         return pending[0]
 
     async def approval(self) -> InboxItem:
-        """The question on the approvals desk."""
-        return await self.desk.show((await self.asked()).id)
+        """The question on the approvals editor."""
+        return await self.inbox.show((await self.asked()).id)
 
     async def context(self, step: int, run: str = "r") -> Prompt:
         """What the model read in a step."""
@@ -125,7 +125,7 @@ async def open_workshop(
     at_crash_point: AtCrashPoint = carry_on,
     studio: dict[str, Any] | None = None,
     workflows: Sequence[Workflow] = (),
-    desk_tools: Callable[[NotebookEditor], Sequence[Tool]] = lambda _: (),
+    editor_tools: Callable[[NotebookEditor], Sequence[Tool]] = lambda _: (),
     reached: Callable[[EditorPoint], None] = lambda _: None,
 ) -> AsyncGenerator[Workshop]:
     """Agents with these tools, or with those of a notebook."""
@@ -139,9 +139,9 @@ async def open_workshop(
         here, seen = list(tools) or [finish], list(context_providers)
         more: dict[str, Any] = dict(studio or {})
         if notebook is not None:
-            desk = await NotebookEditor.open(notebook, house.home / "desk.json", reached=reached)
-            here, seen = [*tools, *desk_tools(desk), *notebook_tools(desk)], [*seen, NotebookContext(desk)]
-            more.setdefault("survey", notebook_survey(desk, ProjectFiles(project)))
+            editor = await NotebookEditor.open(notebook, house.home / "desk.json", reached=reached)
+            here, seen = [*tools, *editor_tools(editor), *notebook_tools(editor)], [*seen, NotebookContext(editor)]
+            more.setdefault("survey", notebook_survey(editor, ProjectFiles(project)))
 
         @asynccontextmanager
         async def open_studio(_: Flow, __: Assignment) -> AsyncGenerator[AgentContext]:
@@ -174,6 +174,6 @@ async def open_workshop(
             journal=journal,
             models=models,
             house=house,
-            desk=Inbox(journal.records, masker=MASKER),
+            inbox=Inbox(journal.records, masker=MASKER),
             texts=shelf[0],
         )

@@ -160,7 +160,7 @@ async def test_what_cannot_be_profiled_once_is_not_tried_in_every_step(pool: Ker
     hens = DataFile(name="hens", source=tmp_path / "hens.csv", place="hens.csv", target="hens.csv")
     context = DataContext([home, hens], Profiler(pool=pool, tier=probe().tier))
     for _ in range(2):
-        [part] = (await context.look(600)).parts
+        [part] = (await context.view(600)).parts
         assert "hens.csv (48 bytes), begins:" in part.text
 
 

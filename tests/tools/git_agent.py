@@ -16,11 +16,11 @@ NOBODY: Any = None
 
 
 class GitAgent:
-    """One agent at one desk."""
+    """One agent at one client."""
 
-    def __init__(self, desk: GitClient) -> None:
-        self.desk = desk
-        self.tools = Toolset(git_tools(desk))
+    def __init__(self, client: GitClient) -> None:
+        self.client = client
+        self.tools = Toolset(git_tools(client))
 
     async def call(self, name: str, **arguments: Any) -> ToolResult:
         """Whatever comes of a call."""

@@ -48,7 +48,7 @@ KEY = b"k" * 32
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Office:
     journal: Journal
-    desk: Inbox
+    inbox: Inbox
     guard: Guard
 
     async def act(self, run: str, *actions: Action) -> None:
@@ -63,7 +63,7 @@ class Office:
     async def asked(self) -> InboxItem:
         """The question somebody should answer."""
         with anyio.fail_after(120):
-            while not (pending := await self.desk.pending()):
+            while not (pending := await self.inbox.pending()):
                 await self.journal.log.growth.next().wait()
         return pending[0]
 
@@ -99,7 +99,7 @@ async def open_office(
     async with Journal.open(
         where, version="1", workflows=known, chain_key=chain_key, at_crash_point=at_crash_point
     ) as journal:
-        yield Office(journal=journal, desk=Inbox(journal.records, masker=MASKER), guard=guard)
+        yield Office(journal=journal, inbox=Inbox(journal.records, masker=MASKER), guard=guard)
 
 
 async def _one(flow: Flow, guard: Guard, action: Action, did: Callable[[Action], None]) -> str:

@@ -154,7 +154,7 @@ async def test_a_person_is_asked_and_the_answer_decides(where: Path) -> None:
         await shop.begin("r", ("visit", {"host": "a.example"}), ("visit", {"host": "b.example"}))
         for reply in (Yes(reach="once"), No(feedback="Not there.")):
             question = (await shop.asked()).question
-            await shop.desk.answer(question.id, reply, ADA, question.fingerprint)
+            await shop.inbox.answer(question.id, reply, ADA, question.fingerprint)
         first, second = await shop.results("r")
         assert first == Done(text="been to a.example", value="been to a.example")
         assert isinstance(second, Refusal)

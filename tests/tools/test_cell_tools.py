@@ -141,6 +141,6 @@ async def test_a_person_who_is_asked_sees_the_notebook_and_what_it_is_given(
         await shop.begin("a", ("call_notebook", {"path": path.name, "inputs": {"n": 41}, "outputs": ["m"]}))
         question = (await shop.asked()).question
         assert "# with n=41 given" in question.describe()
-        await shop.desk.answer(question.id, No(feedback="not now"), ADA, question.fingerprint)
+        await shop.inbox.answer(question.id, No(feedback="not now"), ADA, question.fingerprint)
         [refused] = await shop.results("a")
         assert isinstance(refused, Refusal)

@@ -31,7 +31,7 @@ paths = ["./**"]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workshop:
     journal: Journal
-    desk: Inbox
+    inbox: Inbox
 
     async def begin(self, run: str, *calls: tuple[str, Any]) -> None:
         """Start a run that makes these calls in one turn."""
@@ -50,7 +50,7 @@ class Workshop:
 
     async def asked(self) -> InboxItem:
         with anyio.fail_after(120):
-            while not (pending := await self.desk.pending()):
+            while not (pending := await self.inbox.pending()):
                 await self.journal.log.growth.next().wait()
         return pending[0]
 
@@ -87,4 +87,4 @@ async def open_workshop(
         chain_key=KEY,
         at_crash_point=at_crash_point,
     ) as journal:
-        yield Workshop(journal=journal, desk=run_inbox(journal.records, MASKER))
+        yield Workshop(journal=journal, inbox=run_inbox(journal.records, MASKER))

@@ -15,8 +15,8 @@ from cellwright.testing import CallTool
 from tests.agents.forked import Forker
 from tests.agents.killed_worker import recorded_steps
 from tests.agents.test_killed import forker, gateway, report, run
-from tests.agents.test_mending_loop import NO_HOST
 from tests.agents.test_notebook_work import apply, create
+from tests.agents.test_repair_loop import NO_HOST
 from tests.agents.workshop import DONE
 from tests.models.houses import House
 
@@ -31,7 +31,7 @@ ANYWHERE = [
 
 
 def turns(house: House) -> list[str]:
-    """Which calls changed the notebook, as its desk remembers it."""
+    """Which calls changed the notebook, as its editor remembers it."""
     memory: dict[str, Any] = json.loads((house.home / "desk.json").read_text())
     assert memory["pending"] is None
     return [turn["key"] for turn in memory["turns"]]
