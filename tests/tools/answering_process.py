@@ -1,4 +1,7 @@
-"""An interface for tests: `python -m tests.tools.answering_process JOURNAL CRASH-POINT` says yes for always to what waits, and dies."""
+"""An interface for tests: `python -m tests.tools.answering_process JOURNAL CRASH-POINT` answers and dies.
+
+It says yes for always to what waits.
+"""
 
 from __future__ import annotations
 

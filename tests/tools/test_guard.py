@@ -263,12 +263,12 @@ async def test_a_budget_is_raised_by_a_person_by_an_amount_about_what_was_shown(
     async with open_office(where, workflows=[spending(guards)]) as office:
         asked = await start_spending(office, guards)
         model: Any = ModelOrigin(agent="builder")
-        editor, good = office.inbox, Raise(more=Decimal(1))
+        inbox, good = office.inbox, Raise(more=Decimal(1))
         refused = [
-            *[await editor.answer(asked.id, Raise(more=more), ADA, asked.fingerprint) for more in amounts],
-            await editor.answer(asked.id, Yes(reach="once"), ADA, asked.fingerprint),
-            await editor.answer(asked.id, good, ADA, "f" * 64),
-            await editor.answer(asked.id, good, model, asked.fingerprint),
+            *[await inbox.answer(asked.id, Raise(more=more), ADA, asked.fingerprint) for more in amounts],
+            await inbox.answer(asked.id, Yes(reach="once"), ADA, asked.fingerprint),
+            await inbox.answer(asked.id, good, ADA, "f" * 64),
+            await inbox.answer(asked.id, good, model, asked.fingerprint),
         ]
         assert [getattr(answer, "why", answer) for answer in refused] == [
             *["not-offered"] * len(amounts),
@@ -276,8 +276,8 @@ async def test_a_budget_is_raised_by_a_person_by_an_amount_about_what_was_shown(
             "not-what-was-shown",
             "not-a-person",
         ]
-        await editor.answer(asked.id, good, ADA, asked.fingerprint)
-        late = await editor.answer(asked.id, No(), Person(name="bob", door="cli"), asked.fingerprint)
+        await inbox.answer(asked.id, good, ADA, asked.fingerprint)
+        late = await inbox.answer(asked.id, No(), Person(name="bob", door="cli"), asked.fingerprint)
         assert isinstance(late, AnswerRefused)
         assert late.why == "already-answered"
         assert await office.outcomes("b") == "3"

@@ -77,7 +77,26 @@ def test_the_schema_is_the_signature_without_what_the_model_is_not_asked_for() -
 
 def test_stubs_are_derived_and_leave_out_what_no_program_can_call() -> None:
     dotted = replace(count, name="mcp.count")
-    assert stubs(Toolset([note_birds, count, dotted]).signatures()) == snapshot()
+    assert stubs(Toolset([note_birds, count, dotted]).signatures()) == snapshot('''\
+from typing import Any, Literal, NotRequired, TypedDict
+
+class Bird(TypedDict):
+    name: str
+    grams: NotRequired[float]
+
+async def note_birds(birds: list[Bird], where: str = 'garden', kind: Literal['seen', 'heard'] = 'seen') -> Any:
+    """Note birds.
+
+    Each is counted once.
+    where: A place.
+    """
+    ...
+
+async def count() -> Any:
+    """Count.
+    """
+    ...
+''')
 
 
 def test_a_provider_gets_the_same_schema() -> None:
