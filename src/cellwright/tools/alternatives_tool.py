@@ -14,9 +14,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from cellwright.journal import EffectFinding, Json
 from cellwright.notebook import EditRefused, apply_edits, clip
-from cellwright.policy import Action, EditCells, RunCode
+from cellwright.policy import Action
 from cellwright.tools.notebook.alternatives import TrialCandidate, number_of
-from cellwright.tools.notebook.cell_changes import CellDiff, CellEdit, Seconds, changes_between, code_of, edits_of
+from cellwright.tools.notebook.cell_changes import CellDiff, CellEdit, Seconds, actions_of, changes_between, edits_of
 from cellwright.tools.notebook.editor import AlternativesOutcome, NotebookEditor
 from cellwright.tools.notebook.reports import edit_result, find_revision, observation_json
 from cellwright.tools.notebook.trial_records import (
@@ -189,15 +189,12 @@ class CandidateEdits(BaseModel):
 
 def alternatives_tool(editor: NotebookEditor) -> Tool:
     """The tool of this notebook."""
-    path = str(editor.notebook.path)
 
     async def action(arguments: Any) -> tuple[Action, ...]:
         await editor.sync()
         changes = [change for candidate in arguments.candidates for change in _changes(editor, candidate)]
-        code = RunCode(notebook=path, code=code_of(changes))
-        if arguments.keep == "none":
-            return (code,)
-        return EditCells(notebook=path, diff="\n".join(change.diff() for change in changes)), code
+        edit, run = actions_of(changes, editor.notebook.path)
+        return (run,) if arguments.keep == "none" else (edit, run)
 
     async def find(_: Any, calling: CallContext) -> EffectFinding:
         return find_revision(editor, calling)

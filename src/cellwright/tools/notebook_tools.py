@@ -20,10 +20,10 @@ from cellwright.notebook import (
     clip,
     graph,
 )
-from cellwright.policy import Action, EditCells, RunCode
+from cellwright.policy import Action, RunCode
 from cellwright.tools.alternatives_tool import alternatives_tool
 from cellwright.tools.history.moves import BeforeCell, NotMoved, Redo, UndoLast
-from cellwright.tools.notebook.cell_changes import CellEdit, Seconds, changes_between, code_of, edits_of, label
+from cellwright.tools.notebook.cell_changes import CellEdit, Seconds, actions_of, changes_between, edits_of, label
 from cellwright.tools.notebook.editor import NotebookEditor
 from cellwright.tools.notebook.reports import cell_text, edit_result, find_revision, with_news
 from cellwright.tools.notebook.saved_notebook import EditOutcome
@@ -144,15 +144,13 @@ def _search(document: Document, pattern: str) -> ToolResult:
 
 
 def _apply_tool(editor: NotebookEditor) -> Tool:
-    path = str(editor.notebook.path)
-
     async def action(arguments: Any) -> tuple[Action, ...]:
         await editor.sync()
         document = editor.notebook.document
         after = apply_edits(document, edits_of(arguments.edits, document))
         changes = () if isinstance(after, EditRefused) else changes_between(document, after)
-        edit = EditCells(notebook=path, diff="\n".join(change.diff() for change in changes))
-        return (edit,) if arguments.run == "none" else (edit, RunCode(notebook=path, code=code_of(changes)))
+        edit, run = actions_of(changes, editor.notebook.path)
+        return (edit,) if arguments.run == "none" else (edit, run)
 
     async def find(_: Any, calling: CallContext) -> EffectFinding:
         return find_revision(editor, calling)
@@ -223,7 +221,7 @@ def _try_tool(editor: NotebookEditor) -> Tool:
 
 
 def _undo_tools(editor: NotebookEditor) -> list[Tool]:
-    path, history = str(editor.notebook.path), editor.history
+    history = editor.history
 
     async def action(arguments: Any) -> tuple[Action, ...] | None:
         await editor.sync()
@@ -231,9 +229,7 @@ def _undo_tools(editor: NotebookEditor) -> list[Tool]:
         after = history.preview(BeforeCell(cell=before, key="") if before else UndoLast())
         if after is None:
             return None
-        changes = changes_between(editor.notebook.document, after)
-        edit = EditCells(notebook=path, diff="\n".join(change.diff() for change in changes))
-        return edit, RunCode(notebook=path, code=code_of(changes))
+        return actions_of(changes_between(editor.notebook.document, after), editor.notebook.path)
 
     async def find(_: Any, calling: CallContext) -> EffectFinding:
         return find_revision(editor, calling)
@@ -256,7 +252,7 @@ def _undo_tools(editor: NotebookEditor) -> list[Tool]:
         after = history.preview(Redo())
         if after is None:
             return None
-        return RunCode(notebook=path, code=code_of(changes_between(editor.notebook.document, after)))
+        return actions_of(changes_between(editor.notebook.document, after), editor.notebook.path)[1]
 
     @tool(action=redo_action, changes=True, find=find, seconds=None)
     async def redo(calling: CallContext) -> ToolResult:

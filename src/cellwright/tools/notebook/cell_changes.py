@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -28,6 +29,7 @@ from cellwright.notebook import (
     parse_edits,
 )
 from cellwright.notebook.marimo_file import new_cell_id
+from cellwright.policy import EditCells, RunCode
 
 _SIMILAR: Final = 0.5
 _COMPARED_CHARACTERS: Final = 4_000
@@ -242,6 +244,8 @@ def edits_of(edits: Sequence[CellEdit], document: Document) -> list[Edit]:
     return parse_edits([edit.model_dump(exclude_none=True) for edit in edits], document)
 
 
-def code_of(changes: Sequence[CellDiff]) -> str:
-    """The code that a change brings."""
-    return "\n\n".join(change.after.code for change in changes if change.after is not None)
+def actions_of(changes: Sequence[CellDiff], notebook: Path) -> tuple[EditCells, RunCode]:
+    """What policy is asked about: the change, and running the code that it brings."""
+    code = "\n\n".join(change.after.code for change in changes if change.after is not None)
+    diff = "\n".join(change.diff() for change in changes)
+    return EditCells(notebook=str(notebook), diff=diff), RunCode(notebook=str(notebook), code=code)
