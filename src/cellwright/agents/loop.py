@@ -92,10 +92,6 @@ async def _begin(flow: Flow, assignment: Assignment, context: AgentContext) -> A
 async def _abilities(assignment: Assignment, role: Role, context: AgentContext) -> list[tuple[Ability, ...]]:
     """What the models that may answer can do, the likeliest first."""
     listed = (await context.models.listed()).models
-    fitting = [
-        model
-        for model in listed
-        if model.is_ready and (model.name in assignment.models if assignment.models else role.tier in model.tiers)
-    ]
-    known: list[Any] = [model.abilities for model in fitting]
-    return known
+    if assignment.models:
+        return [model.abilities for model in listed if model.is_ready and model.name in assignment.models]
+    return [model.abilities for model in listed if model.is_ready and role.tier in model.tiers]

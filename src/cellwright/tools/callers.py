@@ -11,6 +11,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import takewhile
 from typing import Any, Final, Literal, assert_never
 
 import anyio
@@ -262,10 +263,7 @@ class GuardedCaller:
 
     def _next_group(self, calls: Sequence[ToolCall]) -> Sequence[ToolCall]:
         """As many as may run at the same time: reads, or one call that is more than that."""
-        reads = 0
-        while reads < len(calls) and self._is_read(calls[reads]):
-            reads += 1
-        return calls[: max(reads, 1)]
+        return [*takewhile(self._is_read, calls)] or calls[:1]
 
     def _is_read(self, call: ToolCall) -> bool:
         tool = self.toolset.get(call.name)

@@ -9,6 +9,7 @@ import base64
 import difflib
 import inspect
 import json
+from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
@@ -297,8 +298,7 @@ class Toolset:
 
     def __init__(self, tools: Sequence[Tool]) -> None:
         self._tools = {tool.name: tool for tool in tools}
-        if len(self._tools) < len(tools):
-            twice = sorted({tool.name for tool in tools if sum(other.name == tool.name for other in tools) > 1})
+        if twice := [name for name, count in Counter(tool.name for tool in tools).items() if count > 1]:
             raise Defect(f"Two tools have the same name: {', '.join(twice)}.", hint="Rename one.")
 
     def __getitem__(self, name: str) -> Tool:

@@ -229,18 +229,10 @@ def _earlier(turns: Sequence[AgentTurn], nonce: str, budget_tokens: int) -> Prom
 
 def _merged(digests: dict[int, str]) -> list[str]:
     """The digests; a step that did exactly what the one before it did is only counted."""
-    lines, before, count = list[str](), "", 0
-    for number, text in digests.items():
-        what = text.replace(f"Step {number}:", "Step:", 1)
-        if what == before:
-            count += 1
-            continue
-        if count:
-            lines.append(f"  (and {count} more times the same)")
-        lines.append(text)
-        before, count = what, 0
-    if count:
-        lines.append(f"  (and {count} more times the same)")
+    lines = list[str]()
+    for _, same in itertools.groupby(digests.items(), lambda entry: entry[1].replace(f"Step {entry[0]}:", "Step:", 1)):
+        [(_, first), *more] = same
+        lines += [first, *([f"  (and {len(more)} more times the same)"] if more else [])]
     return lines
 
 

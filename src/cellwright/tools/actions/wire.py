@@ -104,21 +104,7 @@ def _decoded(body: bytes, decoder: msgspec.json.Decoder[Any]) -> Any:
         raise BadFrame(f"a malformed answer ({str(error)[:200]})") from error
 
 
-def _is_too_deep(value: Json) -> bool:
+def _is_too_deep(value: Json, left: int = _DEEPEST) -> bool:
     """Whether something would trip over its nesting further on."""
-    level: list[Json] = [value]
-    for _ in range(_DEEPEST):
-        level = [item for outer in level for item in _containers(outer)]
-        if not level:
-            return False
-    return True
-
-
-def _containers(value: Json) -> list[Json]:
-    match value:
-        case list():
-            return [item for item in value if isinstance(item, (list, dict))]
-        case dict():
-            return [item for item in value.values() if isinstance(item, (list, dict))]
-        case _:
-            return []
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return left == 0 or any(_is_too_deep(each, left - 1) for each in inner if isinstance(each, (list, dict)))

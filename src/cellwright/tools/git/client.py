@@ -7,6 +7,7 @@ import time
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -101,7 +102,8 @@ class GitClient:
 
     async def _ask(self, repository: Repository, question: GitRequest) -> GitView:
         with _doubts():
-            plan = await anyio.to_thread.run_sync(self._plan, repository, question)
+            planning = partial(plan_cage, tier=self._tier, uid=CAGE_UID, reveal=self._reveal, git_path=self._git_path)
+            plan = await anyio.to_thread.run_sync(planning, repository, self.project, question)
         zygote = await self._zygote()
         data = await run_one_shot(
             zygote, plan.spec, plan.command, plan.question, most_bytes=MOST_ANSWER_BYTES, seconds=_PATIENCE_SECONDS
@@ -150,17 +152,6 @@ class GitClient:
                 f"A {unfinished} is not finished in this repository.", kind="conflict", hint="The person has to end it."
             )
         return view
-
-    def _plan(self, repository: Repository, question: GitRequest) -> GitPlan:
-        return plan_cage(
-            repository,
-            self.project,
-            question,
-            tier=self._tier,
-            uid=CAGE_UID,
-            reveal=self._reveal,
-            git_path=self._git_path,
-        )
 
     def _import(self, view: GitView, commit: NewCommit) -> str:
         assert view.checked is not None
