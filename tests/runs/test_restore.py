@@ -185,7 +185,7 @@ async def test_an_agents_undo_is_redone_by_a_person_and_its_call_is_still_known(
         await desk.history.undo(key="r/agent:1/c2")
         assert await redo_live(desk) == Moved(cells=("added two",), by="checkpoint")
         assert (await notebook.values(["items"]))["items"].json == [1, 2]
-        assert desk.timeline.find("r/agent:1/c2") is not None
+        assert desk.done("r/agent:1/c2") is not None
         assert as_remembered(memory) == [(1, False)]
         assert [turn.key for turn in desk.timeline.standing] == ["r/agent:1/c1"]
 

@@ -71,7 +71,7 @@ async def test_refused_edits_change_nothing_and_are_no_turn(opened: Opener, memo
         stale = EditCell(cell=notebook.document.cells[0].id, base_version=7, code="x = 2")
         applied = await editor.apply([stale], key="a")
         assert applied.observation.refused is not None
-        assert editor.timeline.find("a") is None
+        assert editor.done("a") is None
         assert isinstance(await editor.history.undo(key="b"), NothingToMove)
 
 
@@ -83,7 +83,7 @@ async def test_calls_at_the_same_time_take_turns(opened: Opener, memory: Path) -
                 create = CreateCell(code=f"a{number} = x + {number}")
                 tasks.start_soon(lambda number, create: editor.apply([create], key=str(number)), number, create)
         assert sorted(codes(notebook.path)) == sorted(["x = 0", *(f"a{number} = x + {number}" for number in range(8))])
-        assert all(editor.timeline.find(str(number)) for number in range(8))
+        assert all(editor.done(str(number)) for number in range(8))
 
 
 async def test_what_a_person_types_while_the_agents_cells_run_is_kept_and_told(opened: Opener, memory: Path) -> None:
@@ -274,7 +274,7 @@ async def test_a_turn_whose_file_is_broken_meanwhile_is_saved_with_the_next_call
         again = await editor.run("stale")
         assert codes(notebook.path) == ["x = 5", "y = 1"]
         assert "A person changed" in again.news
-        assert editor.timeline.find("a") is not None
+        assert editor.done("a") is not None
 
 
 async def test_an_edit_through_an_editor_is_told(opened: Opener, memory: Path) -> None:
@@ -361,8 +361,8 @@ async def test_a_desk_killed_anywhere_comes_back_with_each_turn_once(
     assert await killed(path, memory, point) == -9
     async with opened(path=path) as notebook:
         editor = await NotebookEditor.open(notebook, memory)
-        assert editor.timeline.find("first") is not None
-        if editor.timeline.find("second") is None:
+        assert editor.done("first") is not None
+        if editor.done("second") is None:
             assert codes(path) == ["x = 2", "y = x + 1"]
             await editor.apply([CreateCell(code="z = y * 10"), edit(notebook, "x = 2", "x = 3")], key="second")
         assert codes(path) == ["x = 3", "y = x + 1", "z = y * 10"]

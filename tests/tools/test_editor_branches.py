@@ -325,7 +325,7 @@ async def test_a_mend_that_is_killed_is_made_whole_or_not_at_all(
     assert not await anyio.Path(path.parent / "made.txt").exists()
     async with opened(path=path) as notebook:
         editor = await NotebookEditor.open(notebook, memory)
-        assert (editor.timeline.find("mend") is not None) is is_made
+        assert (editor.done("mend") is not None) is is_made
         if not is_made:
             await editor.apply([edit(notebook, "y = nothing", mended)], key="mend", tries_repairs=True)
         assert codes(path) == ["x = 1", mended]

@@ -245,7 +245,7 @@ def _changing(editor: NotebookEditor, cells: Sequence[CellDraft]) -> tuple[Actio
 def _finder(editor: NotebookEditor) -> Callable[[Any, CallContext], Awaitable[EffectFinding]]:
     async def find(_: Any, calling: CallContext) -> EffectFinding:
         # What was only tried is gone with the process; what was kept is a revision.
-        if editor.timeline.find(calling.key) is None:
+        if editor.done(calling.key) is None:
             return EffectNotFound()
         return EffectFound(result=result_json(Done(text="Its cells are in the notebook; look at them for the result.")))
 

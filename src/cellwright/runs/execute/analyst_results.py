@@ -74,7 +74,7 @@ def _created(
     desk: NotebookEditor, section: str, drafts: Sequence[CellDraft], fitted: FittedSection, keys: Sequence[str]
 ) -> list[AnalystCell]:
     """The cells that these calls made, as the desk remembers them, in the order of the drafts."""
-    turns = [turn for key in keys if (turn := desk.timeline.find(key)) is not None]
+    turns = [turn for key in keys if (turn := desk.done(key)) is not None]
     made = {change.after.name: change.after for turn in turns for change in turn.changes if change.after is not None}
     named = dict(fitted.names)
     return [

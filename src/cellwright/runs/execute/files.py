@@ -61,7 +61,7 @@ async def tidy_up(place: Workspace, plan: Plan, key: str, *, is_new: bool) -> No
     """
     desk = place.desk
     await desk.sync()
-    if is_new and desk.timeline.find(key) is None:
+    if is_new and desk.done(key) is None:
         edits = tidy(desk.notebook.document, title=plan.title, plan=plan)
         if edits:
             await desk.apply(edits, key=key, run="none")

@@ -182,7 +182,7 @@ async def _put(
     lane, key = part.booth.lane, f"{part.agent}/join"
     before, there = dict(desk.notebook.outcomes), dict(lane.desk.notebook.outcomes)
     why = fitting.why or _broken(lane, report)
-    is_done = desk.timeline.find(key) is not None
+    is_done = desk.done(key) is not None
     if not why and not is_done:
         why = await _make(desk, lane, key, suffix)
     notes = [f"{name} is called {new} here, because another part has {name}" for name, new in fitting.renamed.items()]

@@ -149,6 +149,10 @@ class NotebookEditor(SavedNotebook):
             self.notebook.document = replace(self.notebook.document, header=header)
             await self.save()
 
+    def done(self, key: str) -> Revision | None:
+        """The revision of this call, if the notebook holds it: after a crash, whether it happened."""
+        return self.timeline.find(key)
+
     def made_by(self, keys: Collection[str]) -> tuple[Revision, ...]:
         """The revisions of these calls and of the calls made within them, oldest first."""
         return tuple(

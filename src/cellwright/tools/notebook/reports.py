@@ -117,7 +117,7 @@ def _block(title: str, text: str, tokens: int) -> str:
 
 def find_revision(editor: NotebookEditor, calling: CallContext) -> EffectFinding:
     """Whether a call's revision is in the notebook; its cells were run again when the editor came back."""
-    revision = editor.timeline.find(calling.key)
+    revision = editor.done(calling.key)
     if revision is None:
         return EffectNotFound()
     wanted = [change.id for change in revision.changes if change.after is not None]
