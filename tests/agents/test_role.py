@@ -19,6 +19,7 @@ from cellwright.agents.skills import Skill, read_skill, read_skills, skill_tools
 from cellwright.agents.styles import READINGS
 from cellwright.data.files import parse_data
 from cellwright.errors import UserError
+from cellwright.journal import Records
 from cellwright.kernel import KernelPool
 from cellwright.kernel.profiler import Profiler
 from cellwright.tools.cell_tools import cell_tools
@@ -31,7 +32,7 @@ from cellwright.tools.git.git_tools import git_tools
 from cellwright.tools.notebook.editor import NotebookEditor
 from cellwright.tools.notebook_tools import TRY, notebook_tools
 from cellwright.tools.project_files import ProjectFiles
-from cellwright.tools.text_store import FolderTextStore, stored_text_tools
+from cellwright.tools.text_store import stored_text_tools
 from cellwright.tools.tool import ToolError, Toolset
 from cellwright.tools.web_tools import EgressFetch, web_tools
 from tests.conftest import Opener
@@ -239,9 +240,9 @@ def test_without_skills_there_is_no_tool_for_them() -> None:
 
 
 async def test_every_tool_a_built_in_role_names_is_there(opened: Opener, pool: KernelPool, tmp_path: Path) -> None:
-    async with opened("x = 1") as notebook:
+    async with opened("x = 1") as notebook, Records.open(tmp_path / "journal.db") as records:
         editor = await NotebookEditor.open(notebook, tmp_path / "desk.json")
-        project, kept = notebook.path.parent, FolderTextStore(tmp_path)
+        project, kept = notebook.path.parent, JournalTexts(records)
         git = GitClient(project, pool.zygote, author=Author(name="Ada", email="ada@example.org"), tier="A")
         skill = Skill(name="s", description="d", body="b", folder=tmp_path)
         tools = [

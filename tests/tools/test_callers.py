@@ -12,11 +12,12 @@ import anyio.lowlevel
 import anyio.to_thread
 import pytest
 
+from cellwright.agents.prompt.prompt_store import JournalTexts
 from cellwright.errors import RefusedByPolicy, Unavailable, UserError
-from cellwright.journal import CrashPoint, Question
+from cellwright.journal import CrashPoint, Question, Records
 from cellwright.policy import No, ReadFile, RunShell, UseNetwork, Yes
 from cellwright.tools.approval.audit_trail import audit_trail
-from cellwright.tools.text_store import FolderTextStore, cut, stored_text_tools
+from cellwright.tools.text_store import cut, stored_text_tools
 from cellwright.tools.tool import CallContext, Done, Refusal, Tool, ToolError, ToolFailure, tool
 from tests.sampling import some
 from tests.tools.office import ADA, SECRET
@@ -105,9 +106,13 @@ async def test_secrets_are_taken_out_of_text_value_and_errors(where: Path) -> No
 
 
 async def test_a_long_answer_keeps_head_and_tail_and_the_whole_can_be_read_on(where: Path, tmp_path: Path) -> None:
-    kept = FolderTextStore(tmp_path / "kept")
     text = "\n".join(f"line {number}" for number in range(5_000))
-    async with open_workshop(where, [echo, *stored_text_tools(kept)], tokens=300, kept=kept) as shop:
+    async with (
+        Records.open(tmp_path / "texts.db") as records,
+        open_workshop(
+            where, [echo, *stored_text_tools(JournalTexts(records))], tokens=300, kept=JournalTexts(records)
+        ) as shop,
+    ):
         short = await shop.call("echo", {"text": text})
         assert isinstance(short, Done)
         assert short.text.startswith("line 0\n")

@@ -219,7 +219,7 @@ class Agent:
         return await wait_for_stop(self._flow.read, self._flow.id, self._steering, knows_order=heard)
 
     async def _keep(self, prompt: Prompt) -> str:
-        return await self._context.kept.keep(f"{self._flow.id}#{self._step}", encode_prompt(prompt, self._known))
+        return await self._context.kept.store(f"{self._flow.id}#{self._step}", encode_prompt(prompt, self._known))
 
     async def _ask_for_more(self, stopped: OverBudget) -> AgentEnd | None:
         """Pause until a person raises the limit; None to go on."""

@@ -148,7 +148,7 @@ class BoundedCaller:
             case Done(text=text) if (short := cut(text, self.tokens)) is not None:
                 if self.kept is None:
                     return replace(result, text=short)
-                name = await self.kept.keep(f"{flow.id}/{call.id}", text)
+                name = await self.kept.store(f"{flow.id}/{call.id}", text)
                 return replace(result, text=f"{short}\n(The whole text is kept: read_kept({name!r}, from_line).)")
             case ToolError(message=message) if (short := cut(message, self.tokens)) is not None:
                 return replace(result, message=short)
@@ -160,7 +160,7 @@ class BoundedCaller:
         if size is None:
             return replace(result, image=None)
         is_kept = self.kept is not None and is_showable(image)
-        name = await self.kept.keep(key, base64.b64encode(image).decode()) if self.kept and is_kept else ""
+        name = await self.kept.store(key, base64.b64encode(image).decode()) if self.kept and is_kept else ""
         return replace(result, image=None, picture=ResultImage(name=name, width=size[0], height=size[1]))
 
 

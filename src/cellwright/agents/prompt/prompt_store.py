@@ -26,7 +26,7 @@ class JournalTexts:
     def __init__(self, records: Records) -> None:
         self._blobs = Blobs(records.database)
 
-    async def keep(self, key: str, text: str) -> str:
+    async def store(self, key: str, text: str) -> str:
         """Keep the text; its name. The key does not matter: equal texts are one."""
         return await anyio.to_thread.run_sync(self._blobs.put, text)
 
