@@ -18,7 +18,7 @@ from bench.agent_tasks import Rounds, Task
 from bench.failure import BenchFailed
 from cellwright.agents import AgentReport, Assignment
 from cellwright.agents.agent_context import AgentContext
-from cellwright.agents.failure_survey import notebook_survey
+from cellwright.agents.fixer import notebook_survey
 from cellwright.agents.loop import agent_workflow, assignment_json
 from cellwright.agents.programs import programs
 from cellwright.agents.prompt.context_providers import NotebookContext, limits_text

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 from cellwright.agents import AgentReport, Assignment, Role
 from cellwright.agents.agent_context import AgentContext
 from cellwright.agents.artifacts import artifact_tools
-from cellwright.agents.failure_survey import notebook_survey
+from cellwright.agents.fixer import notebook_survey
 from cellwright.agents.loop import agent_workflow, assignment_json
 from cellwright.agents.prompt.context_providers import ContextProvider, NotebookContext
 from cellwright.agents.prompt.prompt import Prompt

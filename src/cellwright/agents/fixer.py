@@ -7,10 +7,13 @@ so a replay does the same.
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Annotated, Any, Final, assert_never
 
+import anyio.to_thread
 from pydantic import Field
 
 from cellwright.agents.agent_context import InspectFailure, PutIntoEffect
@@ -29,18 +32,24 @@ from cellwright.agents.repair.choices import (
 )
 from cellwright.agents.repair.failures import ObservedFailure, ObservedPass, attempts
 from cellwright.agents.repair.strategy import decide_repairs, focused_advice
-from cellwright.errors import Defect
+from cellwright.errors import Defect, Unavailable
+from cellwright.ids import CellId
 from cellwright.journal import Flow, Json, Question
+from cellwright.kernel import VariablePreview
 from cellwright.notebook import Edit, EditCell, graph
 from cellwright.policy import action_json, parse_action
 from cellwright.tools.approval.guard import ActionRefused
 from cellwright.tools.callers import GuardedCaller
+from cellwright.tools.notebook.editor import NotebookEditor
 from cellwright.tools.notebook_tools import ASKED, TRY
+from cellwright.tools.project_files import ProjectFiles
 from cellwright.tools.tool import ToolCall, ToolResult, has_worked
 
 APPLY: Final = "apply"
 _TABLES: Final = 6
 _MATERIAL: Final = 12
+_FILES: Final = 5_000
+_PREVIEW_TOKENS: Final = 120
 
 _StoredAttempt = Annotated[ObservedFailure | ObservedPass, Field(union_mode="left_to_right")]
 
@@ -323,3 +332,49 @@ def _tables(failure: ObservedFailure, context: FailureContext) -> tuple[str, ...
     node = graph(context.document).nodes.get(failure.cell)
     read = node.refs if node is not None else frozenset[str]()
     return tuple(sorted(each.name for each in context.previews if each.kind == "dataframe" and each.name in read))
+
+
+# ── the notebook around a failure ──
+
+
+def notebook_survey(editor: NotebookEditor, files: ProjectFiles) -> InspectFailure:
+    """For `AgentContext.survey`: the editor's notebook, and the project's files as its code would write them."""
+
+    async def survey(keys: Sequence[str]) -> FailureContext:
+        notebook = editor.notebook
+        return FailureContext(
+            document=notebook.document,
+            own_cells=_own_cells(editor, keys),
+            previews=await _previews(editor),
+            files=await anyio.to_thread.run_sync(_paths, files, notebook.path.resolve().parent),
+        )
+
+    return survey
+
+
+def _own_cells(editor: NotebookEditor, keys: Sequence[str]) -> frozenset[CellId]:
+    """Cells these calls made, programs included, and that nobody has changed since."""
+    made: dict[CellId, str] = {}
+    for revision in editor.made_by(keys):
+        for change in revision.changes:
+            if change.after is None:
+                made.pop(change.id, None)
+            elif change.before is None or change.id in made:
+                made[change.id] = change.after.code
+    return frozenset(cell.id for cell in editor.notebook.document.cells if made.get(cell.id) == cell.code)
+
+
+async def _previews(editor: NotebookEditor) -> tuple[VariablePreview, ...]:
+    try:
+        return tuple(await editor.notebook.look(tokens=_PREVIEW_TOKENS))
+    except Unavailable:
+        # The kernel may be what failed.
+        return ()
+
+
+def _paths(files: ProjectFiles, folder: Path) -> tuple[str, ...]:
+    """Seen from the notebook's folder. Blocking."""
+    found = (entry.path for entry in files.walk(files.root) if not entry.is_folder)
+    return tuple(
+        Path(os.path.relpath(files.root / path, folder)).as_posix() for path in itertools.islice(found, _FILES)
+    )

@@ -18,7 +18,7 @@ import anyio.to_thread
 
 from cellwright.agents import Assignment, Role, read_roles
 from cellwright.agents.agent_context import AgentContext
-from cellwright.agents.failure_survey import notebook_survey
+from cellwright.agents.fixer import notebook_survey
 from cellwright.agents.loop import OpenAgentContext
 from cellwright.agents.programs import programs
 from cellwright.agents.prompt.context_providers import ContextProvider, DataContext, NotebookContext, limits_text

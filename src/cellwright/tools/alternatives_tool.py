@@ -12,13 +12,13 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from cellwright.journal import EffectFinding, Json
+from cellwright.journal import Json
 from cellwright.notebook import EditRefused, apply_edits, clip
 from cellwright.policy import Action
 from cellwright.tools.notebook.alternatives import TrialCandidate, number_of
 from cellwright.tools.notebook.cell_changes import CellDiff, CellEdit, Seconds, actions_of, changes_between, edits_of
 from cellwright.tools.notebook.editor import AlternativesOutcome, NotebookEditor
-from cellwright.tools.notebook.reports import edit_result, find_revision, observation_json
+from cellwright.tools.notebook.reports import edit_result, observation_json, revision_finder
 from cellwright.tools.notebook.trial_records import (
     BRANCHES,
     Decision,
@@ -196,8 +196,7 @@ def alternatives_tool(editor: NotebookEditor) -> Tool:
         edit, run = actions_of(changes, editor.notebook.path)
         return (run,) if arguments.keep == "none" else (edit, run)
 
-    async def find(_: Any, calling: CallContext) -> EffectFinding:
-        return find_revision(editor, calling)
+    find = revision_finder(editor)
 
     async def go_on(arguments: Any, calling: CallContext, result: ToolResult, one_more: OneMore) -> ToolResult:
         if not isinstance(result, Done) or not any(each.waits for each in trials_in(result.value)):
@@ -213,10 +212,9 @@ def alternatives_tool(editor: NotebookEditor) -> Tool:
             chosen = await editor.choose([replace(given, is_accepted=True)], key=calling.key, seconds=arguments.seconds)
             return accepted_result(editor, chosen)
 
-        async def find_accepted() -> EffectFinding:
-            return find_revision(editor, calling)
-
-        return decided_result(result, tried, decision, await one_more("accepted", accept, find_accepted))
+        return decided_result(
+            result, tried, decision, await one_more("accepted", accept, partial(find, arguments, calling))
+        )
 
     @tool(name=ALTERNATIVES, action=action, changes=True, find=find, go_on=go_on, seconds=None)
     async def try_alternatives(

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from cellwright.errors import UserError
 from cellwright.ids import CellId
-from cellwright.journal import EffectFinding, Json, Question
+from cellwright.journal import Json, Question
 from cellwright.kernel import CellSelection
 from cellwright.notebook import (
     DEFAULT_NAME,
@@ -25,7 +25,7 @@ from cellwright.tools.alternatives_tool import alternatives_tool
 from cellwright.tools.history.moves import BeforeCell, NotMoved, Redo, UndoLast
 from cellwright.tools.notebook.cell_changes import CellEdit, Seconds, actions_of, changes_between, edits_of, label
 from cellwright.tools.notebook.editor import NotebookEditor
-from cellwright.tools.notebook.reports import cell_text, edit_result, find_revision, with_news
+from cellwright.tools.notebook.reports import cell_text, edit_result, revision_finder, with_news
 from cellwright.tools.notebook.saved_notebook import EditOutcome
 from cellwright.tools.result_images import image_of
 from cellwright.tools.tool import (
@@ -152,10 +152,7 @@ def _apply_tool(editor: NotebookEditor) -> Tool:
         edit, run = actions_of(changes, editor.notebook.path)
         return (edit,) if arguments.run == "none" else (edit, run)
 
-    async def find(_: Any, calling: CallContext) -> EffectFinding:
-        return find_revision(editor, calling)
-
-    @tool(action=action, changes=True, find=find, seconds=None)
+    @tool(action=action, changes=True, find=revision_finder(editor), seconds=None)
     async def apply(
         calling: CallContext,
         edits: Annotated[list[CellEdit], Field(min_length=1, max_length=100)],
@@ -231,10 +228,7 @@ def _undo_tools(editor: NotebookEditor) -> list[Tool]:
             return None
         return actions_of(changes_between(editor.notebook.document, after), editor.notebook.path)
 
-    async def find(_: Any, calling: CallContext) -> EffectFinding:
-        return find_revision(editor, calling)
-
-    @tool(action=action, changes=True, find=find, seconds=None)
+    @tool(action=action, changes=True, find=revision_finder(editor), seconds=None)
     async def undo(
         calling: CallContext,
         before_cell: Annotated[str, Field(description="Go to the state right before this cell last ran.")] = "",
@@ -254,7 +248,7 @@ def _undo_tools(editor: NotebookEditor) -> list[Tool]:
             return None
         return actions_of(changes_between(editor.notebook.document, after), editor.notebook.path)[1]
 
-    @tool(action=redo_action, changes=True, find=find, seconds=None)
+    @tool(action=redo_action, changes=True, find=revision_finder(editor), seconds=None)
     async def redo(calling: CallContext) -> ToolResult:
         """Take back your last `undo`, if you have done nothing else since."""
         return _move_result(editor, await history.redo(key=calling.key))

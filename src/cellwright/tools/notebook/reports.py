@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from cellwright.journal import EffectFinding, EffectFound, EffectNotFound, Json
 from cellwright.kernel import CellOutcome, Observation, OpenNotebook
@@ -14,7 +14,7 @@ from cellwright.tools.notebook.editor import NotebookEditor
 from cellwright.tools.notebook.saved_notebook import EditOutcome
 from cellwright.tools.notebook.trial_records import BRANCHES, trial_json
 from cellwright.tools.result_images import image_of
-from cellwright.tools.tool import CallContext, Done, ToolError, ToolResult, result_json
+from cellwright.tools.tool import CallContext, Done, Find, ToolError, ToolResult, result_json
 
 _CONSOLE_TOKENS: Final = 400
 _OUTPUT_TOKENS: Final = 600
@@ -115,17 +115,20 @@ def _block(title: str, text: str, tokens: int) -> str:
     return f"  {title}:\n" + "\n".join(f"    {line}" for line in shown.splitlines())
 
 
-def find_revision(editor: NotebookEditor, calling: CallContext) -> EffectFinding:
-    """Whether a call's revision is in the notebook; its cells were run again when the editor came back."""
-    revision = editor.done(calling.key)
-    if revision is None:
-        return EffectNotFound()
-    wanted = [change.id for change in revision.changes if change.after is not None]
-    known = editor.notebook.outcomes
-    observation = Observation(cells=tuple(known[cell] for cell in wanted if cell in known))
-    return EffectFound(
-        result=result_json(edit_result(editor, EditOutcome(observation=observation, news=editor.pop_news())))
-    )
+def revision_finder(editor: NotebookEditor) -> Find:
+    """Finds a call's revision in the notebook; its cells were run again when the editor came back."""
+
+    async def find(_: Any, calling: CallContext) -> EffectFinding:
+        revision = editor.done(calling.key)
+        if revision is None:
+            return EffectNotFound()
+        known = editor.notebook.outcomes
+        wanted = [change.id for change in revision.changes if change.after is not None and change.id in known]
+        observation = Observation(cells=tuple(known[cell] for cell in wanted))
+        made = EditOutcome(observation=observation, news=editor.pop_news())
+        return EffectFound(result=result_json(edit_result(editor, made)))
+
+    return find
 
 
 def edit_result(editor: NotebookEditor, applied: EditOutcome) -> ToolResult:
