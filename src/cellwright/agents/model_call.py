@@ -78,11 +78,11 @@ def messages_of(prompt: Prompt, pictures: Mapping[str, bytes] = NO_PICTURES) -> 
                 else:
                     messages.append(ModelResponse(parts=[said]))
             case "user" | "result":
-                told = _request_part(span, text, pictures.get(span.picture))
+                part = _request_part(span, text, pictures.get(span.picture))
                 if isinstance(last, ModelRequest):
-                    last.parts = [*last.parts, told]
+                    last.parts = [*last.parts, part]
                 else:
-                    messages.append(ModelRequest(parts=[told]))
+                    messages.append(ModelRequest(parts=[part]))
     return messages
 
 

@@ -168,40 +168,31 @@ class FetchFailure:
     why: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EgressFetch:
     """Fetches through an egress of its own for each page: only that page's host, by an address that was looked at."""
 
-    def __init__(
-        self,
-        *,
-        private_hosts: Collection[str] = (),
-        resolve: Resolve = resolve_here,
-        certificates: Path | None = None,
-        on_visit: Callable[[EgressRecord], None] | None = None,
-        most_bytes: int = MOST_BYTES,
-        connection: NetworkSettings | None = None,
-    ) -> None:
-        """`private_hosts` may lead to this machine or its network: a person approved exactly these."""
-        self._private = frozenset(private_hosts)
-        self._resolve = resolve
-        self._certificates = certificates
-        self._on_visit = on_visit
-        self._connection = connection
-        self._most_bytes = most_bytes
+    private_hosts: Collection[str] = ()
+    """These may lead to this machine or its network: a person approved exactly these."""
+    resolve: Resolve = resolve_here
+    certificates: Path | None = None
+    on_visit: Callable[[EgressRecord], None] | None = None
+    most_bytes: int = MOST_BYTES
+    connection: NetworkSettings | None = None
 
     async def get(self, address: str) -> FetchedPage | Elsewhere | FetchFailure:
         """What is there; redirects are followed on the same host."""
         place = _split(address)
         host, port = _host_and_port(place)
-        allowed = AllowedHost(name=host, ports=(port,), has_private_addresses=host in self._private)
-        most = self._most_bytes * (_REDIRECTS + 1) + _ROOM_BYTES
+        allowed = AllowedHost(name=host, ports=(port,), has_private_addresses=host in self.private_hosts)
+        most = self.most_bytes * (_REDIRECTS + 1) + _ROOM_BYTES
         caps = EgressCaps(bytes_in=most, bytes_in_per_host=most, bytes_out=_ROOM_BYTES, connections=4)
         egress = Egress(
             allowed=[allowed],
-            resolve=self._resolve,
+            resolve=self.resolve,
             caps=caps,
-            on_visit=self._on_visit,
-            connection=self._connection,
+            on_visit=self.on_visit,
+            connection=self.connection,
         )
         async with _egress_client(egress, self._trust()) as pool:
             for _ in range(_REDIRECTS):
@@ -230,20 +221,20 @@ class EgressFetch:
             content = bytearray()
             async for chunk in response.aiter_stream():
                 content += chunk
-                if len(content) > self._most_bytes:
+                if len(content) > self.most_bytes:
                     break
             return FetchedPage(
                 address=address,
                 status=response.status,
                 content_type=named.get("content-type", ""),
-                content=bytes(content[: self._most_bytes]),
-                is_cut=len(content) > self._most_bytes,
+                content=bytes(content[: self.most_bytes]),
+                is_cut=len(content) > self.most_bytes,
             )
 
     def _trust(self) -> ssl.SSLContext:
         context = ssl.create_default_context()
-        if self._certificates is not None:
-            context.load_verify_locations(self._certificates)
+        if self.certificates is not None:
+            context.load_verify_locations(self.certificates)
         return context
 
 

@@ -6,7 +6,7 @@ import base64
 import operator
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, assert_never
@@ -151,24 +151,20 @@ class ActionWorker:
             await conversation.close()
 
 
+@dataclass(slots=True)
 class ProgramRun:
     """One program. While its step is `ProgramPaused`, `resume` it with answers."""
 
-    def __init__(
-        self,
-        conversation: WorkerConnection,
-        number: int,
-        contract: Contract,
-        limits: ProgramLimits,
-        state: bytes | None = None,
-    ) -> None:
-        self._conversation = conversation
-        self._number = number
-        self._contract = contract
-        self._limits = limits
-        self._state = state
-        self.step: ProgramStep = ProgramLost(reason="it never began", state=state)
-        """Where it stands."""
+    _conversation: WorkerConnection
+    _number: int
+    _contract: Contract
+    _limits: ProgramLimits
+    _state: bytes | None = None
+    step: ProgramStep = field(init=False)
+    """Where it stands."""
+
+    def __post_init__(self) -> None:
+        self.step = ProgramLost(reason="it never began", state=self._state)
 
     async def begin(self, request: dict[str, Any]) -> None:
         """Start or load it; done by the worker."""

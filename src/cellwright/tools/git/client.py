@@ -6,7 +6,7 @@ import hashlib
 import time
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Final
@@ -62,34 +62,27 @@ class RepositoryMoved(ToolFailure):
         super().__init__(message, kind="conflict", hint=hint)
 
 
+@dataclass(slots=True)
 class GitClient:
     """Status, diff and commit of one project. Commits go to new branches below `namespace`, under `author`'s name."""
 
-    def __init__(
-        self,
-        project: Path,
-        zygote: Callable[[], Awaitable[Zygote]],
-        *,
-        author: Author,
-        namespace: str = "cellwright",
-        tier: Tier = "A",
-        reveal: tuple[str, ...] = (),
-        git_path: str = WHERE_GIT_IS,
-        clock: Callable[[], float] = time.time,
-    ) -> None:
-        check_branch(namespace)
-        self.project = project.resolve()
-        self._zygote = zygote
-        self._author = author
-        self._namespace = namespace
-        self._tier: Tier = tier
-        self._reveal = reveal
-        self._git_path = git_path
-        self._clock = clock
+    project: Path
+    zygote: Callable[[], Awaitable[Zygote]]
+    _: KW_ONLY
+    author: Author
+    namespace: str = "cellwright"
+    tier: Tier = "A"
+    reveal: tuple[str, ...] = ()
+    git_path: str = WHERE_GIT_IS
+    clock: Callable[[], float] = time.time
+
+    def __post_init__(self) -> None:
+        check_branch(self.namespace)
+        self.project = self.project.resolve()
 
     def branch(self, name: str) -> str:
         """The full name of a branch an agent calls `name`. `UserError` if that is none."""
-        full = name if name.startswith(f"{self._namespace}/") else f"{self._namespace}/{name}"
+        full = name if name.startswith(f"{self.namespace}/") else f"{self.namespace}/{name}"
         check_branch(full)
         return full
 
@@ -102,9 +95,9 @@ class GitClient:
 
     async def _ask(self, repository: Repository, question: GitRequest) -> GitView:
         with _doubts():
-            planning = partial(plan_cage, tier=self._tier, uid=CAGE_UID, reveal=self._reveal, git_path=self._git_path)
+            planning = partial(plan_cage, tier=self.tier, uid=CAGE_UID, reveal=self.reveal, git_path=self.git_path)
             plan = await anyio.to_thread.run_sync(planning, repository, self.project, question)
-        zygote = await self._zygote()
+        zygote = await self.zygote()
         data = await run_one_shot(
             zygote, plan.spec, plan.command, plan.question, most_bytes=MOST_ANSWER_BYTES, seconds=_PATIENCE_SECONDS
         )
@@ -120,8 +113,8 @@ class GitClient:
     async def commit(self, branch: str, message: str, paths: Sequence[str], state: str) -> str:
         """Put the changes of that state on a new branch; the commit's name. What is checked out stays as it is."""
         view = await self._same(paths, state)
-        seconds = int(self._clock())
-        commit = NewCommit(branch=self.branch(branch), message=message, author=self._author, seconds=seconds)
+        seconds = int(self.clock())
+        commit = NewCommit(branch=self.branch(branch), message=message, author=self.author, seconds=seconds)
         return await anyio.to_thread.run_sync(self._import, view, commit)
 
     async def find_commit(self, branch: str, message: str, state: str) -> str | None:

@@ -47,13 +47,13 @@ class BranchTrial:
         self, branch: str, purpose: str = "", *, group: str = "", is_kept: bool = False, note: str = ""
     ) -> TrialRecord:
         """As an event keeps it."""
-        way = self.observation.method
+        method = self.observation.method
         return TrialRecord(
             branch=branch,
             purpose=purpose,
             group=group,
-            way="" if way is None else way.kind,
-            reasons=() if way is None else way.reasons,
+            way="" if method is None else method.kind,
+            reasons=() if method is None else method.reasons,
             status=self.status,
             cells=tuple(trial_cell(cell) for cell in self.observation.cells[:_CELLS]),
             checks=self.checks,
