@@ -57,7 +57,7 @@ class ContextProvider(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class NotebookContext:
     """The notebook as it is now: cells, graph, outcomes."""
 
@@ -71,7 +71,7 @@ class NotebookContext:
         return ContextView(parts=(part,), news=self.editor.pop_news())
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class DataContext:
     """Data, each file with what a profile says of it: no turn is spent on looking. Without a profile, first lines."""
 

@@ -151,7 +151,7 @@ class ActionWorker:
             await conversation.close()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class ProgramRun:
     """One program. While its step is `ProgramPaused`, `resume` it with answers."""
 

@@ -62,7 +62,7 @@ class RepositoryMoved(ToolFailure):
         super().__init__(message, kind="conflict", hint=hint)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class GitClient:
     """Status, diff and commit of one project. Commits go to new branches below `namespace`, under `author`'s name."""
 
