@@ -94,8 +94,9 @@ def program_tool(worker: ActionWorker, caller: GuardedCaller, *, limits: Program
 
 def _dump(step: ProgramStep) -> Any:
     match step:
-        case ProgramPaused(state=state):
-            return {**asdict(step), "kind": "waits", "state": base64.b64encode(state).decode()}
+        case ProgramPaused(calls=calls, state=state):
+            asked = [asdict(call) for call in calls]
+            return {"kind": "waits", "calls": asked, "state": base64.b64encode(state).decode()}
         case ProgramFinished():
             return {**asdict(step), "kind": "ended"}
         case ProgramFailed(kind=kind):
