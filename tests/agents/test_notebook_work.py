@@ -11,7 +11,6 @@ import pytest
 from cellwright.agents import Note
 from cellwright.agents.loop import assignment_json
 from cellwright.agents.prompt.context_providers import DataContext, limits_text, preview_file
-from cellwright.agents.prompt.conversation import AgentTurn
 from cellwright.data.files import DataFile
 from cellwright.journal import Flow, Workflow
 from cellwright.sandbox import Limits
@@ -188,17 +187,12 @@ async def test_a_secret_in_an_output_is_masked_before_the_model_reads_it(
 
 
 @pytest.mark.slow
-async def test_advice_of_the_mender_stands_in_the_next_step_only(house: House, where: Path, opened: Opener) -> None:
-    def advise(turns: list[AgentTurn]) -> str:
-        return "Look at `nothing` first." if turns and turns[-1].has_failed else ""
-
+async def test_advice_after_a_failure_stands_in_the_next_step_only(house: House, where: Path, opened: Opener) -> None:
     house.provider.script(apply(create("1 / nothing", name="rate")), CallTool("look", {}), DONE)
-    async with (
-        opened("nothing = 0") as notebook,
-        open_workshop(house, where, notebook=notebook, studio={"advise": advise}) as shop,
-    ):
+    async with opened("nothing = 0") as notebook, open_workshop(house, where, notebook=notebook) as shop:
         await shop.work()
-        assert [("Look at `nothing` first." in shop.sent_text(number)) for number in (1, 2, 3)] == [False, True, False]
+        advice = "A value is not what the code takes it for"
+        assert [(advice in shop.sent_text(number)) for number in (1, 2, 3)] == [False, True, False]
 
 
 # ── what is seen without asking ──
