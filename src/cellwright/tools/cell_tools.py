@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Final, assert_never
 
@@ -50,7 +51,7 @@ def cell_tools(notebook: OpenNotebook) -> list[Tool]:
         """The notebook's functions that are marked with `@cellwright.tool`, how they are called and what they do."""
         found = await notebook.functions()
         lines = [_headline(function) for function in found]
-        value: list[Json] = [_function_json(function) for function in found]
+        value: list[Json] = [asdict(function) for function in found]
         return Done(text="\n".join(lines) or "No function is marked.", value=value, is_untrusted=True)
 
     async def action(arguments: Any) -> Action:
@@ -137,16 +138,6 @@ def _headline(function: CellFunction) -> str:
         return f"{function.name}: cannot be called ({function.problem})"
     words = function.description.partition("\n")[0] or "no description"
     return f"{function.name}{signature_of(function.parameters)}: {words}"
-
-
-def _function_json(function: CellFunction) -> Json:
-    return {
-        "name": function.name,
-        "cell": function.cell,
-        "description": function.description,
-        "parameters": function.parameters,
-        "problem": function.problem,
-    }
 
 
 def _call_result(outcome: CallOutcome, name: str) -> ToolResult:

@@ -178,7 +178,9 @@ class ProgramRun:
             raise Defect("Only a paused program can be resumed.")
         if not results or not results.keys() <= {call.id for call in paused.calls}:
             raise Defect(f"A program waits for the calls {[call.id for call in paused.calls]}, not {list(results)}.")
-        request = {"do": "resume", "answers": _answers(results)}
+        most = min(_MOST_RESULT_BYTES, _MOST_RESULTS_BYTES // len(results))
+        answers = {str(number): _answer(result, most) for number, result in results.items()}
+        request = {"do": "resume", "answers": answers}
         step = await self._take(request)
         if isinstance(step, ProgramLost) and not self._conversation.is_over:
             # So many wait there that this one had to make room.
@@ -263,11 +265,6 @@ def _load(state: bytes) -> dict[str, Any]:
     return {"do": "load", "state": base64.b64encode(state).decode()}
 
 
-def _answers(results: Mapping[int, Json | CallFailure]) -> dict[str, dict[str, Any]]:
-    most = min(_MOST_RESULT_BYTES, _MOST_RESULTS_BYTES // len(results))
-    return {str(number): _answer(result, most) for number, result in results.items()}
-
-
 def _answer(result: Json | CallFailure, most: int) -> dict[str, Any]:
     if isinstance(result, CallFailure):
         return {"type": _clean(result.type), "message": _clean(result.message[:MOST_MESSAGE_CHARACTERS])}
@@ -281,5 +278,5 @@ def _answer(result: Json | CallFailure, most: int) -> dict[str, Any]:
 
 
 def _clean(text: str) -> str:
-    """Text that can be sent: half characters, as odd file names have them, cannot."""
+    """Text that can be sent: lone surrogates, as odd file names have them, cannot."""
     return text.encode("utf-8", "replace").decode()

@@ -55,8 +55,11 @@ def with_event(grants: Grants, recorded: Recorded) -> Grants:
     """The grants after one more event. What cannot be read allows nothing, so it asks again."""
     event = recorded.event
     if isinstance(event, Fact) and event.topic == _GIVEN:
-        grant = _read_grant(event.text)
-        return grants if grant is None or grant.id in grants else {**grants, grant.id: grant}
+        try:
+            grant = _GRANT.validate_json(event.text)
+        except ValidationError:
+            return grants
+        return grants if grant.id in grants else {**grants, grant.id: grant}
     if isinstance(event, Fact) and event.topic == _REVOKED:
         found = grants.get(QuestionId(event.subject))
         now = datetime.fromtimestamp(recorded.at_ms / 1000, UTC)
@@ -70,13 +73,6 @@ async def read_grants(read: Callable[[str], AsyncIterable[Recorded]]) -> Grants:
     async for recorded in read(STREAM):
         grants = with_event(grants, recorded)
     return grants
-
-
-def _read_grant(text: str) -> Grant | None:
-    try:
-        return _GRANT.validate_json(text)
-    except ValidationError:
-        return None
 
 
 APPROVAL: Final = "approval"
