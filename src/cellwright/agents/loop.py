@@ -20,7 +20,6 @@ from cellwright.agents.prompt.composition import AssignmentContext
 from cellwright.agents.role import Role, role_named
 from cellwright.agents.styles import choose_style
 from cellwright.journal import Flow, Workflow
-from cellwright.models import Ability
 
 
 async def work(flow: Flow, assignment: Assignment, context: AgentContext) -> AgentReport:
@@ -89,8 +88,8 @@ async def _begin(flow: Flow, assignment: Assignment, context: AgentContext) -> A
     return await flow.step("take on the assignment", fix, returns=AssignmentContext)
 
 
-async def _abilities(assignment: Assignment, role: Role, context: AgentContext) -> list[tuple[Ability, ...]]:
-    """What the models that may answer can do, the likeliest first."""
+async def _abilities(assignment: Assignment, role: Role, context: AgentContext) -> list[Any]:
+    """What the models that may answer can do (each an `Ability`), the likeliest first."""
     listed = (await context.models.listed()).models
     if assignment.models:
         return [model.abilities for model in listed if model.is_ready and model.name in assignment.models]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
 
@@ -101,7 +101,7 @@ def parse_reply(response: ModelResponse, *, step: int, style: Style, tools: Tool
             return MalformedReply(said=said, feedback=_CUT_OFF)
         return MalformedReply(said="", feedback=f"Your answer was empty. Call one of: {', '.join(tools.names)}.")
     calls = [
-        ToolCall(id=f"s{step}c{place}", name=part.tool_name, arguments=part.args or {})
+        ToolCall(id=f"s{step}c{place}", name=part.tool_name, arguments=_arguments(part))
         for place, part in enumerate(wanted, 1)
     ]
     kept = calls[:1] if style == "one-call" else _until_finish(calls)
@@ -121,6 +121,10 @@ def reply_text(response: ModelResponse) -> str:
 def arguments_text(call: ToolCall) -> str:
     """A call's arguments as JSON text."""
     return call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments, ensure_ascii=False)
+
+
+def _arguments(part: ToolCallPart) -> str | dict[str, Any]:
+    return part.args if isinstance(part.args, (str, dict)) else {}
 
 
 def _until_finish(calls: Sequence[ToolCall]) -> Sequence[ToolCall]:

@@ -307,8 +307,8 @@ def _observed(opening: OpenBranchWorkspace | None, records: Records, run: str) -
     @asynccontextmanager
     async def open_booth(part: str) -> AsyncGenerator[BranchWorkspace]:
         async with opening(part) as booth, anyio.create_task_group() as tasks:
-            tasks.start_soon(_record_cells, booth.lane.editor.notebook, records, run)
-            tasks.start_soon(_stop_cells, booth.lane.editor.notebook, records, run)
+            tasks.start_soon(_record_cells, booth.lane.desk.notebook, records, run)
+            tasks.start_soon(_stop_cells, booth.lane.desk.notebook, records, run)
             yield booth
             tasks.cancel_scope.cancel()
 

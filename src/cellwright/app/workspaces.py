@@ -141,14 +141,14 @@ async def open_workspace(
         @asynccontextmanager
         async def open_booth(part: str) -> AsyncGenerator[BranchWorkspace]:
             async with open_parallel_branch(desk, ground.state / BRANCHES_FOLDER / part) as lane:
-                own = replace(bench, desk=lane.editor)
+                own = replace(bench, desk=lane.desk)
                 yield BranchWorkspace(
                     lane=lane,
                     studio=replace(
                         studio,
                         tools=all_tools(own, skills=ground.skills, has_git=ground.has_git),
-                        context_providers=[NotebookContext(lane.editor), *studio.context_providers[1:]],
-                        survey=notebook_survey(lane.editor, own.project),
+                        context_providers=[NotebookContext(lane.desk), *studio.context_providers[1:]],
+                        survey=notebook_survey(lane.desk, own.project),
                     ),
                 )
 
