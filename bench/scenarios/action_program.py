@@ -15,7 +15,7 @@ from bench.interleave import interleave
 from bench.peer import Peer
 from bench.rows import Finding, compare, faster, told
 from bench.stage import Stage
-from cellwright.sandbox import probe
+from cellwright.sandbox.host.tiers import probe
 from cellwright.tools.actions.steps import ProgramFinished, ProgramPaused
 from cellwright.tools.actions.worker import ActionWorker
 from cellwright.tools.stubs import ToolSignature

@@ -10,7 +10,7 @@ from playwright.async_api import Browser, expect
 
 from cellwright.cli.journal_options import open_records
 from cellwright.journal import stream_of
-from cellwright.policy import Masker
+from cellwright.policy.masking.masker import Masker
 from cellwright.testing import Fault
 from cellwright.tools.notebook.trial_records import TrialCell, TrialCheck, TrialRecord, TrialVariable, trial_event
 from tests.runs.factory import apply, create, finish, plan, task

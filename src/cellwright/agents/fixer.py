@@ -37,7 +37,7 @@ from cellwright.ids import CellId
 from cellwright.journal import Flow, Json, Question
 from cellwright.kernel import VariablePreview
 from cellwright.notebook import Edit, EditCell, graph
-from cellwright.policy import action_json, parse_action
+from cellwright.policy.serialization import action_json, parse_action
 from cellwright.tools.approval.guard import ActionRefused
 from cellwright.tools.callers import GuardedCaller
 from cellwright.tools.notebook.editor import NotebookEditor

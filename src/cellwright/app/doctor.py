@@ -25,7 +25,7 @@ from cellwright.models.config.configuration import Configuration, Endpoint, read
 from cellwright.models.config.keys import kept_keys, variable_of
 from cellwright.models.reports import ProvidersReport
 from cellwright.network import NetworkSources, masked
-from cellwright.sandbox import SandboxReport, probe
+from cellwright.sandbox.host.tiers import SandboxReport, probe
 from cellwright.sandbox.linux.huge_pages import can_gather, huge_page_bytes
 from cellwright.settings import Settings
 

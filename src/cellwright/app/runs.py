@@ -32,7 +32,8 @@ from cellwright.kernel import CellFinishedEvent, KernelPool, OpenNotebook
 from cellwright.kernel.task_groups import unwrap_single_error
 from cellwright.models.client.gateway_process import GatewayLaunch
 from cellwright.notebook.atomic_write import write_atomically
-from cellwright.policy import Masker, Person
+from cellwright.policy.approvals import Person
+from cellwright.policy.masking.masker import Masker
 from cellwright.runs import Goal
 from cellwright.runs.deliver.delivery import CheckOutcome
 from cellwright.runs.execute import steering_commands
@@ -44,7 +45,7 @@ from cellwright.runs.execute.workspace import BranchWorkspace, ContextRegistry, 
 from cellwright.runs.goal.goal import goal_json
 from cellwright.runs.plan.plan import RetryTask, edited
 from cellwright.runs.views.run_view import cell_event, files_event, read_view, wait_event
-from cellwright.sandbox import Limits
+from cellwright.sandbox.spec import Limits
 from cellwright.settings import Settings
 from cellwright.tools.history.store import read_timeline, write_timeline
 from cellwright.tools.history.timeline import with_renamed_run

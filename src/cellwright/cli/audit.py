@@ -12,8 +12,8 @@ import typer
 from cellwright.cli.journal_options import DatabaseOption, JsonOption, KeyOption, open_records
 from cellwright.cli.render import approval_tables, console
 from cellwright.errors import UserError
-from cellwright.policy import AuditFilter, parse_since
 from cellwright.policy.actions import KINDS
+from cellwright.policy.audit import AuditFilter, parse_since
 from cellwright.tools.approval.audit_trail import AuditTrailLine, audit_trail
 
 app = typer.Typer()

@@ -19,8 +19,7 @@ from cellwright.cli.run.questions import ask_person, show_open_questions
 from cellwright.cli.runs.lookup import GoingArgument, find_run
 from cellwright.cli.terminal_input import is_interactive, person_here
 from cellwright.errors import UserError
-from cellwright.policy import AnswerRefused
-from cellwright.policy.approvals import Reach
+from cellwright.policy.approvals import AnswerRefused, Reach
 from cellwright.policy.display_text import shown
 from cellwright.runs.views import branches
 from cellwright.runs.views.branches import DecidedBranches, NotWaiting

@@ -18,7 +18,7 @@ from cellwright.cli.run.questions import ask_person
 from cellwright.cli.runs.lookup import complete_going, find_run
 from cellwright.cli.terminal_input import ask_line, is_interactive, person_here
 from cellwright.errors import UserError
-from cellwright.policy import AnswerRefused, Grant, No, Yes
+from cellwright.policy.approvals import AnswerRefused, Grant, No, Yes
 from cellwright.runs.views.questions import answer_view, grant_view, question_view, run_inbox
 from cellwright.tools import Inbox, InboxItem, RecordedAnswer, TypedAnswer
 

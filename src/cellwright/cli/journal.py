@@ -26,7 +26,7 @@ from cellwright.cli.render import console, journal_tables
 from cellwright.errors import UserError
 from cellwright.journal import Records, RunStatus, maintenance, run_control, stream_of, verify
 from cellwright.journal.projections import Cost, RunProgress, cost, fold, progress, timeline
-from cellwright.policy import parse_since
+from cellwright.policy.audit import parse_since
 from cellwright.tools.approval.audit_trail import audit_trail
 
 

@@ -15,7 +15,7 @@ from cellwright.journal import Records
 from cellwright.journal.chain import read_existing_key
 from cellwright.journal.database import JournalLocation
 from cellwright.journal.tables import is_journal
-from cellwright.policy import Masker
+from cellwright.policy.masking.masker import Masker
 from cellwright.settings import Settings
 
 JsonOption = Annotated[bool, typer.Option("--json", help="JSON on stdout.")]

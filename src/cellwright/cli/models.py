@@ -24,7 +24,7 @@ from cellwright.models.config.keys import remove_key, set_key
 from cellwright.models.config.names import TIERS, ModelName, Tier
 from cellwright.models.gateway.openai_access import ADDRESS_FILE, read_address
 from cellwright.models.reports import ListedModel, ModelsReport, ProvidersReport, TestReport, UsageBy, UsageRow
-from cellwright.policy import parse_since
+from cellwright.policy.audit import parse_since
 from cellwright.settings import Settings
 
 app = typer.Typer(help="The models agents use, what they cost, and their keys.", no_args_is_help=True)

@@ -33,7 +33,9 @@ from cellwright.cli.terminal_input import ask_line, is_interactive
 from cellwright.errors import Unavailable, UserError
 from cellwright.kernel import Call, CellFinishedEvent, CellOutcome, Event, Observation, OpenNotebook, PythonChoice
 from cellwright.notebook import Document, SaveConflict, graph, parse_edits, read, summary
-from cellwright.sandbox import FileChange, FilesMode, KeepQuestion, Limits, Tier
+from cellwright.sandbox.host.file_changes import FileChange
+from cellwright.sandbox.host.keep_terms import KeepQuestion
+from cellwright.sandbox.spec import FilesMode, Limits, Tier
 
 app = typer.Typer(help="Open a marimo notebook without a browser.", no_args_is_help=True)
 

@@ -27,7 +27,7 @@ from cellwright.kernel.environments.script_header import header_of
 from cellwright.kernel.process.zygote import package_paths
 from cellwright.notebook import NotebookFile, read
 from cellwright.notebook.atomic_write import write_atomically
-from cellwright.policy import Masker
+from cellwright.policy.masking.masker import Masker
 from cellwright.runs.verify import (
     SOURCE_NOTES,
     FileLocations,
@@ -50,7 +50,8 @@ from cellwright.runs.verify import (
     tools_here,
     verify,
 )
-from cellwright.sandbox import Limits, Tier, probe
+from cellwright.sandbox.host.tiers import probe
+from cellwright.sandbox.spec import Limits, Tier
 from cellwright.settings import Settings
 
 _CHANGES = 30

@@ -10,7 +10,8 @@ import typer
 from cellwright.cli.journal_options import JsonOption
 from cellwright.cli.render import approval_tables, console
 from cellwright.errors import UserError
-from cellwright.policy import Rules, read_rules
+from cellwright.policy.rule_file import read_rules
+from cellwright.policy.rules import Rules
 from cellwright.settings import Settings
 from cellwright.tools import standing_rules
 from cellwright.tools.approval.rule_files import read_rule_file, rule_files

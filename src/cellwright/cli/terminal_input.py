@@ -10,7 +10,7 @@ from typing import Final
 import anyio
 
 from cellwright.cli.render import run_output
-from cellwright.policy import Person
+from cellwright.policy.approvals import Person
 
 _MOST_BYTES: Final = 4096
 

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from cellwright.journal import Json
 from cellwright.notebook import EditRefused, apply_edits, clip
-from cellwright.policy import Action
+from cellwright.policy.actions import Action
 from cellwright.tools.notebook.alternatives import TrialCandidate, number_of
 from cellwright.tools.notebook.cell_changes import CellDiff, CellEdit, Seconds, actions_of, changes_between, edits_of
 from cellwright.tools.notebook.editor import AlternativesOutcome, NotebookEditor

@@ -31,7 +31,7 @@ from cellwright.kernel import (
     call_notebook,
 )
 from cellwright.notebook import Document, clip, graph, read
-from cellwright.policy import Action, RunCode
+from cellwright.policy.actions import Action, RunCode
 from cellwright.tools.notebook.cell_changes import Seconds
 from cellwright.tools.stubs import signature_of
 from cellwright.tools.tool import CallContext, Done, Find, Tool, ToolError, ToolResult, ended_with_process, tool

@@ -20,7 +20,7 @@ from cellwright.notebook import (
     clip,
     graph,
 )
-from cellwright.policy import Action, RunCode
+from cellwright.policy.actions import Action, RunCode
 from cellwright.tools.alternatives_tool import alternatives_tool
 from cellwright.tools.history.moves import BeforeCell, NotMoved, Redo, UndoLast
 from cellwright.tools.notebook.cell_changes import CellEdit, Seconds, actions_of, changes_between, edits_of, label

@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 from cellwright.errors import Defect, UserError
 from cellwright.journal import Flow, Json
 from cellwright.journal.effects import EffectFinding, EffectNotFound, EffectUnknown
-from cellwright.policy import Action
+from cellwright.policy.actions import Action
 from cellwright.tools.result_images import ResultImage
 from cellwright.tools.stubs import ToolSignature, signature_of
 

@@ -19,7 +19,7 @@ from cellwright.app.live_notebooks import LiveNotebookLimits, LiveNotebooks, ope
 from cellwright.journal import read_key
 from cellwright.kernel import KernelPool
 from cellwright.models.client.gateway_process import GatewayLaunch
-from cellwright.policy import Masker, Secret
+from cellwright.policy.masking.masker import Masker, Secret
 from cellwright.server.daemon.web_server import serve_http
 from cellwright.server.executor import LiveRuns
 from cellwright.server.http.addresses import Addresses, WebOptions

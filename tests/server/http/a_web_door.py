@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 from fastapi import FastAPI
 
-from cellwright.policy import Masker
+from cellwright.policy.masking.masker import Masker
 from cellwright.server.daemon.web_server import serve_http
 from cellwright.server.http.addresses import Addresses, WebOptions
 from cellwright.server.http.application import web_application

@@ -9,7 +9,8 @@ import pytest
 
 from cellwright.journal import Json
 from cellwright.kernel import KernelPool
-from cellwright.sandbox import Tier, probe
+from cellwright.sandbox.host.tiers import probe
+from cellwright.sandbox.spec import Tier
 from cellwright.tools.actions.steps import CallFailure, ProgramCall, ProgramLimits, ProgramPaused, ProgramStep
 from cellwright.tools.actions.worker import ActionWorker
 from cellwright.tools.stubs import ToolSignature

@@ -11,7 +11,7 @@ import psutil
 import pydantic_monty
 
 from cellwright.kernel import KernelPool
-from cellwright.sandbox import Tier
+from cellwright.sandbox.spec import Tier
 from cellwright.tools.actions.inside.state import ProgramProgress, pack
 from cellwright.tools.actions.steps import ProgramFailed, ProgramFinished, ProgramLimits, ProgramLost, ProgramStep
 from cellwright.tools.actions.worker import ActionWorker

@@ -12,7 +12,7 @@ import pytest
 from cellwright.errors import Unavailable
 from cellwright.kernel import KernelPool
 from cellwright.kernel.process.zygote import CagedProcess, Zygote
-from cellwright.sandbox import CageSpec, Tier
+from cellwright.sandbox.spec import CageSpec, Tier
 from cellwright.tools.actions.steps import ProgramLimits, ProgramLost
 from cellwright.tools.actions.worker import ActionWorker, ProgramRun
 from tests.sampling import every

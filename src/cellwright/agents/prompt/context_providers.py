@@ -22,7 +22,7 @@ from cellwright.data.files import DataFile
 from cellwright.errors import CellwrightError
 from cellwright.kernel.profiler import ProfileLimits, Profiler
 from cellwright.notebook import clip, estimate_tokens
-from cellwright.sandbox import FilesMode, Limits
+from cellwright.sandbox.spec import FilesMode, Limits
 from cellwright.tools.notebook.editor import NotebookEditor
 
 _log = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from cellwright.cli.render.console import people
-from cellwright.policy import No, Yes
+from cellwright.policy.approvals import No, Yes
 from cellwright.policy.display_text import shown, shown_block
 from cellwright.tools import InboxReply, LeaveUncounted, PutPrice, Raise
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 from cellwright.cli.render import run_output
 from cellwright.cli.terminal_input import ask_line, person_here
 from cellwright.errors import UserError
-from cellwright.policy import AnswerRefused, No
+from cellwright.policy.approvals import AnswerRefused, No
 from cellwright.tools import Inbox, InboxItem, TypedAnswer
 
 _WORDS: Final = {

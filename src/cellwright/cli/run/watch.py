@@ -22,7 +22,7 @@ from cellwright.cli.terminal_input import next_line, person_here
 from cellwright.errors import CellwrightError, UserError
 from cellwright.journal import OpenQuestion, Records, RunEnded, stream_of
 from cellwright.journal.run_control import known_run
-from cellwright.policy import Masker
+from cellwright.policy.masking.masker import Masker
 from cellwright.runs.deliver.delivery import Delivery
 from cellwright.runs.views.progress import ProgressView, delivery_of, update_progress
 from cellwright.runs.views.questions import PAUSED, open_question_view, run_inbox

@@ -51,7 +51,9 @@ class GatewayLaunch:
 
 def connect_or_start(launch: GatewayLaunch) -> socket.socket:
     """A connection to the gateway of this state directory, greeted. Raises `Unavailable` or `RefusedByPolicy`."""
-    return background.find_or_start(_gateway(launch.home), _beginning(launch), lambda found: _greet(launch.home, found))
+    return background.find_or_start(
+        _gateway(launch.home), _process_launch(launch), lambda found: _greet(launch.home, found)
+    )
 
 
 def connect(home: Path) -> socket.socket | None:
@@ -97,11 +99,11 @@ def _gateway(home: Path) -> BackgroundProcess:
     )
 
 
-def _beginning(launch: GatewayLaunch) -> ProcessLaunch:
+def _process_launch(launch: GatewayLaunch) -> ProcessLaunch:
     return ProcessLaunch(
         command=launch.command,
         environment=clean_environment(launch.environment),
-        told={
+        start_message={
             "home": str(launch.home.absolute()),
             "keys": dict(launch.keys),
             "idle_seconds": launch.idle_seconds,
@@ -116,7 +118,7 @@ def _greet(home: Path, connection: socket.socket) -> None:
     try:
         greet(connection, os.getuid())
     except BadFrame as problem:
-        raise _gateway(home).silent() from problem
+        raise _gateway(home).unresponsive_error() from problem
 
 
 __all__ = ["GatewayLaunch", "connect", "connect_or_start", "greet", "listen", "running_pid", "sole_gateway"]

@@ -17,7 +17,7 @@ from pydantic import Field
 
 from cellwright.errors import UserError
 from cellwright.models.config.names import TIERS, ModelName, Tier
-from cellwright.policy import Money, parse_money
+from cellwright.policy.money import Money, parse_money
 from cellwright.policy.toml_text import Path, StrictTable, TomlText, read_toml
 
 Kind = Literal["openai-chat", "openai-responses", "anthropic", "google", "groq", "mistral", "ollama"]

@@ -47,7 +47,7 @@ from cellwright.models.reports import Question, Report
 from cellwright.models.routing.attempt import usage_of
 from cellwright.models.routing.breaker import ENDPOINT_FAILURES
 from cellwright.models.routing.fallback import Attempts, RouteAnswer, RouteExhausted
-from cellwright.policy import Money
+from cellwright.policy.money import Money
 
 logger = logging.getLogger(__name__)
 

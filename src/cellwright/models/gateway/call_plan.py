@@ -18,7 +18,7 @@ from cellwright.models.providers.failures import failure_of
 from cellwright.models.providers.request_adapter import check_settings
 from cellwright.models.routing.fallback import RouteExhausted
 from cellwright.models.routing.route import Route, RouteRequest, needs_of, route
-from cellwright.policy import Price
+from cellwright.policy.money import Price
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

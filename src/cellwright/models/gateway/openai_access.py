@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Final
 
 from cellwright.errors import UserError
-from cellwright.policy import Limit, RuleText, read_rules
+from cellwright.policy.budgets import Limit
+from cellwright.policy.rule_file import RuleText, read_rules
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from cellwright.background import current_person
 from cellwright.errors import RefusedByPolicy
-from cellwright.policy import Masker
+from cellwright.policy.masking.masker import Masker
 from cellwright.server.daemon.messages import (
     PERSON_HEADER,
     DaemonStatus,

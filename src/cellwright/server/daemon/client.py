@@ -229,7 +229,7 @@ class DaemonClient:
                     return await anyio.to_thread.run_sync(ask, abandon_on_cancel=True)
                 except TimeoutError as problem:
                     self._drop()
-                    raise daemon_at(self._settings.home).silent() from problem
+                    raise daemon_at(self._settings.home).unresponsive_error() from problem
                 except (ConnectionError, EOFError, HTTPException):
                     self._drop()
                 except CellwrightError:

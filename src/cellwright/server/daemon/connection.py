@@ -140,7 +140,7 @@ def _greeted(
     except BadStatusLine:
         return _predecessor(resident, own)
     except HTTPException as problem:
-        raise resident.silent() from problem
+        raise resident.unresponsive_error() from problem
 
 
 def _predecessor(resident: BackgroundProcess, own: str) -> PredecessorConnection | None:
@@ -150,7 +150,7 @@ def _predecessor(resident: BackgroundProcess, own: str) -> PredecessorConnection
     try:
         find(resident, lambda connection: found.append(PredecessorConnection(connection, own)))
     except BadFrame as problem:
-        raise resident.silent() from problem
+        raise resident.unresponsive_error() from problem
     return found[0] if found else None
 
 

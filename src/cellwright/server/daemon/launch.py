@@ -70,7 +70,7 @@ def background_start(settings: Settings, launch: DaemonLaunch) -> ProcessLaunch:
     return ProcessLaunch(
         command=launch.command,
         environment=daemon_environment(settings),
-        told=start_message(start),
+        start_message=start_message(start),
         seconds=launch.start_seconds,
     )
 

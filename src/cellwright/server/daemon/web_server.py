@@ -19,7 +19,7 @@ from fastapi import FastAPI
 
 from cellwright.app.live_notebooks import open_live_notebooks
 from cellwright.errors import Unavailable, UserError
-from cellwright.policy import Masker
+from cellwright.policy.masking.masker import Masker
 from cellwright.server.editor import Editor, open_editor
 from cellwright.server.executor import LiveRuns
 from cellwright.server.http.addresses import Addresses, WebOptions, check_web_options, tls_files

@@ -22,7 +22,7 @@ from cellwright.kernel import (
     VariablePreview,
 )
 from cellwright.notebook import Cell, Document, Graph, Node, graph
-from cellwright.policy import Masker
+from cellwright.policy.masking.masker import Masker
 from cellwright.server.http.kernel_usage import KernelUsage
 from cellwright.server.http.schemas.notebooks import (
     CellOutcomeShape,

@@ -12,7 +12,7 @@ from cellwright.background import current_person
 from cellwright.kernel import OpenNotebook
 from cellwright.models.client.gateway_client import Models
 from cellwright.models.client.gateway_process import GatewayLaunch
-from cellwright.policy import Masker
+from cellwright.policy.masking.masker import Masker
 from cellwright.server.executor import LiveRuns
 from cellwright.settings import Settings
 

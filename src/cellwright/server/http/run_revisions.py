@@ -18,7 +18,7 @@ from cellwright.app.workspaces import EDITOR_FILE
 from cellwright.journal import RunStatus
 from cellwright.kernel import OpenNotebook
 from cellwright.notebook import Document, SaveConflict
-from cellwright.policy import Person
+from cellwright.policy.approvals import Person
 from cellwright.runs.history.file import FileHistory
 from cellwright.runs.history.history import move_live
 from cellwright.runs.views.run_view import first_goal

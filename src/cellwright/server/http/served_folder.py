@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final, Self
 
 from cellwright.errors import RefusedByPolicy, Unavailable, UserError
-from cellwright.sandbox import hidden_in
+from cellwright.sandbox.host.project import hidden_in
 from cellwright.server.http.problems import ResourceNotFound
 
 DATA: Final = "data"

@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 from typing import Any, Final, cast
 
 from cellwright.journal import AuditRecorded, Recorded
-from cellwright.policy import Actor, AuditEntry, Kind
+from cellwright.policy.actions import Kind
+from cellwright.policy.audit import Actor, AuditEntry
 
 _SAME: Final = ("run", "what", "action", "verdict", "basis", "reason", "result", "detail")
 """Fields that an entry and its event share."""

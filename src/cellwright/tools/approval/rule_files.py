@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Final
 
 from cellwright.errors import UserError
-from cellwright.policy import BUILT_IN_RULES, Layer, Rules, RuleText, read_rules
+from cellwright.policy.built_in import BUILT_IN_RULES
+from cellwright.policy.rule_file import RuleText, read_rules
+from cellwright.policy.rules import Layer, Rules
 
 RULE_FILE: Final = "rules.toml"
 """Its name in the state directory and in a project's `.cellwright` folder."""

@@ -17,9 +17,9 @@ from cellwright.errors import Unavailable, UserError
 from cellwright.kernel import Zygote
 from cellwright.kernel.process.one_shot import run_one_shot
 from cellwright.kernel.process.provisioner import CAGE_UID
-from cellwright.sandbox import Tier
 from cellwright.sandbox.host.git_files import Unsound
 from cellwright.sandbox.host.git_repository import Repository, find_repository
+from cellwright.sandbox.spec import Tier
 from cellwright.tools.git.cage import (
     MOST_ANSWER_BYTES,
     WHERE_GIT_IS,

@@ -29,7 +29,7 @@ from cellwright.notebook import (
     parse_edits,
 )
 from cellwright.notebook.marimo_file import new_cell_id
-from cellwright.policy import EditCells, RunCode
+from cellwright.policy.actions import EditCells, RunCode
 
 _SIMILAR: Final = 0.5
 _COMPARED_CHARACTERS: Final = 4_000

@@ -22,8 +22,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from cellwright.errors import UserError
 from cellwright.notebook.atomic_write import write_atomically
-from cellwright.policy import Person
-from cellwright.policy.approvals import Interface
+from cellwright.policy.approvals import Interface, Person
 from cellwright.server.http.errors import ResourceNotFound
 
 Scope = Literal["read", "steer", "approve", "admin"]

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Path
 
 from cellwright.errors import UserError
 from cellwright.journal import OpenQuestion
-from cellwright.policy import AnswerRefused, Grant
+from cellwright.policy.approvals import AnswerRefused, Grant
 from cellwright.runs.views.questions import answer_view, open_question_view, run_inbox
 from cellwright.server.http.auth.dependencies import Approver, Reader, RunName, check_run
 from cellwright.server.http.problems import Conflict, ResourceNotFound

@@ -14,11 +14,11 @@ from cellwright.agents import read_roles
 from cellwright.agents.role import built_in_roles
 from cellwright.agents.skills import read_skills
 from cellwright.models.config.names import Tier
-from cellwright.policy import Rules, judge, parse_action
 from cellwright.policy.actions import Kind
-from cellwright.policy.audit import saying
-from cellwright.policy.rules import Layer, RuleEffect
-from cellwright.sandbox import probe
+from cellwright.policy.judgement import judge
+from cellwright.policy.rules import Layer, RuleEffect, Rules
+from cellwright.policy.serialization import parse_action
+from cellwright.sandbox.host.tiers import probe
 from cellwright.server.http.auth.dependencies import Reader
 from cellwright.server.http.resources import ApiResources
 from cellwright.server.http.schemas.model import RequestModel, ResponseModel
@@ -205,7 +205,7 @@ def _add_rules(router: APIRouter, house: ApiResources) -> None:
         grants = await read_grants(house.live.records.log.read_all)
         verdict = judge(action, rules, None, [*grants.values()], run="", now=datetime.now(UTC))
         return Why(
-            verdict=saying(verdict),
+            verdict=verdict.says,
             basis=str(verdict.basis),
             says=verdict.reason,
             describes=house.masker.mask(action.describe()).text,
