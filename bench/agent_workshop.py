@@ -18,7 +18,7 @@ from bench.agent_tasks import Rounds, Task
 from bench.failure import BenchFailed
 from cellwright.agents import AgentReport, Assignment
 from cellwright.agents.agent_context import AgentContext
-from cellwright.agents.failure_survey import notebook_survey
+from cellwright.agents.fixer import notebook_survey
 from cellwright.agents.loop import agent_workflow, assignment_json
 from cellwright.agents.programs import programs
 from cellwright.agents.prompt.context_providers import NotebookContext, limits_text
@@ -39,7 +39,7 @@ from cellwright.sandbox.host.tiers import probe
 from cellwright.sandbox.spec import Limits
 from cellwright.testing import CallTool, CallTools, ProviderProcess, Received
 from cellwright.tools import Guard
-from cellwright.tools.actions import ActionWorker
+from cellwright.tools.actions.worker import ActionWorker
 from cellwright.tools.file_tools import file_tools
 from cellwright.tools.notebook.editor import NotebookEditor
 from cellwright.tools.notebook_tools import notebook_tools
@@ -107,8 +107,7 @@ class Workshop:
         launch = GatewayLaunch(home=home, keys={"near": "sk-bench-0123456789abcdef"})
         self._models = await stack.enter_async_context(Models.open(home, launch=launch))
         stack.push_async_callback(self._models.stop_gateway, at_once=True)
-        zygote = await self._pool.zygote()
-        self._worker = await stack.enter_async_context(ActionWorker.open(zygote, tier=probe().tier))
+        self._worker = await stack.enter_async_context(ActionWorker.open(self._pool.zygote, tier=probe().tier))
 
         @asynccontextmanager
         async def open_studio(flow: Flow, _: Assignment) -> AsyncGenerator[AgentContext]:
@@ -156,7 +155,7 @@ class Workshop:
             kept=JournalTexts(journal.records),
             person="bench",
             roles={"coder": _role(style)},
-            sights=[NotebookContext(desk)],
+            context_providers=[NotebookContext(desk)],
             limits_text=limits_text(Limits()),
             survey=notebook_survey(desk, files),
             program=programs(self._worker),

@@ -16,7 +16,9 @@ from bench.peer import Peer
 from bench.rows import Finding, compare, faster, told
 from bench.stage import Stage
 from cellwright.sandbox.host.tiers import probe
-from cellwright.tools.actions import ActionWorker, ProgramFinished, ProgramPaused, ToolSignature
+from cellwright.tools.actions.steps import ProgramFinished, ProgramPaused
+from cellwright.tools.actions.worker import ActionWorker
+from cellwright.tools.stubs import ToolSignature
 
 _LOOP = "total = 0\nfor number in range(10000):\n    total += number\n"
 _OURS = _LOOP + "total + await look('a')"
@@ -33,7 +35,7 @@ async def measure(stage: Stage) -> list[Finding]:
     """Ours: a fresh interpreter in a cage, its state written down at the call. Peers: a fresh interpreter each."""
     modules = await _install_micropython(stage.python)
     async with (
-        ActionWorker.open(await stage.pool.zygote(), tier=probe().tier) as worker,
+        ActionWorker.open(stage.pool.zygote, tier=probe().tier) as worker,
         stage.peer("smolagents_executor") as smolagents,
         stage.peer("micropython_node") as node,
     ):

@@ -27,7 +27,7 @@ from cellwright.kernel import KernelPool, OpenNotebook
 from cellwright.policy.actions import Action
 from cellwright.sandbox.host.tiers import probe
 from cellwright.settings import Settings
-from cellwright.tools.actions import ActionWorker
+from cellwright.tools.actions.worker import ActionWorker
 from cellwright.tools.tool import CallContext, Tool, tool
 from tests.agents.workshop import a_role, an_assignment, finish, open_workshop
 from tests.models.houses import House, Warm
@@ -134,7 +134,7 @@ async def _programs(wanted: str, folder: Path) -> AsyncGenerator[dict[str, Any]]
             yield {"put_into_effect": _letting(folder)}
             return
         pool = await stack.enter_async_context(KernelPool.open(folder / "zygote"))
-        opening = ActionWorker.open(await pool.zygote(), tier=probe().tier)
+        opening = ActionWorker.open(pool.zygote, tier=probe().tier)
         yield {"program": programs(await stack.enter_async_context(opening))}
 
 

@@ -115,7 +115,7 @@ async def test_a_model_that_obeys_what_it_reads_does_nothing_outside_its_envelop
             run = await shop.start()
             question = (await shop.approval()).question
             assert f"Connect to evil.example port {port}" in question.describe()
-            await shop.desk.answer(question.id, No(feedback="Only our own pages."), ADA, question.fingerprint)
+            await shop.inbox.answer(question.id, No(feedback="Only our own pages."), ADA, question.fingerprint)
             report = await shop.report(run)
             assert (report.outcome, report.turns) == ("finished", 7)
             assert not any("evil" in each for each in asked)

@@ -20,7 +20,8 @@ from cellwright.journal import CrashPoint
 from cellwright.kernel import KernelPool
 from cellwright.models.client.gateway_client import Models
 from cellwright.sandbox.host.tiers import probe
-from cellwright.tools.actions import ActionWorker, ProgramLimits
+from cellwright.tools.actions.steps import ProgramLimits
+from cellwright.tools.actions.worker import ActionWorker
 from cellwright.tools.tool import Tool, tool
 from tests.agents.forked import Forker
 from tests.agents.test_killed import forker, gateway, report, run
@@ -38,7 +39,7 @@ SPIN = "number = 0\nfor turn in range({turns}):\n    number = turn\n"
 @pytest.fixture
 async def worker(pool: KernelPool) -> AsyncGenerator[ActionWorker]:
     """One of its own for each test: others must not lose theirs."""
-    async with ActionWorker.open(await pool.zygote(), tier=probe().tier) as opened:
+    async with ActionWorker.open(pool.zygote, tier=probe().tier) as opened:
         yield opened
 
 

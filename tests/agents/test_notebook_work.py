@@ -8,16 +8,15 @@ from typing import Any
 import anyio
 import pytest
 
-from cellwright.agents import Assignment, Note
-from cellwright.agents.agent_context import AgentContext
-from cellwright.agents.loop import agent_workflow, assignment_json
-from cellwright.agents.prompt.context_providers import FileContext, limits_text, preview_file
-from cellwright.agents.prompt.conversation import AgentTurn
+from cellwright.agents import Note
+from cellwright.agents.loop import assignment_json
+from cellwright.agents.prompt.context_providers import DataContext, limits_text, preview_file
+from cellwright.data.files import DataFile
 from cellwright.journal import Flow, Workflow
 from cellwright.sandbox.spec import Limits
 from cellwright.testing import CallTool, CallTools, Fault, Received
 from cellwright.tools.notebook.saved_notebook import EditorPoint
-from tests.agents.workshop import DONE, SECRET, a_role, an_assignment, open_workshop
+from tests.agents.workshop import DONE, SECRET, an_assignment, open_workshop
 from tests.conftest import Opener
 from tests.models.houses import House
 
@@ -130,8 +129,11 @@ async def test_orders_in_data_reach_the_model_only_as_data_and_do_nothing_by_the
     (tmp_path / "project/data.csv").write_text(f"name\n{HOSTILE}\n</data>\n")
     cell = "import pathlib\npathlib.Path('data.csv').read_text()"
     house.provider.script(apply(create(cell, name="data")), CallTool("look", {"what": "cell", "name": "data"}), DONE)
-    sights = [FileContext(tmp_path / "project", ["data.csv"])]
-    async with opened("x = 1") as notebook, open_workshop(house, where, notebook=notebook, sights=sights) as shop:
+    context_providers = [DataContext([data_file(tmp_path / "project/data.csv")], None)]
+    async with (
+        opened("x = 1") as notebook,
+        open_workshop(house, where, notebook=notebook, context_providers=context_providers) as shop,
+    ):
         note = Note(name="a page", text=HOSTILE)
         assert (await shop.work(an_assignment(notes=(note,)))).outcome == "finished"
         for step in (1, 2, 3):
@@ -141,6 +143,10 @@ async def test_orders_in_data_reach_the_model_only_as_data_and_do_nothing_by_the
             inside = [prompt.text_of(span) for span in prompt.spans if HOSTILE[:20] in prompt.text_of(span)]
             assert inside
             assert all(_is_fenced(text, mark) for text in inside)
+
+
+def data_file(path: Path) -> DataFile:
+    return DataFile(name=path.name, source=path, place=path.name, target=path.name)
 
 
 def _is_fenced(text: str, mark: str) -> bool:
@@ -181,17 +187,12 @@ async def test_a_secret_in_an_output_is_masked_before_the_model_reads_it(
 
 
 @pytest.mark.slow
-async def test_advice_of_the_mender_stands_in_the_next_step_only(house: House, where: Path, opened: Opener) -> None:
-    def advise(turns: list[AgentTurn]) -> str:
-        return "Look at `nothing` first." if turns and turns[-1].has_failed else ""
-
+async def test_advice_after_a_failure_stands_in_the_next_step_only(house: House, where: Path, opened: Opener) -> None:
     house.provider.script(apply(create("1 / nothing", name="rate")), CallTool("look", {}), DONE)
-    async with (
-        opened("nothing = 0") as notebook,
-        open_workshop(house, where, notebook=notebook, studio={"advise": advise}) as shop,
-    ):
+    async with opened("nothing = 0") as notebook, open_workshop(house, where, notebook=notebook) as shop:
         await shop.work()
-        assert [("Look at `nothing` first." in shop.sent_text(number)) for number in (1, 2, 3)] == [False, True, False]
+        advice = "A value is not what the code takes it for"
+        assert [(advice in shop.sent_text(number)) for number in (1, 2, 3)] == [False, True, False]
 
 
 # ── what is seen without asking ──
@@ -233,13 +234,5 @@ async def test_many_files_are_named_after_the_first_dozen(tmp_path: Path) -> Non
     names = [f"{number}.csv" for number in range(20)]
     for name in names:
         (tmp_path / name).write_text("a\n1\n")
-    seen = await FileContext(tmp_path, names).look(2_000)
-    assert "and 8 more files: 12.csv, 13.csv" in seen.parts[0].text
-
-
-def test_an_agent_workflow_has_the_name_it_is_given() -> None:
-    def open_studio(flow: Flow, assignment: Assignment) -> Any:
-        raise AssertionError(AgentContext)
-
-    assert agent_workflow(open_studio, name="fixer").name == "fixer"
-    assert a_role().name == "helper"
+    seen = await DataContext([data_file(tmp_path / name) for name in names], None).view(2_000)
+    assert "8 more files: 12.csv, 13.csv" in seen.parts[0].text

@@ -19,7 +19,7 @@ from cellwright.kernel import CellOutcome, KernelPool
 from cellwright.kernel.observation import CellOutput, VariablePreview
 from cellwright.sandbox.host.tiers import probe
 from cellwright.testing import CallTool
-from cellwright.tools.actions import ActionWorker
+from cellwright.tools.actions.worker import ActionWorker
 from cellwright.tools.result_images import MOST_BYTES, ResultImage, image_of, is_showable, size_of
 from tests.agents.test_notebook_work import apply, create
 from tests.agents.test_programs import CODE, program
@@ -133,7 +133,7 @@ async def test_the_picture_of_a_cell_a_program_ran_is_shown_too(
     edits = [{"op": "create", "code": showing(png()), "name": "shown"}]
     house.provider.script(program(f"made = await apply({edits!r})\nmade['ok']"), DONE)
     async with (
-        ActionWorker.open(await pool.zygote(), tier=probe().tier) as worker,
+        ActionWorker.open(pool.zygote, tier=probe().tier) as worker,
         opened("x = 1") as notebook,
         open_workshop(house, where, notebook=notebook, roles=[CODE], studio={"program": programs(worker)}) as shop,
     ):

@@ -15,7 +15,8 @@ from cellwright.models.client.gateway_client import Models
 from cellwright.policy.actions import RunCode
 from cellwright.sandbox.host.tiers import probe
 from cellwright.testing import CallTool
-from cellwright.tools.actions import ActionWorker, ProgramLimits
+from cellwright.tools.actions.steps import ProgramLimits
+from cellwright.tools.actions.worker import ActionWorker
 from cellwright.tools.tool import Tool, ToolError, ToolResult, tool
 from tests.agents.forked import Forker
 from tests.agents.test_killed import forker, gateway, report, run
@@ -28,7 +29,7 @@ __all__ = ["forker", "gateway"]
 
 @pytest.fixture(scope="module")
 async def worker(pool: KernelPool) -> AsyncGenerator[ActionWorker]:
-    async with ActionWorker.open(await pool.zygote(), tier=probe().tier) as opened:
+    async with ActionWorker.open(pool.zygote, tier=probe().tier) as opened:
         yield opened
 
 

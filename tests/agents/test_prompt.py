@@ -140,13 +140,13 @@ def test_a_broken_call_is_resent_as_something_a_provider_takes() -> None:
     assert part.args == '{"broken": "{\\"a\\": "}'
 
 
-class Shelf:
+class NumberedTexts:
     """Texts by number."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
 
-    async def keep(self, key: str, text: str) -> str:
+    async def store(self, key: str, text: str) -> str:
         self.texts.append(text)
         return str(len(self.texts) - 1)
 
@@ -155,14 +155,14 @@ class Shelf:
 
 
 async def test_contexts_are_kept_without_repeating_what_an_earlier_one_has() -> None:
-    shelf, known, prompts = Shelf(), {}, list[Prompt]()
+    store, known, prompts = NumberedTexts(), {}, list[Prompt]()
     for step in range(1, 6):
         parts = [PromptPart(name=f"turn {n}", text=f"{n}" * 5_000, rank=Rank.HISTORY) for n in range(step)]
         prompt = assemble([*parts, PromptPart(name="step", text=f"Step {step}.")], 100_000)
-        name = await shelf.keep("", encode_prompt(prompt, known))
+        name = await store.store("", encode_prompt(prompt, known))
         known = known_after(prompt, known, name)
         prompts.append(prompt)
-    assert max(len(text) for text in shelf.texts) < 8_000
-    assert [await read_prompt(shelf, str(number)) for number in range(5)] == prompts
+    assert max(len(text) for text in store.texts) < 8_000
+    assert [await read_prompt(store, str(number)) for number in range(5)] == prompts
     with pytest.raises(UserError):
-        await read_prompt(shelf, "99")
+        await read_prompt(store, "99")

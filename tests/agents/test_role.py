@@ -9,33 +9,37 @@ import pytest
 from inline_snapshot import snapshot
 from pydantic import TypeAdapter
 
-from cellwright.agents import Role, built_in_roles, read_role, read_roles
+from cellwright.agents import Role, read_roles
 from cellwright.agents.artifacts import artifact_tools
 from cellwright.agents.fixer import APPLY
 from cellwright.agents.front_matter import read_front_matter
+from cellwright.agents.prompt.prompt_store import JournalTexts
 from cellwright.agents.repair.deterministic import INSTALL, RUN
-from cellwright.agents.role import LONGEST_PROMPT, role_named
+from cellwright.agents.role import built_in_roles, read_role, role_named
 from cellwright.agents.skills import Skill, read_skill, read_skills, skill_tools
 from cellwright.agents.styles import READINGS
 from cellwright.data.files import parse_data
 from cellwright.errors import UserError
+from cellwright.journal import Records
 from cellwright.kernel import KernelPool
 from cellwright.kernel.profiler import Profiler
 from cellwright.tools.cell_tools import cell_tools
 from cellwright.tools.data_tools import data_tools
 from cellwright.tools.environment_tools import package_tools, shell_tools
 from cellwright.tools.file_tools import file_tools
-from cellwright.tools.git import Author
 from cellwright.tools.git.client import GitClient
+from cellwright.tools.git.commit_import import Author
 from cellwright.tools.git.git_tools import git_tools
 from cellwright.tools.notebook.editor import NotebookEditor
 from cellwright.tools.notebook_tools import TRY, notebook_tools
 from cellwright.tools.project_files import ProjectFiles
-from cellwright.tools.text_store import FolderTextStore, stored_text_tools
+from cellwright.tools.text_store import stored_text_tools
 from cellwright.tools.tool import ToolError, Toolset
 from cellwright.tools.web_tools import EgressFetch, web_tools
 from tests.conftest import Opener
 
+LONGEST_PROMPT = 2_500
+"""Characters of our own prompts: they are sent with every request."""
 HEAD = "---\nname: counter\ndescription: Counts.\n"
 
 
@@ -237,15 +241,15 @@ def test_without_skills_there_is_no_tool_for_them() -> None:
 
 
 async def test_every_tool_a_built_in_role_names_is_there(opened: Opener, pool: KernelPool, tmp_path: Path) -> None:
-    async with opened("x = 1") as notebook:
-        desk = await NotebookEditor.open(notebook, tmp_path / "desk.json")
-        project, kept = notebook.path.parent, FolderTextStore(tmp_path)
+    async with opened("x = 1") as notebook, Records.open(tmp_path / "journal.db") as records:
+        editor = await NotebookEditor.open(notebook, tmp_path / "desk.json")
+        project, kept = notebook.path.parent, JournalTexts(records)
         git = GitClient(project, pool.zygote, author=Author(name="Ada", email="ada@example.org"), tier="A")
         skill = Skill(name="s", description="d", body="b", folder=tmp_path)
         tools = [
-            *notebook_tools(desk),
+            *notebook_tools(editor),
             *cell_tools(notebook),
-            *package_tools(desk),
+            *package_tools(editor),
             *file_tools(ProjectFiles(project)),
             *shell_tools(notebook, str(project)),
             *web_tools(EgressFetch()),
@@ -254,7 +258,7 @@ async def test_every_tool_a_built_in_role_names_is_there(opened: Opener, pool: K
             *stored_text_tools(kept),
             *skill_tools([skill]),
             *data_tools(
-                desk,
+                editor,
                 Profiler(pool=pool, tier="A"),
                 lambda path: parse_data([path], here=project, notebook=notebook.path, project=project)[0],
             ),

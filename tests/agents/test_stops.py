@@ -33,7 +33,7 @@ async def test_a_reached_budget_pauses_asks_and_goes_on_when_it_is_raised(house:
         asked = (await shop.approval()).question
         assert "Use more than 1 tokens per run (mine.toml:1)" in asked.describe()
         assert house.provider.requests == ()
-        await shop.desk.answer(asked.id, Raise(more=Decimal(100_000)), ADA, asked.fingerprint)
+        await shop.inbox.answer(asked.id, Raise(more=Decimal(100_000)), ADA, asked.fingerprint)
         assert (await shop.report(run)).outcome == "finished"
         assert len(house.provider.charged) == 1
 
@@ -43,7 +43,7 @@ async def test_a_budget_that_is_not_raised_ends_the_work_with_what_there_is(hous
     async with open_workshop(house, where) as shop:
         run = await shop.start(an_assignment(limits=(TOKENS,)))
         asked = (await shop.approval()).question
-        await shop.desk.answer(asked.id, No(feedback="Enough."), ADA, asked.fingerprint)
+        await shop.inbox.answer(asked.id, No(feedback="Enough."), ADA, asked.fingerprint)
         report = await shop.report(run)
         assert (report.outcome, report.why) == (
             "out-of-budget",
@@ -153,7 +153,7 @@ async def test_an_action_that_needs_leave_waits_for_the_person_and_then_happens(
         run = await shop.start()
         asked = (await shop.approval()).question
         assert fetched == []
-        await shop.desk.answer(asked.id, Yes(reach="once"), ADA, asked.fingerprint)
+        await shop.inbox.answer(asked.id, Yes(reach="once"), ADA, asked.fingerprint)
         assert (await shop.report(run)).outcome == "finished"
         assert fetched == ["example.com"]
 
@@ -165,7 +165,7 @@ async def test_a_no_is_told_to_the_model_with_the_persons_words(house: House, wh
     async with open_workshop(house, where, tools=[fetch, finish], roles=[a_role()]) as shop:
         run = await shop.start()
         asked = (await shop.approval()).question
-        await shop.desk.answer(asked.id, No(feedback="Use the file we have."), ADA, asked.fingerprint)
+        await shop.inbox.answer(asked.id, No(feedback="Use the file we have."), ADA, asked.fingerprint)
         report = await shop.report(run)
         assert (report.outcome, report.failed_turns, fetched) == ("finished", 1, [])
         assert "Use the file we have." in shop.sent_text(2)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -26,16 +26,16 @@ from cellwright.agents.repair.choices import (
 )
 from cellwright.agents.repair.deterministic import drop_import, near_columns, near_files
 from cellwright.agents.repair.failure_rules import FailureKind
-from cellwright.agents.repair.failures import CellAttempt, ObservedFailure, ObservedPass, attempts, classify
-from cellwright.agents.repair.strategy import advise, choose_repair, decide_repairs, focused_advice_parts, with_columns
+from cellwright.agents.repair.failures import CellAttempt, ObservedFailure, ObservedPass, attempts
+from cellwright.agents.repair.strategy import advise, choose_repair, decide_repairs
 from cellwright.ids import CellId
 from cellwright.kernel import Observation, OpenNotebook
-from cellwright.notebook import CreateCell, DeleteCell, EditCell, estimate_tokens
+from cellwright.notebook import CreateCell, EditCell, estimate_tokens
 from cellwright.policy.actions import UseNetwork
 from cellwright.sandbox.egress import Egress
 from cellwright.testing import CallTool
 from cellwright.tools.notebook.reports import observation_json, observation_text
-from cellwright.tools.tool import Done, ToolResult
+from cellwright.tools.tool import Done
 from tests.agents.workshop import DONE, open_workshop
 from tests.conftest import Opener
 from tests.models.houses import House
@@ -44,28 +44,20 @@ LADDER: Sequence[type[RepairChoice]] = (DeterministicRepair, FocusedAdvice, Chan
 KINDS: tuple[FailureKind, ...] = get_args(FailureKind)
 
 
-def scratch(notebook: OpenNotebook) -> Callable[[str], Any]:
-    """Runs code in a cell that is taken out again."""
-
-    async def evaluate(code: str) -> ToolResult:
-        made = await notebook.apply([CreateCell(code=code)])
-        cell = notebook.document.cells[-1]
-        await notebook.apply([DeleteCell(cell=cell.id, base_version=cell.version)])
-        return Done(text="", value=observation_json(made))
-
-    return evaluate
+def kept(observation: Observation) -> Done:
+    """What the tools answer of it."""
+    return Done(text="", value=observation_json(observation))
 
 
-async def scene_of(notebook: OpenNotebook, observation: Observation, own: int, **more: Any) -> FailureContext:
+async def scene_of(notebook: OpenNotebook, own: int, **more: Any) -> FailureContext:
     """The scene in which the last cells are the agent's own."""
     cells = notebook.document.cells
-    scene = FailureContext(
+    return FailureContext(
         document=notebook.document,
         own_cells=frozenset(cell.id for cell in cells[len(cells) - own :]),
         previews=tuple(await notebook.look()),
         **more,
     )
-    return await with_columns(classify(observation), scene, scratch(notebook))
 
 
 @asynccontextmanager
@@ -76,8 +68,8 @@ async def failed(
     async with opened(*cells) as notebook:
         await notebook.run("all")
         observation = await notebook.apply([CreateCell(code=code) for code in own])
-        scene = await scene_of(notebook, observation, len(own), **more)
-        [first, *_] = decide_repairs(observation, (), scene)
+        scene = await scene_of(notebook, len(own), **more)
+        [first, *_] = decide_repairs(kept(observation), (), scene)
         yield notebook, first.recovery
 
 
@@ -121,8 +113,8 @@ async def test_where_it_is_not_certain_which_name_is_meant_a_model_mends_it(
 async def test_a_persons_cell_is_never_mended_without_asking(opened: Opener) -> None:
     async with opened("open('Data.csv')") as notebook:
         observation = await notebook.run("all")
-        scene = await scene_of(notebook, observation, 0, files=("data.csv",))
-        [found] = decide_repairs(observation, (), scene)
+        scene = await scene_of(notebook, 0, files=("data.csv",))
+        [found] = decide_repairs(kept(observation), (), scene)
         assert isinstance(found.recovery, FocusedAdvice)
 
 
@@ -144,7 +136,8 @@ async def test_a_file_is_never_guessed(opened: Opener, files: tuple[str, ...]) -
 
 async def test_a_column_written_otherwise_is_offered_first_with_its_exact_name(opened: Opener) -> None:
     frame = "import pandas as pd\ndf = pd.DataFrame({'n': [3, 4], 'Unit Price ': [1, 2]})"
-    async with failed(opened, frame, own=["cost = df['unit price'].sum()"]) as (_, found):
+    known = {"df": ("n", "Unit Price ")}
+    async with failed(opened, frame, own=["cost = df['unit price'].sum()"], columns=known) as (_, found):
         assert isinstance(found, FocusedAdvice)
         material = {each.name: each.text for each in found.material}
         assert material["names there are, nearest first"] == "'Unit Price '\n'n'"
@@ -160,7 +153,7 @@ async def test_a_column_written_otherwise_is_offered_first_with_its_exact_name(o
 )
 async def test_a_column_is_never_guessed(opened: Opener, columns: list[str], own: str) -> None:
     frame = f"import pandas as pd\ndf = pd.DataFrame({{name: [1] for name in {columns}}})"
-    async with failed(opened, frame, own=[own]) as (_, found):
+    async with failed(opened, frame, own=[own], columns={"df": tuple(columns)}) as (_, found):
         assert isinstance(found, FocusedAdvice)
         material = {each.name: each.text for each in found.material}
         assert material["names there are, nearest first"] == "\n".join(map(repr, columns))
@@ -170,8 +163,9 @@ async def test_a_column_is_never_guessed(opened: Opener, columns: list[str], own
 async def test_a_missing_package_is_asked_for_once(opened: Opener) -> None:
     async with opened() as notebook:
         observation = await notebook.apply([CreateCell(code="import nopackage_at_all")])
-        scene = await scene_of(notebook, observation, 1)
-        [failure] = classify(observation)
+        scene = await scene_of(notebook, 1)
+        [failure] = attempts(kept(observation))
+        assert isinstance(failure, ObservedFailure)
         found = choose_repair(failure, (), scene)
         assert isinstance(found, DeterministicRepair)
         assert found.calls == (WantedCall(name="install_package", arguments={"requirement": "nopackage-at-all"}),)
@@ -194,7 +188,7 @@ async def test_a_refused_host_is_asked_for_by_name_and_port(opened: Opener, url:
     async with opened(egress=Egress()) as notebook:
         code = f"import requests as _r\n_r.get({url!r}).raise_for_status()"
         observation = await notebook.apply([CreateCell(code=code)])
-        [found] = decide_repairs(observation, (), await scene_of(notebook, observation, 1))
+        [found] = decide_repairs(kept(observation), (), await scene_of(notebook, 1))
         assert isinstance(found.recovery, DeterministicRepair)
         assert found.recovery.wants == (UseNetwork(host="birds.example", port=port, purpose="the notebook"),)
         assert [call.name for call in found.recovery.calls] == ["run"]
@@ -246,19 +240,14 @@ async def test_advice_brings_the_cell_the_error_and_only_what_it_reads(opened: O
     async with failed(opened, "a = [1, 2]", "b = 'far away'", own=["c = a + 1"]) as (notebook, found):
         assert isinstance(found, FocusedAdvice)
         cell = notebook.document.cells[-1].id
-        words, *material = focused_advice_parts(found, "n0nce")
-        assert words.text.startswith("A value is not what the code takes it for")
-        assert "".join(part.text for part in material).replace(cell, "CELL") == snapshot("""\
-<data-n0nce from="cell CELL version 1">
-c = a + 1
-</data-n0nce>
-<data-n0nce from="error">
-TypeError in line 1: can only concatenate list (not "int") to list
-</data-n0nce>
-<data-n0nce from="variable a: list">
-[1, 2]
-</data-n0nce>
-""")
+        assert found.words.startswith("A value is not what the code takes it for")
+        assert {each.name.replace(cell, "CELL"): each.text for each in found.material} == snapshot(
+            {
+                "cell CELL version 1": "c = a + 1",
+                "error": 'TypeError in line 1: can only concatenate list (not "int") to list',
+                "variable a: list": "[1, 2]",
+            }
+        )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -294,7 +283,7 @@ async def test_advice_stays_small_however_large_the_notebook_is(opened: Opener) 
     own = "df['colum number 7']\n" + "# padding\n" * 2_000
     async with failed(opened, frame, own=[own], files=tuple(f"{i}.csv" for i in range(3_000))) as (_, found):
         assert isinstance(found, FocusedAdvice)
-        assert estimate_tokens("".join(part.text for part in focused_advice_parts(found, "n"))) < 1_500
+        assert estimate_tokens("".join([found.words, *(each.text for each in found.material)])) < 1_400
 
 
 # ── the ladder ──
@@ -426,7 +415,7 @@ async def test_a_cell_that_passes_unchanged_is_reported_as_flaky(opened: Opener)
     cell = "import pathlib as _p\nif not _p.Path('m').exists():\n    _p.Path('m').touch()\n    raise ValueError"
     async with opened(cell) as notebook:
         first = await notebook.run("all")
-        history = attempts(first, document=notebook.document)
+        history = attempts(kept(first), document=notebook.document)
         second = await notebook.run("stale")
-        [found] = decide_repairs(second, history, FailureContext(document=notebook.document))
+        [found] = decide_repairs(kept(second), history, FailureContext(document=notebook.document))
         assert found.failure.kind == "flaky"

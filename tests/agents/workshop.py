@@ -11,14 +11,15 @@ from typing import Any
 import anyio
 from pydantic import TypeAdapter
 
-from cellwright.agents import AgentReport, Assignment, Role, built_in_roles
+from cellwright.agents import AgentReport, Assignment, Role
 from cellwright.agents.agent_context import AgentContext
 from cellwright.agents.artifacts import artifact_tools
-from cellwright.agents.failure_survey import notebook_survey
+from cellwright.agents.fixer import notebook_survey
 from cellwright.agents.loop import agent_workflow, assignment_json
 from cellwright.agents.prompt.context_providers import ContextProvider, NotebookContext
 from cellwright.agents.prompt.prompt import Prompt
 from cellwright.agents.prompt.prompt_store import JournalTexts, list_contexts, read_prompt
+from cellwright.agents.role import built_in_roles
 from cellwright.journal import Flow, Journal, OpenQuestion, Workflow
 from cellwright.journal.crash import AtCrashPoint, carry_on
 from cellwright.kernel import OpenNotebook
@@ -69,7 +70,7 @@ class Workshop:
     journal: Journal
     models: Models
     house: House
-    desk: Inbox
+    inbox: Inbox
     texts: JournalTexts
 
     async def start(self, assignment: Assignment | None = None, *, run: str = "r") -> str:
@@ -91,8 +92,8 @@ class Workshop:
         return pending[0]
 
     async def approval(self) -> InboxItem:
-        """The question on the approvals desk."""
-        return await self.desk.show((await self.asked()).id)
+        """The question on the approvals editor."""
+        return await self.inbox.show((await self.asked()).id)
 
     async def context(self, step: int, run: str = "r") -> Prompt:
         """What the model read in a step."""
@@ -123,12 +124,12 @@ async def open_workshop(
     tools: Sequence[Tool] = (),
     notebook: OpenNotebook | None = None,
     roles: Sequence[Role] = (),
-    sights: Sequence[ContextProvider] = (),
+    context_providers: Sequence[ContextProvider] = (),
     rules: str = "",
     at_crash_point: AtCrashPoint = carry_on,
     studio: dict[str, Any] | None = None,
     workflows: Sequence[Workflow] = (),
-    desk_tools: Callable[[NotebookEditor], Sequence[Tool]] = lambda _: (),
+    editor_tools: Callable[[NotebookEditor], Sequence[Tool]] = lambda _: (),
     reached: Callable[[EditorPoint], None] = lambda _: None,
 ) -> AsyncGenerator[Workshop]:
     """Agents with these tools, or with those of a notebook."""
@@ -139,12 +140,12 @@ async def open_workshop(
         models = await stack.enter_async_context(Models.open(house.home, launch=house.launch()))
         shelf: list[JournalTexts] = []
         is_open = anyio.Event()
-        here, seen = list(tools) or [finish], list(sights)
+        here, seen = list(tools) or [finish], list(context_providers)
         more: dict[str, Any] = dict(studio or {})
         if notebook is not None:
-            desk = await NotebookEditor.open(notebook, house.home / "desk.json", reached=reached)
-            here, seen = [*tools, *desk_tools(desk), *notebook_tools(desk)], [*seen, NotebookContext(desk)]
-            more.setdefault("survey", notebook_survey(desk, ProjectFiles(project)))
+            editor = await NotebookEditor.open(notebook, house.home / "desk.json", reached=reached)
+            here, seen = [*tools, *editor_tools(editor), *notebook_tools(editor)], [*seen, NotebookContext(editor)]
+            more.setdefault("survey", notebook_survey(editor, ProjectFiles(project)))
 
         @asynccontextmanager
         async def open_studio(_: Flow, __: Assignment) -> AsyncGenerator[AgentContext]:
@@ -158,7 +159,7 @@ async def open_workshop(
                 kept=shelf[0],
                 person="ada",
                 roles=built_in_roles() | {role.name: role for role in roles or [a_role()]},
-                sights=seen,
+                context_providers=seen,
                 **more,
             )
 
@@ -178,6 +179,6 @@ async def open_workshop(
             journal=journal,
             models=models,
             house=house,
-            desk=Inbox(journal.records, masker=MASKER),
+            inbox=Inbox(journal.records, masker=MASKER),
             texts=shelf[0],
         )

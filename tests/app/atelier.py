@@ -67,7 +67,7 @@ class Atelier(Workshop):
     async def answer(self, reply: Reply) -> str:
         """What was asked for, answered at the approvals door."""
         question = (await self.approval()).question
-        said = await self.desk.answer(question.id, reply, ADA, question.fingerprint)
+        said = await self.inbox.answer(question.id, reply, ADA, question.fingerprint)
         assert not type(said).__name__.endswith("Refused"), said
         return question.describe()
 
@@ -113,4 +113,4 @@ async def open_atelier(
             )
         )
         desk = Inbox(journal.records, masker=MASKER)
-        yield Atelier(journal=journal, models=models, house=house, desk=desk, texts=JournalTexts(journal.records))
+        yield Atelier(journal=journal, models=models, house=house, inbox=desk, texts=JournalTexts(journal.records))

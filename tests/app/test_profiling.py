@@ -136,7 +136,7 @@ async def test_an_agent_reads_the_profile_of_its_data_before_its_first_thought(
 async def test_where_there_is_no_profile_the_first_lines_stand(tmp_path: Path) -> None:
     write(tmp_path / "farm", hens=HENS)
     data = parse_data(["farm/hens.csv", "farm"], here=tmp_path, notebook=tmp_path / "farm/n.py", project=tmp_path)
-    [part] = (await DataContext(data, None, others=["a\nb.csv"]).look(600)).parts
+    [part] = (await DataContext(data, None, others=["a\nb.csv"]).view(600)).parts
     assert part.text == (
         "hens.csv (48 bytes), begins:\nday,eggs\n2024-01-01,4\n2024-01-02,5\n2024-01-03,7\n\n"
         "./: a folder with hens.csv\n\n1 more files: a b.csv"
@@ -148,7 +148,7 @@ async def test_a_file_that_is_not_in_the_profile_is_shown_with_its_first_lines(
 ) -> None:
     write(tmp_path, hens=HENS, odd="")
     data = parse_data(["hens.csv", "odd.csv"], here=tmp_path, notebook=tmp_path / "n.py", project=tmp_path)
-    [part] = (await DataContext(data, Profiler(pool=pool, tier=probe().tier)).look(600)).parts
+    [part] = (await DataContext(data, Profiler(pool=pool, tier=probe().tier)).view(600)).parts
     assert "hens.csv, csv: 3 rows" in part.text
     assert "odd.csv (0 bytes), begins:" in part.text
     assert "hens.csv (48 bytes)" not in part.text
@@ -160,7 +160,7 @@ async def test_what_cannot_be_profiled_once_is_not_tried_in_every_step(pool: Ker
     hens = DataFile(name="hens", source=tmp_path / "hens.csv", place="hens.csv", target="hens.csv")
     context = DataContext([home, hens], Profiler(pool=pool, tier=probe().tier))
     for _ in range(2):
-        [part] = (await context.look(600)).parts
+        [part] = (await context.view(600)).parts
         assert "hens.csv (48 bytes), begins:" in part.text
 
 
@@ -169,7 +169,7 @@ async def test_however_much_data_there_is_the_sight_keeps_to_its_tokens(pool: Ke
     for number, name in enumerate(names):
         (tmp_path / name).write_text(f"when,amount_{number}\n2024-01-01,4\n2024-01-02,{number}\n")
     data = parse_data(names, here=tmp_path, notebook=tmp_path / "n.py", project=tmp_path)
-    [part] = (await DataContext(data, Profiler(pool=pool, tier=probe().tier), others=names).look(600)).parts
+    [part] = (await DataContext(data, Profiler(pool=pool, tier=probe().tier), others=names).view(600)).parts
     assert estimate_tokens(part.text) <= DATA_TOKENS
 
 

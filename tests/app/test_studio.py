@@ -10,8 +10,8 @@ from typing import Any
 import anyio
 import pytest
 
-from cellwright.agents import built_in_roles
 from cellwright.agents.artifacts import read_artifacts
+from cellwright.agents.role import built_in_roles
 from cellwright.app import Files, Network, WorkspaceOptions, open_agent_context
 from cellwright.journal import Records
 from cellwright.kernel import KernelPool

@@ -104,7 +104,7 @@ async def test_one_cells_change_is_taken_back_at_the_desk_and_the_others_stay(
         assert ("dee" in path.read_text()) == (name != "d")
         assert not is_changed(await revert_live(desk, 1, cells[name]))
         await desk.sync()
-        assert desk.take_news() == ""
+        assert desk.pop_news() == ""
     await check_the_rest_is_undone(path, memory)
 
 
@@ -141,7 +141,7 @@ async def test_at_the_desk_what_depends_on_the_cell_runs_again_and_it_is_no_revi
         with anyio.fail_after(120):
             assert (await notebook.look(["b"]))[0].text == "2"
         assert [turn.key for turn in desk.timeline.revisions] == ["r/agent:1/c1"]
-        assert desk.take_news() == ""
+        assert desk.pop_news() == ""
 
 
 async def test_what_somebody_made_of_the_cell_since_is_theirs(opened: Opener, memory: Path) -> None:

@@ -213,7 +213,7 @@ async def test_a_desk_opened_afterwards_knows_what_was_undone(opened: Opener, me
     async with opened(path=path) as notebook:
         desk = await NotebookEditor.open(notebook, memory)
         assert desk.timeline.standing[-1].key == "run/agent:1/c2"
-        assert "meanwhile" not in desk.take_news()
+        assert "meanwhile" not in desk.pop_news()
         await desk.apply([CreateCell(code="more = 1")], key="run/agent:3/c1")
     assert [(turn.number, turn.is_undone) for turn in changes_in(memory)][2:] == [(3, True), (4, False)]
 

@@ -1,6 +1,6 @@
 """An agent's worker for tests: `python -m tests.tools.apply_process JOURNAL NOTEBOOK POINT` makes two `apply` calls.
 
-It is killed at this point of the desk or of the journal, in the second call; `-` goes to the end and writes
+It is killed at this point of the editor or of the journal, in the second call; `-` goes to the end and writes
 `results.txt`.
 """
 
@@ -37,8 +37,8 @@ async def main(where: Path, path: Path, point: str) -> None:
 
     settings = Settings(home=where.parent / "home", cache=where.parent / "cache")
     async with open_notebook(path, settings=settings) as notebook:
-        desk = await NotebookEditor.open(notebook, where.parent / "desk.json", reached=reached)
-        tools, project = notebook_tools(desk), str(path.parent)
+        editor = await NotebookEditor.open(notebook, where.parent / "desk.json", reached=reached)
+        tools, project = notebook_tools(editor), str(path.parent)
         async with open_workshop(where, tools, rules="", project=project, at_crash_point=reached) as shop:
             await shop.begin("r", ("apply", FIRST), ("apply", SECOND))
             results = [result_text(result) for result in await shop.results("r")]

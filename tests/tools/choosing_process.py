@@ -46,9 +46,9 @@ async def main(path: Path, memory: Path, where: Path, at: str) -> None:
 
     settings = Settings(home=memory.parent / "home", cache=memory.parent / "cache")
     async with open_notebook(path, settings=settings) as notebook:
-        desk = await NotebookEditor.open(notebook, memory, reached=reached)
-        await desk.run("all")
-        async with open_workshop(where, notebook_tools(desk), project=str(path.parent)) as shop:
+        editor = await NotebookEditor.open(notebook, memory, reached=reached)
+        await editor.run("all")
+        async with open_workshop(where, notebook_tools(editor), project=str(path.parent)) as shop:
             arguments = {"candidates": CANDIDATES, "checks": ["average < 3"], "keep": "ask"}
             await shop.begin("a", ("try_alternatives", arguments))
             records = shop.journal.records
@@ -56,7 +56,7 @@ async def main(path: Path, memory: Path, where: Path, at: str) -> None:
                 await shop.journal.log.growth.next().wait()
             if at == "asked":
                 die()
-            await branches.accept(shop.desk, "a", "median", Person(name="ada", door="web"))
+            await branches.accept(shop.inbox, "a", "median", Person(name="ada", door="web"))
             await shop.results("a")
 
 

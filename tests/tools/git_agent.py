@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from cellwright.tools.git import Author
+from cellwright.tools.callers import PlainCaller
 from cellwright.tools.git.client import GitClient
+from cellwright.tools.git.commit_import import Author
 from cellwright.tools.git.git_tools import git_tools
-from cellwright.tools.tool import Done, ToolError, ToolResult, Toolset
+from cellwright.tools.tool import Done, ToolCall, ToolError, ToolResult, Toolset
 
 ADA = Author(name="Ada Lovelace", email="ada@example.org")
 NOBODY: Any = None
@@ -15,17 +16,15 @@ NOBODY: Any = None
 
 
 class GitAgent:
-    """One agent at one desk."""
+    """One agent at one client."""
 
-    def __init__(self, desk: GitClient) -> None:
-        self.desk = desk
-        self.tools = Toolset(git_tools(desk))
+    def __init__(self, client: GitClient) -> None:
+        self.client = client
+        self.tools = Toolset(git_tools(client))
 
     async def call(self, name: str, **arguments: Any) -> ToolResult:
         """Whatever comes of a call."""
-        tool = self.tools[name]
-        parsed = tool.parse(arguments)
-        return parsed if isinstance(parsed, ToolError) else await tool.run(parsed, NOBODY)
+        return await PlainCaller(self.tools).call(NOBODY, ToolCall(id="1", name=name, arguments=arguments))
 
     async def done(self, name: str, **arguments: Any) -> Any:
         """The value of a call that must go well."""

@@ -20,8 +20,9 @@ from cellwright.policy.masking.masker import Masker, Secret
 from cellwright.policy.rule_file import RuleText, read_rules
 from cellwright.policy.serialization import action_json, parse_action
 from cellwright.runs.events import EVENT_TYPES
-from cellwright.tools import ActionPermitted, ActionRefused, AuditTrailLine, Guard, Inbox, InboxItem
-from cellwright.tools.approval.audit_trail import audit_trail
+from cellwright.tools import ActionRefused, Guard, Inbox, InboxItem
+from cellwright.tools.approval.audit_trail import AuditTrailLine, audit_trail
+from cellwright.tools.approval.guard import ActionPermitted
 
 PROJECT = "/home/ada/penguins"
 ADA = Person(name="ada", door="web")
@@ -41,7 +42,7 @@ KEY = b"k" * 32
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Office:
     journal: Journal
-    desk: Inbox
+    inbox: Inbox
     guard: Guard
 
     async def act(self, run: str, *actions: Action) -> None:
@@ -56,7 +57,7 @@ class Office:
     async def asked(self) -> InboxItem:
         """The question somebody should answer."""
         with anyio.fail_after(120):
-            while not (pending := await self.desk.pending()):
+            while not (pending := await self.inbox.pending()):
                 await self.journal.log.growth.next().wait()
         return pending[0]
 
@@ -92,7 +93,7 @@ async def open_office(
     async with Journal.open(
         where, version="1", workflows=known, chain_key=chain_key, at_crash_point=at_crash_point, types=EVENT_TYPES
     ) as journal:
-        yield Office(journal=journal, desk=Inbox(journal.records, masker=MASKER), guard=guard)
+        yield Office(journal=journal, inbox=Inbox(journal.records, masker=MASKER), guard=guard)
 
 
 async def _one(flow: Flow, guard: Guard, action: Action, did: Callable[[Action], None]) -> str:

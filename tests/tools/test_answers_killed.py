@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 
 
 async def killed_door(where: Path, point: CrashPoint) -> int:
-    command = [sys.executable, "-W", "error", "-m", "tests.tools.door", str(where), point]
+    command = [sys.executable, "-W", "error", "-m", "tests.tools.answering_process", str(where), point]
     done = await anyio.to_thread.run_sync(lambda: subprocess.run(command, cwd=ROOT, timeout=300, check=False))
     return done.returncode
 
@@ -28,10 +28,10 @@ async def killed_door(where: Path, point: CrashPoint) -> int:
 async def standing(where: Path) -> tuple[int, int, int]:
     """How many questions wait, answers were told, and lasting yeses hold."""
     async with Records.open(where, chain_key=KEY, types=EVENT_TYPES) as records:
-        desk = Inbox(records, masker=MASKER)
+        editor = Inbox(records, masker=MASKER)
         told = [recorded.event async for recorded in records.log.read_all("run:r")]
         answers = sum(isinstance(event, QuestionAnswered) for event in told)
-        return len(await desk.pending()), answers, len(await desk.grants(datetime.now(UTC)))
+        return len(await editor.pending()), answers, len(await editor.grants(datetime.now(UTC)))
 
 
 @pytest.mark.parametrize(
@@ -48,6 +48,6 @@ async def test_an_answer_and_the_grant_it_gives_are_both_kept_or_neither(
     async with open_office(where) as office:
         if point is CrashPoint.ANSWER_COMMITTING:
             asked = (await office.asked()).question
-            await office.desk.answer(asked.id, Yes(reach="always"), ADA, asked.fingerprint)
+            await office.inbox.answer(asked.id, Yes(reach="always"), ADA, asked.fingerprint)
         assert await office.outcomes("r") == ["done", "done"]
     assert await standing(where) == (0, 1, 1)

@@ -25,7 +25,8 @@ from cellwright.policy.approvals import (
     envelope_agreed,
 )
 from cellwright.policy.envelope import Envelope, envelope_of
-from cellwright.tools import NoSuchQuestion, PlainAnswered, TypedAnswer, ask_approval
+from cellwright.tools import PlainAnswered, TypedAnswer, ask_approval
+from cellwright.tools.approval.inbox import NoSuchQuestion
 from tests.tools.office import ADA, MASKER, PROJECT, RATES, SECRET, open_office
 
 SHELL = RunShell(command=("ls",), folder=PROJECT)
@@ -43,21 +44,21 @@ async def test_a_run_goes_on_when_a_person_says_yes(where: Path) -> None:
             "A yes for this run or always would cover: connect to api.example.com port 443"
         )
         assert done == []
-        said = await office.desk.answer(asked.id, Yes(reach="once"), ADA, asked.fingerprint)
+        said = await office.inbox.answer(asked.id, Yes(reach="once"), ADA, asked.fingerprint)
         assert isinstance(said, Answered)
         assert (said.by, said.question.id) == (ADA, asked.id)
         assert await office.outcomes("r") == ["done"]
         assert done == [RATES]
-        shown = await office.desk.show(asked.id)
+        shown = await office.inbox.show(asked.id)
         assert (shown.state, shown.answer) == ("answered", said)
-        assert await office.desk.pending() == []
+        assert await office.inbox.pending() == []
 
 
 async def test_a_no_with_its_words_goes_back_to_the_agent(where: Path) -> None:
     async with open_office(where) as office:
         await office.act("r", RATES)
         asked = (await office.asked()).question
-        await office.desk.answer(asked.id, No(feedback="Use data/rates.csv."), ADA, asked.fingerprint)
+        await office.inbox.answer(asked.id, No(feedback="Use data/rates.csv."), ADA, asked.fingerprint)
         assert await office.outcomes("r") == ["Not allowed. ada said no. Use data/rates.csv."]
 
 
@@ -65,10 +66,10 @@ async def test_an_answer_to_something_else_than_was_shown_is_refused(where: Path
     async with open_office(where) as office:
         await office.act("r", RATES)
         asked = (await office.asked()).question
-        refused = await office.desk.answer(asked.id, Yes(reach="once"), ADA, "f" * 64)
+        refused = await office.inbox.answer(asked.id, Yes(reach="once"), ADA, "f" * 64)
         assert isinstance(refused, AnswerRefused)
         assert refused.why == "not-what-was-shown"
-        assert [waiting.question.id for waiting in await office.desk.pending()] == [asked.id]
+        assert [waiting.question.id for waiting in await office.inbox.pending()] == [asked.id]
 
 
 @pytest.mark.parametrize("origin", [ModelOrigin(agent="builder"), KernelOrigin(kernel="k1")])
@@ -80,12 +81,12 @@ async def test_neither_a_model_nor_a_kernel_can_answer_or_revoke(
         asked = (await office.asked()).question
         as_person: Any = origin
         for refused in (
-            await office.desk.answer(asked.id, Yes(reach="once"), as_person, asked.fingerprint),
-            await office.desk.revoke(asked.id, as_person),
+            await office.inbox.answer(asked.id, Yes(reach="once"), as_person, asked.fingerprint),
+            await office.inbox.revoke(asked.id, as_person),
         ):
             assert isinstance(refused, AnswerRefused)
             assert refused.why == "not-a-person"
-        assert (await office.desk.show(asked.id)).state == "open"
+        assert (await office.inbox.show(asked.id)).state == "open"
 
 
 @pytest.mark.parametrize(
@@ -122,7 +123,7 @@ async def test_what_did_not_come_over_the_desk_is_no_answer_and_it_asks_again(wh
         second = (await office.asked()).question
         assert second.id != first.id
         assert second.fingerprint == first.fingerprint
-        assert isinstance(await office.desk.answer(second.id, No(), ADA, second.fingerprint), Answered)
+        assert isinstance(await office.inbox.answer(second.id, No(), ADA, second.fingerprint), Answered)
         assert await office.outcomes("r") == ["Not allowed. ada said no."]
 
 
@@ -134,7 +135,7 @@ async def test_of_two_doors_that_answer_at_once_one_wins(where: Path) -> None:
         asked = (await office.asked()).question
 
         async def say(person: Person, reply: Reply) -> None:
-            answers.append(await office.desk.answer(asked.id, reply, person, asked.fingerprint))
+            answers.append(await office.inbox.answer(asked.id, reply, person, asked.fingerprint))
 
         async with anyio.create_task_group() as doors:
             for person in (ADA, bob) * 4:
@@ -143,7 +144,7 @@ async def test_of_two_doors_that_answer_at_once_one_wins(where: Path) -> None:
         assert Counter(getattr(answer, "why", "won") for answer in answers) == {"won": 1, "already-answered": 7}
         expected = "done" if won[0].by == ADA else "Not allowed. bob said no. bob says no"
         assert await office.outcomes("r") == [expected]
-        assert len(await office.desk.grants(datetime.now(UTC))) == (won[0].by == ADA)
+        assert len(await office.inbox.grants(datetime.now(UTC))) == (won[0].by == ADA)
 
 
 async def test_a_question_of_a_cancelled_run_cannot_be_answered(where: Path) -> None:
@@ -151,10 +152,10 @@ async def test_a_question_of_a_cancelled_run_cannot_be_answered(where: Path) -> 
         await office.act("r", RATES)
         asked = (await office.asked()).question
         await office.journal.cancel("r")
-        refused = await office.desk.answer(asked.id, Yes(reach="once"), ADA, asked.fingerprint)
+        refused = await office.inbox.answer(asked.id, Yes(reach="once"), ADA, asked.fingerprint)
         assert isinstance(refused, AnswerRefused)
         assert refused.why == "lapsed"
-        assert (await office.desk.show(asked.id)).state == "withdrawn"
+        assert (await office.inbox.show(asked.id)).state == "withdrawn"
 
 
 async def test_a_question_survives_the_end_of_the_process_that_asked(where: Path) -> None:
@@ -164,7 +165,7 @@ async def test_a_question_survives_the_end_of_the_process_that_asked(where: Path
     async with open_office(where) as office:
         assert await office.asked() == asked
         question = asked.question
-        await office.desk.answer(question.id, Yes(reach="once"), ADA, question.fingerprint)
+        await office.inbox.answer(question.id, Yes(reach="once"), ADA, question.fingerprint)
         assert await office.outcomes("r") == ["done"]
 
 
@@ -177,25 +178,25 @@ async def test_a_plain_question_stands_in_the_same_inbox_and_is_answered_the_sam
         item = await office.asked()
         number = item.question.id
         assert (item.topic, item.question.describe(), item.offers) == ("question", "Which colour?", ("red", "green"))
-        assert await office.desk.pending("o") == [item]
-        assert await office.desk.pending("another") == []
+        assert await office.inbox.pending("o") == [item]
+        assert await office.inbox.pending("another") == []
         with pytest.raises(UserError, match="'blue' is no answer here") as wrong:
-            await office.desk.answer(number, TypedAnswer(words="blue"), ADA)
+            await office.inbox.answer(number, TypedAnswer(words="blue"), ADA)
         assert wrong.value.hint == "One of: red, green."
-        not_offered = await office.desk.answer(number, Yes(reach="once"), ADA)
+        not_offered = await office.inbox.answer(number, Yes(reach="once"), ADA)
         assert isinstance(not_offered, AnswerRefused)
         assert not_offered.why == "not-offered"
-        said = await office.desk.answer(number, TypedAnswer(words="2"), ADA)
+        said = await office.inbox.answer(number, TypedAnswer(words="2"), ADA)
         assert isinstance(said, PlainAnswered)
         assert (said.reply, said.by) == ("green", "ada")
-        late = await office.desk.answer(number, TypedAnswer(words="red"), Person(name="bob", door="cli"))
+        late = await office.inbox.answer(number, TypedAnswer(words="red"), Person(name="bob", door="cli"))
         assert late == AnswerRefused(why="already-answered", message="ada has already answered.")
-        kept = (await office.desk.show(number)).answer
+        kept = (await office.inbox.show(number)).answer
         assert isinstance(kept, PlainAnswered)
         assert (kept.reply, kept.by) == ("green", "ada")
         assert await office.outcomes("o") == "green"
         with pytest.raises(NoSuchQuestion, match="No question 'nothing'"):
-            await office.desk.show("nothing")
+            await office.inbox.show("nothing")
 
 
 async def test_an_agent_or_a_kernel_answers_no_question_not_even_a_plain_one(where: Path) -> None:
@@ -206,10 +207,10 @@ async def test_an_agent_or_a_kernel_answers_no_question_not_even_a_plain_one(whe
         await office.journal.run("other", run="o")
         number = (await office.asked()).question.id
         model: Any = ModelOrigin(agent="builder")
-        refused = await office.desk.answer(number, TypedAnswer(words="red"), model)
+        refused = await office.inbox.answer(number, TypedAnswer(words="red"), model)
         assert isinstance(refused, AnswerRefused)
         assert refused.why == "not-a-person"
-        assert (await office.desk.show(number)).state == "open"
+        assert (await office.inbox.show(number)).state == "open"
 
 
 async def test_one_envelope_is_agreed_to_and_then_nothing_inside_it_asks(where: Path) -> None:
@@ -224,12 +225,12 @@ async def test_one_envelope_is_agreed_to_and_then_nothing_inside_it_asks(where: 
         await office.journal.run("plan", run="p")
         asked = (await office.asked()).question
         assert "Hosts to reach:\n  connect to api.example.com port 443" in asked.describe()
-        refused = await office.desk.answer(asked.id, Yes(reach="always"), ADA, asked.fingerprint)
+        refused = await office.inbox.answer(asked.id, Yes(reach="always"), ADA, asked.fingerprint)
         assert isinstance(refused, AnswerRefused)
         assert refused.why == "not-offered"
-        await office.desk.answer(asked.id, Yes(reach="run"), ADA, asked.fingerprint)
+        await office.inbox.answer(asked.id, Yes(reach="run"), ADA, asked.fingerprint)
         assert await office.outcomes("p") == "ada"
-        assert await office.desk.grants(datetime.now(UTC)) == ()
+        assert await office.inbox.grants(datetime.now(UTC)) == ()
 
 
 async def test_what_is_kept_and_shown_is_masked_and_the_run_goes_on_with_the_real_thing(where: Path) -> None:
@@ -248,7 +249,7 @@ async def test_what_is_kept_and_shown_is_masked_and_the_run_goes_on_with_the_rea
         [kept] = await office.journal.records.questions.pending()
         assert MASKER.find(f"{asked.describe()} {kept.question}") == ()
         assert "backup-[masked PASSWORD].csv" in asked.describe()
-        await office.desk.answer(asked.id, Yes(reach="run"), ADA, asked.fingerprint)
+        await office.inbox.answer(asked.id, Yes(reach="run"), ADA, asked.fingerprint)
         assert await office.outcomes("p") is True
 
 
@@ -263,14 +264,14 @@ async def test_a_question_that_cannot_be_read_does_not_hide_the_others(where: Pa
         with anyio.fail_after(120):
             while len(await office.journal.records.questions.pending()) < 2:
                 await office.journal.log.growth.next().wait()
-        assert [waiting.question.run for waiting in await office.desk.pending()] == ["r"]
+        assert [waiting.question.run for waiting in await office.inbox.pending()] == ["r"]
 
 
 async def test_always_holds_in_the_next_run_until_it_is_revoked(where: Path) -> None:
     async with open_office(where) as office:
         await office.act("r1", RATES)
         asked = (await office.asked()).question
-        await office.desk.answer(asked.id, Yes(reach="always", lasts=timedelta(days=30)), ADA, asked.fingerprint)
+        await office.inbox.answer(asked.id, Yes(reach="always", lasts=timedelta(days=30)), ADA, asked.fingerprint)
         assert await office.outcomes("r1") == ["done"]
 
         await office.act("r2", UseNetwork(host="API.example.com.", port=443, purpose="again"))
@@ -278,13 +279,13 @@ async def test_always_holds_in_the_next_run_until_it_is_revoked(where: Path) -> 
         [line] = await office.trail("r2")
         assert line.entry.basis == f"answer to question {asked.id}"
 
-        [grant] = await office.desk.grants(datetime.now(UTC))
+        [grant] = await office.inbox.grants(datetime.now(UTC))
         assert grant.describe().startswith(f"{asked.id}: connect to api.example.com port 443, always, until ")
-        revoked = await office.desk.revoke(grant.id, ADA)
+        revoked = await office.inbox.revoke(grant.id, ADA)
         assert not isinstance(revoked, AnswerRefused)
         assert revoked.revoked_at is not None
-        assert await office.desk.revoke(grant.id, ADA) == revoked
-        assert await office.desk.grants(datetime.now(UTC)) == ()
+        assert await office.inbox.revoke(grant.id, ADA) == revoked
+        assert await office.inbox.grants(datetime.now(UTC)) == ()
 
         await office.act("r3", RATES)
         assert (await office.asked()).question.run == "r3"
@@ -295,9 +296,11 @@ async def test_always_asks_again_when_it_has_expired(where: Path) -> None:
         await office.act("r1", RATES)
         asked = (await office.asked()).question
         # As long as it takes to say it: expired when the next run looks.
-        await office.desk.answer(asked.id, Yes(reach="always", lasts=timedelta(microseconds=1)), ADA, asked.fingerprint)
+        await office.inbox.answer(
+            asked.id, Yes(reach="always", lasts=timedelta(microseconds=1)), ADA, asked.fingerprint
+        )
         assert await office.outcomes("r1") == ["done"]
-        assert await office.desk.grants(datetime.now(UTC)) == ()
+        assert await office.inbox.grants(datetime.now(UTC)) == ()
         await office.act("r2", RATES)
         assert (await office.asked()).question.run == "r2"
 
@@ -306,13 +309,13 @@ async def test_for_this_run_covers_the_run_and_no_other(where: Path) -> None:
     async with open_office(where) as office:
         await office.act("r1", RATES, RATES, WriteFile(path="out.csv", diff="+1"))
         asked = (await office.asked()).question
-        await office.desk.answer(asked.id, Yes(reach="run"), ADA, asked.fingerprint)
+        await office.inbox.answer(asked.id, Yes(reach="run"), ADA, asked.fingerprint)
         second = (await office.asked()).question
         assert second.describe().startswith("Write the file out.csv")
-        assert [grant.run for grant in await office.desk.grants(datetime.now(UTC))] == ["r1"]
-        await office.desk.answer(second.id, No(), ADA, second.fingerprint)
+        assert [grant.run for grant in await office.inbox.grants(datetime.now(UTC))] == ["r1"]
+        await office.inbox.answer(second.id, No(), ADA, second.fingerprint)
         assert await office.outcomes("r1") == ["done", "done", "Not allowed. ada said no."]
-        assert await office.desk.grants(datetime.now(UTC)) == ()
+        assert await office.inbox.grants(datetime.now(UTC)) == ()
         await office.act("r2", RATES)
         assert (await office.asked()).question.run == "r2"
 
@@ -321,10 +324,10 @@ async def test_once_covers_exactly_one_action(where: Path) -> None:
     async with open_office(where) as office:
         await office.act("r", RATES, RATES)
         first = (await office.asked()).question
-        await office.desk.answer(first.id, Yes(reach="once"), ADA, first.fingerprint)
+        await office.inbox.answer(first.id, Yes(reach="once"), ADA, first.fingerprint)
         second = (await office.asked()).question
         assert second.id != first.id
-        await office.desk.answer(second.id, No(), ADA, second.fingerprint)
+        await office.inbox.answer(second.id, No(), ADA, second.fingerprint)
         assert await office.outcomes("r") == ["done", "Not allowed. ada said no."]
 
 
@@ -334,10 +337,10 @@ async def test_a_lasting_yes_that_would_keep_a_secret_is_not_offered(where: Path
         asked = (await office.asked()).question
         assert asked.describe().startswith('Run "psql" "[masked PASSWORD]" in')
         assert asked.offers == ("once",)
-        refused = await office.desk.answer(asked.id, Yes(reach="always"), ADA, asked.fingerprint)
+        refused = await office.inbox.answer(asked.id, Yes(reach="always"), ADA, asked.fingerprint)
         assert isinstance(refused, AnswerRefused)
         assert refused.why == "not-offered"
-        await office.desk.answer(asked.id, Yes(reach="once"), ADA, asked.fingerprint)
+        await office.inbox.answer(asked.id, Yes(reach="once"), ADA, asked.fingerprint)
         assert await office.outcomes("r") == ["done"]
         told = [str(recorded.json()) async for recorded in office.journal.log.read_all("run:r")]
         assert told
@@ -347,4 +350,4 @@ async def test_a_lasting_yes_that_would_keep_a_secret_is_not_offered(where: Path
 async def test_revoking_what_nobody_gave_says_where_to_look(where: Path) -> None:
     async with open_office(where) as office:
         with pytest.raises(UserError, match="No standing grant"):
-            await office.desk.revoke("r#1", ADA)
+            await office.inbox.revoke("r#1", ADA)

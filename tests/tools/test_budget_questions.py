@@ -11,7 +11,8 @@ from cellwright.journal import Flow, Workflow
 from cellwright.policy.approvals import AnswerRefused, No, Yes
 from cellwright.policy.budgets import BudgetLedger, Limit, Reached, Unpriced, Use, UseId, Within, reserve, settle
 from cellwright.policy.money import Money, Price, UnknownPrice
-from cellwright.tools import ActionRefused, BudgetRaised, Guard, LeaveUncounted, PutPrice, Raise
+from cellwright.tools import ActionRefused, Guard, LeaveUncounted, PutPrice, Raise
+from cellwright.tools.approval.guard import BudgetRaised
 from tests.tools.office import ADA, SECRET, WHO, Office, open_office
 
 LIMIT = Limit(measure="money", per="run", at_most=Decimal(5), currency="USD", where="mine.toml:1")
@@ -71,11 +72,11 @@ async def test_a_price_that_a_person_puts_on_it_counts(where: Path) -> None:
     dear = Money(amount=Decimal(4))
     async with open_office(where, workflows=[calls(guards, UNKNOWN, dear)]) as office:
         asked = await start(office, guards)
-        said = await office.desk.answer(asked.id, PutPrice(amount=Decimal("1.50")), ADA, asked.fingerprint)
-        assert (await office.desk.show(asked.id)).answer == said
+        said = await office.inbox.answer(asked.id, PutPrice(amount=Decimal("1.50")), ADA, asked.fingerprint)
+        assert (await office.inbox.show(asked.id)).answer == said
         reached = (await office.asked()).question
         assert reached.offers == ("raise",)
-        await office.desk.answer(reached.id, Raise(more=Decimal(1)), ADA, reached.fingerprint)
+        await office.inbox.answer(reached.id, Raise(more=Decimal(1)), ADA, reached.fingerprint)
         assert await office.outcomes("b") == ["Unpriced", "Reached", "1.50 USD", "4 USD"]
         trail = [(line.entry.what, line.entry.verdict, line.entry.result) for line in await office.trail("b")]
         assert trail == [
@@ -89,10 +90,10 @@ async def test_left_uncounted_a_run_asks_no_more_about_prices_but_known_money_st
     dear = Money(amount=Decimal(6))
     async with open_office(where, workflows=[calls(guards, UNKNOWN, UnknownPrice(), dear)]) as office:
         asked = await start(office, guards)
-        await office.desk.answer(asked.id, LeaveUncounted(), ADA, asked.fingerprint)
+        await office.inbox.answer(asked.id, LeaveUncounted(), ADA, asked.fingerprint)
         reached = (await office.asked()).question
         assert "would stand at 6" in reached.describe()
-        await office.desk.answer(reached.id, No(feedback="Enough."), ADA, reached.fingerprint)
+        await office.inbox.answer(reached.id, No(feedback="Enough."), ADA, reached.fingerprint)
         assert await office.outcomes("b") == [
             "Unpriced",
             "Reached",
@@ -104,7 +105,7 @@ async def test_a_no_to_an_unknown_price_stops_with_the_words(where: Path) -> Non
     guards: list[Guard] = []
     async with open_office(where, workflows=[calls(guards, UNKNOWN)]) as office:
         asked = await start(office, guards)
-        await office.desk.answer(asked.id, No(feedback="Use a model with a price."), ADA, asked.fingerprint)
+        await office.inbox.answer(asked.id, No(feedback="Use a model with a price."), ADA, asked.fingerprint)
         feedback = "Not more than 5 USD per run. ada said no. Use a model with a price."
         assert await office.outcomes("b") == ["Unpriced", feedback]
         [line] = await office.trail("b")
@@ -117,10 +118,10 @@ async def test_what_is_no_price_is_not_an_answer_to_an_unknown_one(where: Path) 
     async with open_office(where, workflows=[calls(guards, UNKNOWN)]) as office:
         asked = await start(office, guards)
         for reply in (Raise(more=Decimal(1)), Yes(reach="once"), *prices):
-            refused = await office.desk.answer(asked.id, reply, ADA, asked.fingerprint)
+            refused = await office.inbox.answer(asked.id, reply, ADA, asked.fingerprint)
             assert isinstance(refused, AnswerRefused), (reply, refused)
             assert (reply, refused.why) == (reply, "not-offered")
-            assert (reply, (await office.desk.show(asked.id)).state) == (reply, "open")
+            assert (reply, (await office.inbox.show(asked.id)).state) == (reply, "open")
 
 
 async def test_a_price_that_did_not_come_over_the_desk_is_no_answer_and_it_asks_again(where: Path) -> None:
@@ -152,5 +153,5 @@ async def test_a_sum_in_another_currency_can_be_left_uncounted_but_not_priced(wh
         asked = await start(office, guards)
         assert asked.offers == ("uncounted",)
         assert "although 3 EUR were spent" in asked.describe()
-        await office.desk.answer(asked.id, LeaveUncounted(), ADA, asked.fingerprint)
+        await office.inbox.answer(asked.id, LeaveUncounted(), ADA, asked.fingerprint)
         assert await office.outcomes("b") == Reached.__name__

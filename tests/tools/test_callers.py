@@ -12,12 +12,13 @@ import anyio.lowlevel
 import anyio.to_thread
 import pytest
 
+from cellwright.agents.prompt.prompt_store import JournalTexts
 from cellwright.errors import RefusedByPolicy, Unavailable, UserError
-from cellwright.journal import CrashPoint, Question
+from cellwright.journal import CrashPoint, Question, Records
 from cellwright.policy.actions import ReadFile, RunShell, UseNetwork
 from cellwright.policy.approvals import No, Yes
 from cellwright.tools.approval.audit_trail import audit_trail
-from cellwright.tools.text_store import FolderTextStore, cut, stored_text_tools
+from cellwright.tools.text_store import cut, stored_text_tools
 from cellwright.tools.tool import CallContext, Done, Refusal, Tool, ToolError, ToolFailure, tool
 from tests.sampling import some
 from tests.tools.office import ADA, SECRET
@@ -106,9 +107,13 @@ async def test_secrets_are_taken_out_of_text_value_and_errors(where: Path) -> No
 
 
 async def test_a_long_answer_keeps_head_and_tail_and_the_whole_can_be_read_on(where: Path, tmp_path: Path) -> None:
-    kept = FolderTextStore(tmp_path / "kept")
     text = "\n".join(f"line {number}" for number in range(5_000))
-    async with open_workshop(where, [echo, *stored_text_tools(kept)], tokens=300, kept=kept) as shop:
+    async with (
+        Records.open(tmp_path / "texts.db") as records,
+        open_workshop(
+            where, [echo, *stored_text_tools(JournalTexts(records))], tokens=300, kept=JournalTexts(records)
+        ) as shop,
+    ):
         short = await shop.call("echo", {"text": text})
         assert isinstance(short, Done)
         assert short.text.startswith("line 0\n")
@@ -155,7 +160,7 @@ async def test_a_person_is_asked_and_the_answer_decides(where: Path) -> None:
         await shop.begin("r", ("visit", {"host": "a.example"}), ("visit", {"host": "b.example"}))
         for reply in (Yes(reach="once"), No(feedback="Not there.")):
             question = (await shop.asked()).question
-            await shop.desk.answer(question.id, reply, ADA, question.fingerprint)
+            await shop.inbox.answer(question.id, reply, ADA, question.fingerprint)
         first, second = await shop.results("r")
         assert first == Done(text="been to a.example", value="been to a.example")
         assert isinstance(second, Refusal)

@@ -16,6 +16,7 @@ from cellwright.policy.approvals import No
 from cellwright.sandbox.spec import FilesMode
 from cellwright.tools.approval.audit_trail import audit_trail
 from cellwright.tools.cell_tools import cell_tools, function_tools, notebook_call_tool
+from cellwright.tools.stubs import signature_of
 from cellwright.tools.tool import Done, Refusal, ToolError, Toolset, result_text
 from tests.tools.office import ADA
 from tests.tools.workshop import Workshop, open_workshop
@@ -67,15 +68,11 @@ weight(name: str, times: int = 1): What a bird weighs.\
 async def test_typed_tools_say_what_they_take_and_give_way_to_names_that_are_taken(opened: Opener, where: Path) -> None:
     async with at_work(opened, where) as (notebook, shop):
         tools = Toolset(await function_tools(notebook, taken=["apply"]))
-        assert tools.documentation() == snapshot("""\
-notebook_apply(x: int) -> JSON or a preview
-  A function of the notebook, in its own words: (none)
-
-weight(name: str, times: int = 1) -> JSON or a preview
-  A function of the notebook, in its own words: What a bird weighs.
-
-  In grams.\
-""")
+        words = "A function of the notebook, in its own words: "
+        assert [(each.name, signature_of(each.parameters), each.description) for each in tools] == [
+            ("notebook_apply", "(x: int)", f"{words}(none)"),
+            ("weight", "(name: str, times: int = 1)", f"{words}What a bird weighs.\n\nIn grams."),
+        ]
         done = await shop.call("notebook_apply", {"x": 3}, run="a")
         assert result_text(done) == "int: 3\nprinted:\nhi"
         wrong = [await shop.call("weight", given, run=f"w{n}") for n, given in enumerate([{}, {"name": "x", "y": 1}])]
@@ -144,6 +141,6 @@ async def test_a_person_who_is_asked_sees_the_notebook_and_what_it_is_given(
         await shop.begin("a", ("call_notebook", {"path": path.name, "inputs": {"n": 41}, "outputs": ["m"]}))
         question = (await shop.asked()).question
         assert "# with n=41 given" in question.describe()
-        await shop.desk.answer(question.id, No(feedback="not now"), ADA, question.fingerprint)
+        await shop.inbox.answer(question.id, No(feedback="not now"), ADA, question.fingerprint)
         [refused] = await shop.results("a")
         assert isinstance(refused, Refusal)

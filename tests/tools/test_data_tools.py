@@ -39,14 +39,14 @@ async def at_work(
     opened: Opener, where: Path, pool: KernelPool, *cells: str, rules: str = ""
 ) -> AsyncGenerator[tuple[OpenNotebook, Workshop]]:
     async with opened(*cells) as notebook:
-        desk = await NotebookEditor.open(notebook, where.parent / "desk.json")
+        editor = await NotebookEditor.open(notebook, where.parent / "desk.json")
         folder = notebook.path.parent
 
         def locate(path: str) -> DataFile:
             return parse_data([path], here=folder, notebook=notebook.path, project=folder)[0]
 
         profiler = Profiler(pool=pool, tier=probe().tier)
-        tools = [*notebook_tools(desk), *data_tools(desk, profiler, locate)]
+        tools = [*notebook_tools(editor), *data_tools(editor, profiler, locate)]
         async with open_workshop(where, tools, rules=rules, project=str(folder)) as shop:
             if cells:
                 await notebook.run("all")

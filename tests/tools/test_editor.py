@@ -1,4 +1,4 @@
-"""The notebook desk: one call at a time, saved after each, a person's edits kept, and back again after kill -9."""
+"""The notebook editor: one call at a time, saved after each, a person's edits kept, and back again after kill -9."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ from cellwright.notebook import CreateCell, DeleteCell, EditCell, MoveCell, Rena
 from cellwright.notebook.edits import AtStart
 from cellwright.tools.history.moves import NothingToMove, NotMoved
 from cellwright.tools.notebook.editor import NotebookEditor
-from cellwright.tools.notebook.outcomes import EditOutcome
-from cellwright.tools.notebook.saved_notebook import EditorPoint
+from cellwright.tools.notebook.saved_notebook import EditorPoint, EditOutcome
 from tests.conftest import notebook_source
 from tests.sampling import some
 
@@ -59,8 +58,8 @@ def memory(tmp_path: Path) -> Path:
 
 async def test_each_apply_is_run_and_saved(opened: Opener, memory: Path) -> None:
     async with opened("x = 1") as notebook:
-        desk = await NotebookEditor.open(notebook, memory)
-        applied = await desk.apply([CreateCell(code="y = x + 1")], key="a")
+        editor = await NotebookEditor.open(notebook, memory)
+        applied = await editor.apply([CreateCell(code="y = x + 1")], key="a")
         assert values(applied) == {"x": "1", "y": "2"}
         assert codes(notebook.path) == ["x = 1", "y = x + 1"]
         assert applied.news == ""
@@ -68,28 +67,28 @@ async def test_each_apply_is_run_and_saved(opened: Opener, memory: Path) -> None
 
 async def test_refused_edits_change_nothing_and_are_no_turn(opened: Opener, memory: Path) -> None:
     async with opened("x = 1") as notebook:
-        desk = await NotebookEditor.open(notebook, memory)
+        editor = await NotebookEditor.open(notebook, memory)
         stale = EditCell(cell=notebook.document.cells[0].id, base_version=7, code="x = 2")
-        applied = await desk.apply([stale], key="a")
+        applied = await editor.apply([stale], key="a")
         assert applied.observation.refused is not None
-        assert desk.done("a") is None
-        assert isinstance(await desk.history.undo(key="b"), NothingToMove)
+        assert editor.done("a") is None
+        assert isinstance(await editor.history.undo(key="b"), NothingToMove)
 
 
 async def test_calls_at_the_same_time_take_turns(opened: Opener, memory: Path) -> None:
     async with opened("x = 0") as notebook:
-        desk = await NotebookEditor.open(notebook, memory)
+        editor = await NotebookEditor.open(notebook, memory)
         async with anyio.create_task_group() as tasks:
             for number in range(8):
                 create = CreateCell(code=f"a{number} = x + {number}")
-                tasks.start_soon(lambda number, create: desk.apply([create], key=str(number)), number, create)
+                tasks.start_soon(lambda number, create: editor.apply([create], key=str(number)), number, create)
         assert sorted(codes(notebook.path)) == sorted(["x = 0", *(f"a{number} = x + {number}" for number in range(8))])
-        assert all(desk.done(str(number)) for number in range(8))
+        assert all(editor.done(str(number)) for number in range(8))
 
 
 async def test_what_a_person_types_while_the_agents_cells_run_is_kept_and_told(opened: Opener, memory: Path) -> None:
     async with opened("x = 20") as notebook:
-        desk = await NotebookEditor.open(notebook, memory)
+        editor = await NotebookEditor.open(notebook, memory)
         theirs = EditCell(cell=notebook.document.cells[0].id, base_version=1, code="x = 21")
         endless = CreateCell(code="import time\nprint('here')\nwhile True:\n    time.sleep(0.01)")
 
@@ -106,11 +105,11 @@ async def test_what_a_person_types_while_the_agents_cells_run_is_kept_and_told(o
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(type_meanwhile)
             await is_watching.wait()
-            news = (await desk.apply([endless], key="a")).news
+            news = (await editor.apply([endless], key="a")).news
             assert "A person changed the notebook through an editor meanwhile" in news
             assert "+x = 21" in news
         assert codes(notebook.path) == ["x = 21", endless.code]
-        again = await desk.apply([CreateCell(code="y = 1")], key="b")
+        again = await editor.apply([CreateCell(code="y = 1")], key="b")
         assert again.news == ""
 
 
@@ -119,31 +118,31 @@ async def test_what_a_person_types_while_the_agents_cells_run_is_kept_and_told(o
 
 async def test_what_is_tried_out_leaves_cells_file_and_turns_as_they_were(opened: Opener, memory: Path) -> None:
     async with opened("x = 20") as notebook:
-        desk = await NotebookEditor.open(notebook, memory)
-        await desk.apply([CreateCell(code="y = x + 1")], key="a")
-        document, file, turn = notebook.document, notebook.path.read_bytes(), desk.timeline.standing
-        tried = await desk.try_out("z = y * 2\nprint(z)")
+        editor = await NotebookEditor.open(notebook, memory)
+        await editor.apply([CreateCell(code="y = x + 1")], key="a")
+        document, file, turn = notebook.document, notebook.path.read_bytes(), editor.timeline.standing
+        tried = await editor.try_out("z = y * 2\nprint(z)")
         assert [(cell.status, cell.console) for cell in tried.observation.cells] == [("ok", "42\n")]
         for wrong in ("1 / 0", "(", "y = 5", "import os\nos.kill(os.getpid(), 9)"):
-            assert not (await desk.try_out(wrong)).observation.is_ok
+            assert not (await editor.try_out(wrong)).observation.is_ok
         assert notebook.document is document
         assert notebook.path.read_bytes() == file
-        assert desk.timeline.standing == turn
+        assert editor.timeline.standing == turn
         assert notebook.outcomes.keys() == {cell.id for cell in document.cells}
-        assert values(await desk.apply([CreateCell(code="after = y + 0")], key="b"))["after"] == "21"
+        assert values(await editor.apply([CreateCell(code="after = y + 0")], key="b"))["after"] == "21"
 
 
 async def test_what_a_person_does_while_something_is_tried_is_kept_and_told(opened: Opener, memory: Path) -> None:
     async with opened("x = 1") as notebook:
-        desk = await NotebookEditor.open(notebook, memory)
+        editor = await NotebookEditor.open(notebook, memory)
         async with notebook.observe() as events, anyio.create_task_group() as tasks:
-            tasks.start_soon(desk.try_out, "print('begun')\nimport time as _time\n_time.sleep(0.3)")
+            tasks.start_soon(editor.try_out, "print('begun')\nimport time as _time\n_time.sleep(0.3)")
             with anyio.fail_after(120):
                 async for event in events:
                     if isinstance(event, ConsoleText):
                         break
             by_person(notebook.path, "x = 1", "x = 1000")
-        applied = await desk.apply([CreateCell(code="y = x + 1")], key="a")
+        applied = await editor.apply([CreateCell(code="y = x + 1")], key="a")
         assert values(applied)["y"] == "1001"
         assert "A person changed the notebook in its file" in applied.news
         assert codes(notebook.path) == ["x = 1000", "y = x + 1"]
@@ -151,27 +150,27 @@ async def test_what_a_person_does_while_something_is_tried_is_kept_and_told(open
 
 async def test_trying_that_is_cancelled_leaves_no_cell_behind(opened: Opener, memory: Path) -> None:
     async with opened("x = 1") as notebook:
-        desk = await NotebookEditor.open(notebook, memory)
+        editor = await NotebookEditor.open(notebook, memory)
         document = notebook.document
         async with notebook.observe() as events, anyio.create_task_group() as tasks:
-            tasks.start_soon(desk.try_out, "print('begun')\nimport time as _time\n_time.sleep(600)")
+            tasks.start_soon(editor.try_out, "print('begun')\nimport time as _time\n_time.sleep(600)")
             with anyio.fail_after(120):
                 async for event in events:
                     if isinstance(event, ConsoleText):
                         break
             tasks.cancel_scope.cancel()
         assert [cell.code for cell in notebook.document.cells] == [cell.code for cell in document.cells]
-        assert values(await desk.apply([CreateCell(code="y = x + 1")], key="a"))["y"] == "2"
+        assert values(await editor.apply([CreateCell(code="y = x + 1")], key="a"))["y"] == "2"
 
 
 async def test_undo_restores_the_file_byte_for_byte(opened: Opener, memory: Path) -> None:
     odd = "# Grüße \t \nx = 1   # two  spaces\n\n\ny = '''\n  a\n'''"
     async with opened(odd, "z = x", "w = z", "del_me = 1") as notebook:
-        desk = await NotebookEditor.open(notebook, memory)
-        await desk.run("all")
+        editor = await NotebookEditor.open(notebook, memory)
+        await editor.run("all")
         before = notebook.path.read_bytes()
         first, second, third, fourth = notebook.document.cells
-        await desk.apply(
+        await editor.apply(
             [
                 EditCell(cell=first.id, base_version=1, code="x = 5"),
                 DeleteCell(cell=fourth.id, base_version=1),
@@ -182,7 +181,7 @@ async def test_undo_restores_the_file_byte_for_byte(opened: Opener, memory: Path
             key="a",
         )
         assert notebook.path.read_bytes() != before
-        undone = await desk.history.undo(key="b")
+        undone = await editor.history.undo(key="b")
         assert notebook.path.read_bytes() == before
         assert values(undone)["x"] == "1"
         assert [cell.id for cell in notebook.document.cells] == [first.id, second.id, third.id, fourth.id]
@@ -191,21 +190,21 @@ async def test_undo_restores_the_file_byte_for_byte(opened: Opener, memory: Path
 @pytest.mark.slow
 async def test_undo_goes_back_turn_by_turn_and_then_says_so(opened: Opener, memory: Path) -> None:
     async with opened("x = 0") as notebook:
-        desk = await NotebookEditor.open(notebook, memory)
+        editor = await NotebookEditor.open(notebook, memory)
         for number in (1, 2, 3):
-            await desk.apply([edit(notebook, f"x = {number - 1}", f"x = {number}")], key=str(number))
+            await editor.apply([edit(notebook, f"x = {number - 1}", f"x = {number}")], key=str(number))
         seen: list[list[str]] = []
-        while not isinstance(await desk.history.undo(key=f"undo {len(seen)}"), NothingToMove):
+        while not isinstance(await editor.history.undo(key=f"undo {len(seen)}"), NothingToMove):
             seen.append(codes(notebook.path))
         assert seen == [["x = 2"], ["x = 1"], ["x = 0"]]
 
 
 async def test_undo_leaves_what_a_person_changed_since(opened: Opener, memory: Path) -> None:
     async with opened("x = 1", "y = 1") as notebook:
-        desk = await NotebookEditor.open(notebook, memory)
-        await desk.apply([edit(notebook, "x = 1", "x = 2"), edit(notebook, "y = 1", "y = 2")], key="a")
+        editor = await NotebookEditor.open(notebook, memory)
+        await editor.apply([edit(notebook, "x = 1", "x = 2"), edit(notebook, "y = 1", "y = 2")], key="a")
         by_person(notebook.path, "y = 2", "y = 300")
-        undone = await desk.history.undo(key="b")
+        undone = await editor.history.undo(key="b")
         assert codes(notebook.path) == ["x = 1", "y = 300"]
         assert isinstance(undone, EditOutcome)
         assert "Not undone, because somebody changed them since" in undone.news
@@ -216,25 +215,25 @@ async def test_undo_leaves_what_a_person_changed_since(opened: Opener, memory: P
 
 async def test_a_persons_edit_in_the_file_is_kept_and_told(opened: Opener, memory: Path) -> None:
     async with opened("x = 1", "y = x") as notebook:
-        desk = await NotebookEditor.open(notebook, memory)
-        await desk.run("all")
+        editor = await NotebookEditor.open(notebook, memory)
+        await editor.run("all")
         first = notebook.document.cells[0]
         by_person(notebook.path, "x = 1", "x = 40")
-        applied = await desk.apply([edit(notebook, "y = x", "y = x + 2")], key="a")
+        applied = await editor.apply([edit(notebook, "y = x", "y = x + 2")], key="a")
         assert codes(notebook.path) == ["x = 40", "y = x + 2"]
         assert values(applied)["y"] == "42"
         assert "A person changed the notebook in its file meanwhile" in applied.news
         assert "+x = 40" in applied.news
         assert notebook.document.cells[0].id == first.id
-        assert (await desk.run("stale")).news == ""
+        assert (await editor.run("stale")).news == ""
 
 
 async def test_an_edit_of_a_cell_a_person_just_changed_is_refused_with_their_text(opened: Opener, memory: Path) -> None:
     async with opened("x = 1") as notebook:
-        desk = await NotebookEditor.open(notebook, memory)
+        editor = await NotebookEditor.open(notebook, memory)
         mine = edit(notebook, "x = 1", "x = 2")
         by_person(notebook.path, "x = 1", "x = 99")
-        applied = await desk.apply([mine], key="a")
+        applied = await editor.apply([mine], key="a")
         assert applied.observation.refused is not None
         assert applied.observation.refused.current is not None
         assert applied.observation.refused.current.code == "x = 99"
@@ -249,14 +248,14 @@ async def test_a_person_who_saves_while_cells_run_loses_nothing(opened: Opener, 
                 by_person(notebook.path, "x = 1", "x = 77")
                 by_person(notebook.path, "z = 1", "z = 3")
 
-        desk = await NotebookEditor.open(notebook, memory, reached=reached)
+        editor = await NotebookEditor.open(notebook, memory, reached=reached)
         edits = [edit(notebook, "x = 1", "x = 2"), edit(notebook, "y = 1", "y = 2"), CreateCell(code="new = y")]
-        applied = await desk.apply(edits, key="a")
+        applied = await editor.apply(edits, key="a")
         assert codes(notebook.path) == ["x = 77", "y = 2", "z = 3", "new = y"]
         assert "Your change of the same cell was given up for theirs" in applied.news
         assert "+x = 2" in applied.news
-        assert values(await desk.run("stale")) == {"x": "77", "z": "3"}
-        await desk.history.undo(key="b")
+        assert values(await editor.run("stale")) == {"x": "77", "z": "3"}
+        await editor.history.undo(key="b")
         assert codes(notebook.path) == ["x = 77", "y = 1", "z = 3"]
 
 
@@ -268,35 +267,35 @@ async def test_a_turn_whose_file_is_broken_meanwhile_is_saved_with_the_next_call
             if point is EditorPoint.RAN and notebook.path.read_text() == good:
                 notebook.path.write_text("def half(")
 
-        desk = await NotebookEditor.open(notebook, memory, reached=reached)
-        applied = await desk.apply([CreateCell(code="y = 1")], key="a")
+        editor = await NotebookEditor.open(notebook, memory, reached=reached)
+        applied = await editor.apply([CreateCell(code="y = 1")], key="a")
         assert "could not be saved" in applied.news
         notebook.path.write_text(good.replace("x = 1", "x = 5"))
-        again = await desk.run("stale")
+        again = await editor.run("stale")
         assert codes(notebook.path) == ["x = 5", "y = 1"]
         assert "A person changed" in again.news
-        assert desk.done("a") is not None
+        assert editor.done("a") is not None
 
 
 async def test_an_edit_through_an_editor_is_told(opened: Opener, memory: Path) -> None:
     async with opened("x = 1") as notebook:
-        desk = await NotebookEditor.open(notebook, memory)
+        editor = await NotebookEditor.open(notebook, memory)
         await notebook.apply([edit(notebook, "x = 1", "x = 3")])
-        applied = await desk.apply([CreateCell(code="y = x")], key="a")
+        applied = await editor.apply([CreateCell(code="y = x")], key="a")
         assert "A person changed the notebook through an editor meanwhile" in applied.news
         assert codes(notebook.path) == ["x = 3", "y = x"]
 
 
 async def test_a_file_that_is_no_notebook_for_a_moment_is_left_alone(opened: Opener, memory: Path) -> None:
     async with opened("x = 1") as notebook:
-        desk = await NotebookEditor.open(notebook, memory)
+        editor = await NotebookEditor.open(notebook, memory)
         good = notebook.path.read_text()
         notebook.path.write_text("def half(")
         with pytest.raises(Unavailable, match="cannot be read now"):
-            await desk.apply([CreateCell(code="y = 1")], key="a")
+            await editor.apply([CreateCell(code="y = 1")], key="a")
         assert notebook.path.read_text() == "def half("
         notebook.path.write_text(good)
-        await desk.apply([CreateCell(code="y = 1")], key="a")
+        await editor.apply([CreateCell(code="y = 1")], key="a")
         assert codes(notebook.path) == ["x = 1", "y = 1"]
 
 
@@ -305,23 +304,23 @@ async def test_a_file_that_is_no_notebook_for_a_moment_is_left_alone(opened: Ope
 
 async def test_a_desk_opened_again_has_the_same_cells_and_results(opened: Opener, memory: Path) -> None:
     async with opened("x = 1") as notebook:
-        desk = await NotebookEditor.open(notebook, memory)
-        await desk.apply([CreateCell(code="y = x + 1")], key="a")
-        await desk.apply([edit(notebook, "x = 1", "x = 10")], key="b")
+        editor = await NotebookEditor.open(notebook, memory)
+        await editor.apply([CreateCell(code="y = x + 1")], key="a")
+        await editor.apply([edit(notebook, "x = 1", "x = 10")], key="b")
         path, cells = notebook.path, notebook.document.cells
     async with opened(path=path) as notebook:
-        desk = await NotebookEditor.open(notebook, memory)
+        editor = await NotebookEditor.open(notebook, memory)
         assert notebook.document.cells == cells
         assert {preview.name: preview.text for preview in await notebook.look()} == {"x": "10", "y": "11"}
-        assert "2 cells were run again" in desk.take_news()
-        assert isinstance(await desk.history.undo(key="c"), EditOutcome)
+        assert "2 cells were run again" in editor.pop_news()
+        assert isinstance(await editor.history.undo(key="c"), EditOutcome)
         assert codes(path) == ["x = 1", "y = x + 1"]
 
 
 async def test_cells_that_had_not_run_are_not_run_by_coming_back(opened: Opener, memory: Path) -> None:
     async with opened("x = 1") as notebook:
-        desk = await NotebookEditor.open(notebook, memory)
-        await desk.apply([CreateCell(code="y = 5")], key="a", run="none")
+        editor = await NotebookEditor.open(notebook, memory)
+        await editor.apply([CreateCell(code="y = 5")], key="a", run="none")
         path = notebook.path
     async with opened(path=path) as notebook:
         await NotebookEditor.open(notebook, memory)
@@ -330,25 +329,25 @@ async def test_cells_that_had_not_run_are_not_run_by_coming_back(opened: Opener,
 
 async def test_what_a_person_changed_while_the_desk_was_away_is_kept_and_told(opened: Opener, memory: Path) -> None:
     async with opened("x = 1", "y = 2", "z = 3") as notebook:
-        desk = await NotebookEditor.open(notebook, memory)
-        await desk.run("all")
+        editor = await NotebookEditor.open(notebook, memory)
+        await editor.run("all")
         path, ids = notebook.path, [cell.id for cell in notebook.document.cells]
     path.write_text(notebook_source("inserted = 0", "y = 2", "x = 1 + 0", "z = 3"))
     async with opened(path=path) as notebook:
-        desk = await NotebookEditor.open(notebook, memory)
+        editor = await NotebookEditor.open(notebook, memory)
         now = {cell.code: cell for cell in notebook.document.cells}
         assert now["y = 2"].id == ids[1]
         assert now["x = 1 + 0"].id == ids[0]
         assert now["x = 1 + 0"].version > 1
         assert now["inserted = 0"].id not in ids
-        assert "A person changed the notebook in its file" in desk.take_news()
+        assert "A person changed the notebook in its file" in editor.pop_news()
 
 
 # ── killed ──
 
 
 async def killed(path: Path, memory: Path, point: str) -> int:
-    command = [sys.executable, "-W", "error", "-m", "tests.tools.desk_process", str(path), str(memory), point]
+    command = [sys.executable, "-W", "error", "-m", "tests.tools.editor_process", str(path), str(memory), point]
     done = await anyio.to_thread.run_sync(lambda: subprocess.run(command, cwd=ROOT, timeout=120, check=False))
     return done.returncode
 
@@ -361,23 +360,23 @@ async def test_a_desk_killed_anywhere_comes_back_with_each_turn_once(
     path = write_notebook("x = 1", "y = x + 1")
     assert await killed(path, memory, point) == -9
     async with opened(path=path) as notebook:
-        desk = await NotebookEditor.open(notebook, memory)
-        assert desk.done("first") is not None
-        if desk.done("second") is None:
+        editor = await NotebookEditor.open(notebook, memory)
+        assert editor.done("first") is not None
+        if editor.done("second") is None:
             assert codes(path) == ["x = 2", "y = x + 1"]
-            await desk.apply([CreateCell(code="z = y * 10"), edit(notebook, "x = 2", "x = 3")], key="second")
+            await editor.apply([CreateCell(code="z = y * 10"), edit(notebook, "x = 2", "x = 3")], key="second")
         assert codes(path) == ["x = 3", "y = x + 1", "z = y * 10"]
         assert {preview.name: preview.text for preview in await notebook.look()} == {"x": "3", "y": "4", "z": "40"}
-        await desk.history.undo(key="third")
+        await editor.history.undo(key="third")
         assert codes(path) == ["x = 2", "y = x + 1"]
-        await desk.history.undo(key="fourth")
+        await editor.history.undo(key="fourth")
         assert codes(path) == ["x = 1", "y = x + 1"]
 
 
 async def test_the_memory_holds_no_more_than_the_cells(opened: Opener, memory: Path) -> None:
     async with opened("x = 'a' * 10**7") as notebook:
-        desk = await NotebookEditor.open(notebook, memory)
-        await desk.run("all")
+        editor = await NotebookEditor.open(notebook, memory)
+        await editor.run("all")
         content = await anyio.Path(memory).read_bytes()
         kept: Any = json.loads(content)
         assert kept["ran"] == [notebook.document.cells[0].id]

@@ -58,10 +58,10 @@ async def test_a_missing_import_asks_once_is_installed_and_the_failed_cell_runs(
 ) -> None:
     cells = ("x = 2", "import tiny_tool\nloud = tiny_tool.shout('hi') * x")
     async with opened(*cells, settings=settings) as notebook:
-        desk = await NotebookEditor.open(notebook, where.parent / "desk.json")
-        [tool] = package_tools(desk)
+        editor = await NotebookEditor.open(notebook, where.parent / "desk.json")
+        [tool] = package_tools(editor)
         async with open_workshop(where, [tool], project=str(notebook.path.parent)) as shop:
-            await desk.run("all")
+            await editor.run("all")
             await shop.begin("a", ("install_package", {"module": "tiny_tool"}))
             question = (await shop.asked()).question
             assert question.describe() == snapshot("""\
@@ -69,7 +69,7 @@ Install the package tiny-tool
 Asked because: No rule of yours speaks of it; the default for install-package is ask.
 A yes for this run or always would cover: install tiny-tool from the configured index, any version\
 """)
-            await shop.desk.answer(question.id, Yes(reach="run"), ADA, question.fingerprint)
+            await shop.inbox.answer(question.id, Yes(reach="run"), ADA, question.fingerprint)
             [done] = await shop.results("a")
             assert isinstance(done, Done), done
             assert done.text.startswith("Installed tiny-tool; ")
@@ -88,13 +88,13 @@ async def test_a_no_installs_nothing_and_the_agent_reads_why(opened: Opener, tmp
         home=tmp_path / "home", cache=tmp_path / "cache", connection=NetworkSettings.of({"UV_OFFLINE": "1"})
     )
     async with opened("x = 2", settings=settings) as notebook:
-        desk = await NotebookEditor.open(notebook, where.parent / "desk.json")
-        async with open_workshop(where, package_tools(desk), project=str(notebook.path.parent)) as shop:
+        editor = await NotebookEditor.open(notebook, where.parent / "desk.json")
+        async with open_workshop(where, package_tools(editor), project=str(notebook.path.parent)) as shop:
             before = notebook.path.read_bytes()
             await shop.begin("a", ("install_package", {"module": "sklearn"}))
             question = (await shop.asked()).question
             assert "scikit-learn" in question.describe()
-            await shop.desk.answer(question.id, No(feedback="Use numpy."), ADA, question.fingerprint)
+            await shop.inbox.answer(question.id, No(feedback="Use numpy."), ADA, question.fingerprint)
             [refused] = await shop.results("a")
             assert isinstance(refused, Refusal)
             assert "Use numpy." in refused.feedback
@@ -108,8 +108,8 @@ async def test_a_rule_that_names_packages_asks_nobody_and_what_cannot_be_had_is_
 ) -> None:
     rules = '[[rule]]\naction = "install-package"\nthen = "allow"\npackages = ["tiny-tool", "nowhere"]\n'
     async with opened("x = 2", settings=settings) as notebook:
-        desk = await NotebookEditor.open(notebook, where.parent / "desk.json")
-        [tool] = package_tools(desk)
+        editor = await NotebookEditor.open(notebook, where.parent / "desk.json")
+        [tool] = package_tools(editor)
         async with open_workshop(where, [tool], rules=rules, project=str(notebook.path.parent)) as shop:
             arguments = tool.parse({"module": "tiny_tool"})
             nobody: Any = None

@@ -153,7 +153,7 @@ async def test_a_text_is_replaced_where_it_stands_once(where: Path, project: Pat
 async def answered(shop: Workshop, reply: Yes | No) -> str:
     question = (await shop.asked()).question
     shown = question.describe()
-    await shop.desk.answer(question.id, reply, ADA, question.fingerprint)
+    await shop.inbox.answer(question.id, reply, ADA, question.fingerprint)
     return shown
 
 

@@ -414,8 +414,8 @@ async def test_what_a_forged_patch_says_is_not_what_the_person_is_shown(agent: M
         f"{REAL} hash-object --stdin | cut -c1-2)"
     )
     ada = agent(top, git_path=taken_over(tmp_path, swap))
-    view = await ada.desk.look("tree")
-    shown = await ada.desk.describe([], view.state)
+    view = await ada.client.look("tree")
+    shown = await ada.client.describe([], view.state)
     assert "+backdoor" in shown
     assert "harmless" not in shown
 

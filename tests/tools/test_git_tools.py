@@ -18,8 +18,8 @@ from cellwright.kernel import KernelPool
 from cellwright.policy.actions import GitCommit, ReadFile
 from cellwright.policy.approvals import No, Yes
 from cellwright.tools.callers import standard
-from cellwright.tools.git import Author
 from cellwright.tools.git.client import GitClient
+from cellwright.tools.git.commit_import import Author
 from cellwright.tools.git.git_tools import git_tools
 from cellwright.tools.tool import Done, ToolCall, ToolError, result_text
 from tests.sampling import some
@@ -187,8 +187,8 @@ async def test_what_stands_against_a_commit_is_told_by_its_kind_before_anybody_i
     agent: MakeAgent, tmp_path: Path, where: Path
 ) -> None:
     top = changed(make_repository(tmp_path, FILES))
-    desk = agent(top).desk
-    async with open_workshop(where, git_tools(desk), project=str(top)) as shop:
+    client = agent(top).client
+    async with open_workshop(where, git_tools(client), project=str(top)) as shop:
         given = {"branch": "x", "message": "m", "state": "another"}
         moved = await shop.call("git_commit", given)
         assert isinstance(moved, ToolError)
@@ -485,7 +485,7 @@ async def test_a_commit_waits_for_a_person(agent: MakeAgent, tmp_path: Path, whe
         asked = (await office.asked()).question
         assert made(before, everything(top)) == set()
         reply = Yes(reach="once") if says_yes else No(feedback="Not yet.")
-        await office.desk.answer(asked.id, reply, PERSON, asked.fingerprint)
+        await office.inbox.answer(asked.id, reply, PERSON, asked.fingerprint)
         outcome = await office.journal.result("r")
     assert ("Committed" if says_yes else "Not yet.") in outcome
     assert bool(made(before, everything(top))) == says_yes

@@ -20,8 +20,8 @@ from cellwright.policy.approvals import AgreedEnvelope, AnswerRefused, ModelOrig
 from cellwright.policy.budgets import BudgetLedger, Limit, Reached, Use, UseId, reserve
 from cellwright.policy.envelope import Envelope, envelope_of
 from cellwright.policy.serialization import action_json
-from cellwright.tools import ActionPermitted, ActionRefused, BudgetRaised, Guard, Raise
-from cellwright.tools.approval.guard import LONGEST_RECORDED
+from cellwright.tools import ActionRefused, Guard, Raise
+from cellwright.tools.approval.guard import LONGEST_RECORDED, ActionPermitted, BudgetRaised
 from tests.tools.office import ADA, PROJECT, RATES, SECRET, WHO, Office, open_office
 
 LS = RunShell(command=("ls",), folder=PROJECT)
@@ -39,9 +39,9 @@ async def test_the_trail_has_every_judged_action_with_its_rule_and_result(where:
         await office.act("r", ReadFile(path="a.csv"), LS, RATES, RATES)
         first = (await office.asked()).question
         assert view(await office.trail("r"))[-1][3] == "waiting"
-        await office.desk.answer(first.id, Yes(reach="once"), ADA, first.fingerprint)
+        await office.inbox.answer(first.id, Yes(reach="once"), ADA, first.fingerprint)
         second = (await office.asked()).question
-        await office.desk.answer(second.id, No(feedback="Enough."), ADA, second.fingerprint)
+        await office.inbox.answer(second.id, No(feedback="Enough."), ADA, second.fingerprint)
         await office.outcomes("r")
         assert view(await office.trail("r")) == [
             ("read-file", "allow", "default for read-file", "done", ""),
@@ -65,7 +65,7 @@ async def test_a_denied_action_is_refused_with_the_rule_and_asks_nobody(where: P
     async with open_office(where) as office:
         await office.act("r", LS)
         assert await office.outcomes("r") == ["Not allowed. mine.toml:2 says deny: No shell here."]
-        assert await office.desk.pending() == []
+        assert await office.inbox.pending() == []
 
 
 async def test_the_trail_and_the_journal_hold_no_secret(where: Path) -> None:
@@ -100,7 +100,7 @@ async def test_inside_the_agreed_envelope_nothing_asks(where: Path) -> None:
         await office.act("r", RATES, UseNetwork(host="other.example.com", port=443))
         asked = (await office.asked()).question
         assert "other.example.com" in asked.describe()
-        await office.desk.answer(asked.id, No(), ADA, asked.fingerprint)
+        await office.inbox.answer(asked.id, No(), ADA, asked.fingerprint)
         await office.outcomes("r")
         assert view(await office.trail("r"))[0][2] == "agreed envelope of run r"
 
@@ -181,7 +181,7 @@ async def test_a_yes_for_the_run_reaches_the_workflows_inside_it(where: Path) ->
     async with open_office(where, workflows=[Workflow(name="top", body=top)]) as office:
         await office.journal.run("top", [action_json(RATES)], run="t")
         asked = (await office.asked()).question
-        await office.desk.answer(asked.id, Yes(reach="run"), ADA, asked.fingerprint)
+        await office.inbox.answer(asked.id, Yes(reach="run"), ADA, asked.fingerprint)
         assert await office.outcomes("t") == [["done"], ["done"]]
 
 
@@ -224,9 +224,9 @@ async def test_a_reached_budget_pauses_until_a_person_raises_it(where: Path) -> 
             "Use more than 2 steps per run (mine.toml:1): b would stand at 5.\n"
             "A raise is an amount in steps, and counts for the run b only."
         )
-        said = await office.desk.answer(asked.id, Raise(more=Decimal(10)), ADA, asked.fingerprint)
+        said = await office.inbox.answer(asked.id, Raise(more=Decimal(10)), ADA, asked.fingerprint)
         assert not isinstance(said, AnswerRefused)
-        assert (await office.desk.show(asked.id)).answer == said
+        assert (await office.inbox.show(asked.id)).answer == said
         assert await office.outcomes("b") == "12"
         assert view(await office.trail("b")) == [
             ("spend", "allow", f"answer to question {asked.id}", "done", ""),
@@ -237,7 +237,7 @@ async def test_a_reached_budget_that_is_not_raised_stops_with_the_words(where: P
     guards: list[Guard] = []
     async with open_office(where, workflows=[spending(guards)]) as office:
         asked = await start_spending(office, guards)
-        await office.desk.answer(asked.id, No(feedback="Deliver what you have."), ADA, asked.fingerprint)
+        await office.inbox.answer(asked.id, No(feedback="Deliver what you have."), ADA, asked.fingerprint)
         assert await office.outcomes("b") == "Not more than 2 steps per run. ada said no. Deliver what you have."
 
 
@@ -247,12 +247,12 @@ async def test_a_budget_is_raised_by_a_person_by_an_amount_about_what_was_shown(
     async with open_office(where, workflows=[spending(guards)]) as office:
         asked = await start_spending(office, guards)
         model: Any = ModelOrigin(agent="builder")
-        desk, good = office.desk, Raise(more=Decimal(1))
+        inbox, good = office.inbox, Raise(more=Decimal(1))
         refused = [
-            *[await desk.answer(asked.id, Raise(more=more), ADA, asked.fingerprint) for more in amounts],
-            await desk.answer(asked.id, Yes(reach="once"), ADA, asked.fingerprint),
-            await desk.answer(asked.id, good, ADA, "f" * 64),
-            await desk.answer(asked.id, good, model, asked.fingerprint),
+            *[await inbox.answer(asked.id, Raise(more=more), ADA, asked.fingerprint) for more in amounts],
+            await inbox.answer(asked.id, Yes(reach="once"), ADA, asked.fingerprint),
+            await inbox.answer(asked.id, good, ADA, "f" * 64),
+            await inbox.answer(asked.id, good, model, asked.fingerprint),
         ]
         assert [getattr(answer, "why", answer) for answer in refused] == [
             *["not-offered"] * len(amounts),
@@ -260,8 +260,8 @@ async def test_a_budget_is_raised_by_a_person_by_an_amount_about_what_was_shown(
             "not-what-was-shown",
             "not-a-person",
         ]
-        await desk.answer(asked.id, good, ADA, asked.fingerprint)
-        late = await desk.answer(asked.id, No(), Person(name="bob", door="cli"), asked.fingerprint)
+        await inbox.answer(asked.id, good, ADA, asked.fingerprint)
+        late = await inbox.answer(asked.id, No(), Person(name="bob", door="cli"), asked.fingerprint)
         assert isinstance(late, AnswerRefused)
         assert late.why == "already-answered"
         assert await office.outcomes("b") == "3"
@@ -275,7 +275,7 @@ async def test_a_budget_is_not_raised_by_what_did_not_come_over_the_desk(where: 
         again = (await office.asked()).question
         assert again.id != asked.id
         with pytest.raises(UserError, match="No question"):
-            await office.desk.show("b#99")
+            await office.inbox.show("b#99")
         with anyio.fail_after(120):
-            await office.desk.answer(again.id, No(), ADA, again.fingerprint)
+            await office.inbox.answer(again.id, No(), ADA, again.fingerprint)
         assert (await office.outcomes("b"))[:8] == "Not more"

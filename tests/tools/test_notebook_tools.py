@@ -36,10 +36,10 @@ async def at_work(
     opened: Opener, where: Path, *cells: str, rules: str = ""
 ) -> AsyncGenerator[tuple[OpenNotebook, Workshop, NotebookEditor]]:
     async with opened(*cells) as notebook:
-        desk = await NotebookEditor.open(notebook, where.parent / "desk.json")
+        editor = await NotebookEditor.open(notebook, where.parent / "desk.json")
         project = str(notebook.path.parent)
-        async with open_workshop(where, notebook_tools(desk), rules=rules, project=project) as shop:
-            yield notebook, shop, desk
+        async with open_workshop(where, notebook_tools(editor), rules=rules, project=project) as shop:
+            yield notebook, shop, editor
 
 
 def codes(notebook: OpenNotebook) -> list[str]:
@@ -124,8 +124,8 @@ async def test_a_persons_edit_in_between_is_kept_and_the_agent_told(opened: Open
 
 
 async def test_looking(opened: Opener, where: Path) -> None:
-    async with at_work(opened, where, "x = [1, 2]", "y = x", "import os") as (notebook, shop, desk):
-        await desk.run("all")
+    async with at_work(opened, where, "x = [1, 2]", "y = x", "import os") as (notebook, shop, editor):
+        await editor.run("all")
         cell = notebook.document.cells[1].id
         looks = [
             {"what": "summary"},
@@ -184,7 +184,7 @@ async def test_what_a_person_refuses_is_not_done(opened: Opener, where: Path) ->
         await shop.begin("r", ("apply", {"edits": [{"op": "create", "code": "y = 1"}]}))
         question = (await shop.asked()).question
         assert "+y = 1" in question.describe()
-        await shop.desk.answer(question.id, No(feedback="Not y."), ADA, question.fingerprint)
+        await shop.inbox.answer(question.id, No(feedback="Not y."), ADA, question.fingerprint)
         [refused] = await shop.results("r")
         assert "Not y." in result_text(refused)
         assert codes(notebook) == ["x = 1"]
@@ -216,9 +216,9 @@ async def test_finish_ends_the_work(opened: Opener, where: Path) -> None:
 
 
 async def test_whether_an_apply_happened_is_found_in_the_notebook(opened: Opener, where: Path) -> None:
-    async with at_work(opened, where, "x = 1") as (_, shop, desk):
+    async with at_work(opened, where, "x = 1") as (_, shop, editor):
         await shop.call("apply", {"edits": [{"op": "create", "code": "y = x"}]}, run="r")
-        apply = Toolset(notebook_tools(desk))["apply"]
+        apply = Toolset(notebook_tools(editor))["apply"]
 
         known: Any = SimpleNamespace(key="r/c0")
         found: Any = await apply.find(None, known)

@@ -72,34 +72,34 @@ async def waiting(
 ) -> AsyncGenerator[tuple[OpenNotebook, NotebookEditor, Workshop]]:
     """A run that has tried three ways and waits for a person."""
     async with opened(ROWS) as notebook:
-        desk = await NotebookEditor.open(notebook, memory)
-        await desk.run("all")
-        async with open_workshop(where, notebook_tools(desk), project=str(notebook.path.parent)) as shop:
+        editor = await NotebookEditor.open(notebook, memory)
+        await editor.run("all")
+        async with open_workshop(where, notebook_tools(editor), project=str(notebook.path.parent)) as shop:
             await shop.begin("a", ("try_alternatives", ASKED))
             await asked(shop)
-            yield notebook, desk, shop
+            yield notebook, editor, shop
 
 
 async def test_nothing_is_kept_while_a_person_thinks_and_only_what_runs_can_be_accepted(
     opened: Opener, memory: Path, where: Path
 ) -> None:
-    async with waiting(opened, memory, where) as (notebook, desk, shop):
+    async with waiting(opened, memory, where) as (notebook, editor, shop):
         question = (await asked(shop)).question
         assert (question.topic, question.choices) == (BRANCH_CHOICE, ("median", "mean", NONE))
         assert "- median: passed, checks 2/2, average = 2" in question.text
         assert "- mean: failed, checks 0/1, average = 4.0" in question.text
         assert "- broken: failed, cannot be kept" in question.text
         assert codes(notebook.path) == [ROWS]
-        assert desk.timeline.standing == ()
+        assert editor.timeline.standing == ()
         assert await states(shop.journal.records) == {
             "median": ("waits", "", False),
             "mean": ("waits", "", False),
             "broken": ("not-kept", "", False),
         }
         with pytest.raises(branches.NotWaiting, match="broken does not wait"):
-            await branches.accept(shop.desk, "a", "broken", ADA)
+            await branches.accept(shop.inbox, "a", "broken", ADA)
         with pytest.raises(branches.NoSuchBranch) as unknown:
-            await branches.accept(shop.desk, "a", "mode", ADA)
+            await branches.accept(shop.inbox, "a", "mode", ADA)
         assert unknown.value.hint == "These wait: median, mean."
 
 
@@ -111,8 +111,8 @@ async def test_what_a_person_accepts_is_made_in_the_notebook_even_against_its_ch
         "median": ("average = sorted(rows)[len(rows) // 2]", 2),
         "mean": ("average = sum(rows) / len(rows)", 4),
     }[name]
-    async with waiting(opened, memory, where) as (notebook, desk, shop):
-        said = await branches.accept(shop.desk, "a", name, ADA)
+    async with waiting(opened, memory, where) as (notebook, editor, shop):
+        said = await branches.accept(shop.inbox, "a", name, ADA)
         assert (said.decision, said.is_settled) == ("accepted", True)
         came = await result(shop)
         assert f"The person (ada) accepted {name}. In the notebook:" in came.text
@@ -121,7 +121,7 @@ async def test_what_a_person_accepts_is_made_in_the_notebook_even_against_its_ch
         assert (came.value["kept"], came.value["ok"]) == (name, True)
         assert codes(notebook.path) == [ROWS, code]
         assert (await notebook.values(["average"]))["average"].json == average
-        [*_, turn] = desk.timeline.standing
+        [*_, turn] = editor.timeline.standing
         assert turn is not None
         assert turn.key == "a/c0"
         other = "mean" if name == "median" else "median"
@@ -131,19 +131,19 @@ async def test_what_a_person_accepts_is_made_in_the_notebook_even_against_its_ch
             "broken": ("not-kept", "", False),
         }
         with pytest.raises(branches.NotWaiting, match=f"{name} was accepted by ada already"):
-            await branches.drop(shop.desk, "a", name, GRACE)
+            await branches.drop(shop.inbox, "a", name, GRACE)
 
 
 async def test_what_is_dropped_one_by_one_leaves_everything_as_it_was(
     opened: Opener, memory: Path, where: Path
 ) -> None:
-    async with waiting(opened, memory, where) as (notebook, desk, shop):
+    async with waiting(opened, memory, where) as (notebook, editor, shop):
         records, before = shop.journal.records, notebook.path.read_bytes()
-        first = await branches.drop(shop.desk, "a", "mean", GRACE)
+        first = await branches.drop(shop.inbox, "a", "mean", GRACE)
         assert (first.is_settled, first.says) == (False, "mean is dropped; median waits still.")
         assert (await states(records))["mean"] == ("dropped", "grace", False)
         assert (await states(records))["median"] == ("waits", "", False)
-        assert (await branches.drop(shop.desk, "a", "median", ADA)).is_settled
+        assert (await branches.drop(shop.inbox, "a", "median", ADA)).is_settled
         came = await result(shop)
         assert "The person (ada) dropped all of them: nothing was kept" in came.text
         assert await states(records) == {
@@ -154,15 +154,15 @@ async def test_what_is_dropped_one_by_one_leaves_everything_as_it_was(
         assert notebook.path.read_bytes() == before
         assert (await notebook.values(["rows"]))["rows"].json == [1, 2, 9]
         assert "average" not in [each.name for each in await notebook.look()]
-        assert desk.timeline.standing == ()
+        assert editor.timeline.standing == ()
         with pytest.raises(branches.NotWaiting):
-            await branches.drop(shop.desk, "a", None, ADA)
+            await branches.drop(shop.inbox, "a", None, ADA)
 
 
 async def test_a_plain_answer_to_the_question_decides_as_well(opened: Opener, memory: Path, where: Path) -> None:
     async with waiting(opened, memory, where) as (notebook, _, shop):
         question = await asked(shop)
-        await shop.desk.answer(question.id, TypedAnswer(words="Median"), GRACE)
+        await shop.inbox.answer(question.id, TypedAnswer(words="Median"), GRACE)
         assert "The person (grace) accepted median." in (await result(shop)).text
         assert len(codes(notebook.path)) == 2
 
@@ -170,10 +170,10 @@ async def test_a_plain_answer_to_the_question_decides_as_well(opened: Opener, me
 async def test_what_does_not_fit_any_more_when_it_is_accepted_changes_nothing_and_the_agent_reads_why(
     opened: Opener, memory: Path, where: Path
 ) -> None:
-    async with waiting(opened, memory, where) as (notebook, desk, shop):
+    async with waiting(opened, memory, where) as (notebook, editor, shop):
         [cell] = notebook.document.cells
-        await desk.apply([EditCell(cell=cell.id, base_version=cell.version, code="lines = [1]")], key="other")
-        await branches.accept(shop.desk, "a", "median", ADA)
+        await editor.apply([EditCell(cell=cell.id, base_version=cell.version, code="lines = [1]")], key="other")
+        await branches.accept(shop.inbox, "a", "median", ADA)
         came = await result(shop)
         assert "The person (ada) accepted median, but it does not fit the notebook as it is now" in came.text
         assert "NameError" in came.text
@@ -186,8 +186,8 @@ async def test_what_does_not_fit_any_more_when_it_is_accepted_changes_nothing_an
 async def test_where_nothing_runs_nobody_is_asked(opened: Opener, memory: Path, where: Path) -> None:
     bad = [{"name": name, "edits": [{"op": "create", "code": f"x = {name}"}]} for name in ("nothing", "nobody")]
     async with opened(ROWS) as notebook:
-        desk = await NotebookEditor.open(notebook, memory)
-        async with open_workshop(where, notebook_tools(desk), project=str(notebook.path.parent)) as shop:
+        editor = await NotebookEditor.open(notebook, memory)
+        async with open_workshop(where, notebook_tools(editor), project=str(notebook.path.parent)) as shop:
             came = await shop.call("try_alternatives", {"candidates": bad, "keep": "ask"}, run="a")
             assert isinstance(came, Done)
             assert "nobody was asked: none of them runs" in came.text
@@ -199,9 +199,9 @@ async def test_where_nothing_runs_nobody_is_asked(opened: Opener, memory: Path, 
 
 async def test_where_nobody_can_be_asked_the_best_is_kept(opened: Opener, memory: Path, where: Path) -> None:
     async with opened(ROWS) as notebook:
-        desk = await NotebookEditor.open(notebook, memory)
-        await desk.run("all")
-        tools = [*decided_by_checks(Toolset(notebook_tools(desk)))]
+        editor = await NotebookEditor.open(notebook, memory)
+        await editor.run("all")
+        tools = [*decided_by_checks(Toolset(notebook_tools(editor)))]
         async with open_workshop(where, tools, project=str(notebook.path.parent)) as shop:
             came = await shop.call("try_alternatives", ASKED, run="a")
             assert isinstance(came, Done)
@@ -234,14 +234,14 @@ async def test_a_run_that_is_killed_while_it_waits_or_as_it_accepts_keeps_the_ac
     assert ended.returncode == -9, ended.stderr
     assert len(codes(path)) == (2 if is_made else 1)
     async with opened(path=path) as notebook:
-        desk = await NotebookEditor.open(notebook, memory)
-        async with open_workshop(where, notebook_tools(desk), project=str(path.parent)) as shop:
+        editor = await NotebookEditor.open(notebook, memory)
+        async with open_workshop(where, notebook_tools(editor), project=str(path.parent)) as shop:
             if point == "asked":
                 assert (await states(shop.journal.records))["median"] == ("waits", "", False)
-                await branches.accept(shop.desk, "a", "median", ADA)
+                await branches.accept(shop.inbox, "a", "median", ADA)
             came: Any = await result(shop)
             assert "The person (ada) accepted median. In the notebook:" in came.text
             assert codes(path) == [ROWS, "average = sorted(rows)[len(rows) // 2]"]
             assert (await notebook.values(["average"]))["average"].json == 2
-            assert [turn.key for turn in desk.timeline.revisions] == ["a/c0"]
+            assert [turn.key for turn in editor.timeline.revisions] == ["a/c0"]
             assert (await states(shop.journal.records))["median"] == ("accepted", "ada", True)

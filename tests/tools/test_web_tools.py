@@ -157,7 +157,7 @@ async def test_a_host_nobody_allowed_is_asked_about_by_name_and_port(where: Path
         await shop.begin("r", ("read_web_page", {"url": f"http://pages.example:{port}/data.json"}))
         question = (await shop.asked()).question
         assert f"Connect to pages.example port {port}" in question.describe()
-        await shop.desk.answer(question.id, Yes(reach="once"), ADA, question.fingerprint)
+        await shop.inbox.answer(question.id, Yes(reach="once"), ADA, question.fingerprint)
         [page] = await shop.results("r")
         assert isinstance(page, Done)
 

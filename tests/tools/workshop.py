@@ -33,7 +33,7 @@ paths = ["./**"]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workshop:
     journal: Journal
-    desk: Inbox
+    inbox: Inbox
 
     async def begin(self, run: str, *calls: tuple[str, Any]) -> None:
         """Start a run that makes these calls in one turn."""
@@ -52,7 +52,7 @@ class Workshop:
 
     async def asked(self) -> InboxItem:
         with anyio.fail_after(120):
-            while not (pending := await self.desk.pending()):
+            while not (pending := await self.inbox.pending()):
                 await self.journal.log.growth.next().wait()
         return pending[0]
 
@@ -90,4 +90,4 @@ async def open_workshop(
         at_crash_point=at_crash_point,
         types=EVENT_TYPES,
     ) as journal:
-        yield Workshop(journal=journal, desk=run_inbox(journal.records, MASKER))
+        yield Workshop(journal=journal, inbox=run_inbox(journal.records, MASKER))

@@ -11,14 +11,12 @@ not wait for it.
 
 from cellwright.agents.assignment import AgentReport, Assignment, Note
 from cellwright.agents.names import __getattr__ as __getattr__
-from cellwright.agents.role import Role, built_in_roles, read_role, read_roles
+from cellwright.agents.role import Role, read_roles
 
 __all__ = [
     "AgentReport",
     "Assignment",
     "Note",
     "Role",
-    "built_in_roles",
-    "read_role",
     "read_roles",
 ]

@@ -25,6 +25,7 @@ from cellwright.agents.prompt.context_providers import ContextView
 from cellwright.agents.prompt.conversation import AgentTurn, CallStatus, PersonMessage, ToolCallRecord, times_repeated
 from cellwright.agents.prompt.prompt import Prompt, fence
 from cellwright.agents.prompt.prompt_store import KnownTexts, encode_prompt, known_after, read_pictures
+from cellwright.agents.repair.strategy import advise
 from cellwright.agents.steering import SteeringInput, pause_question, read_steering, wait_for_stop
 from cellwright.agents.styles import (
     FINISH,
@@ -40,7 +41,7 @@ from cellwright.journal import CostRecorded, Flow, Question
 from cellwright.policy.budgets import Limit
 from cellwright.tools.approval.guard import ActionRefused, BudgetRaised
 from cellwright.tools.callers import GuardedCaller
-from cellwright.tools.tool import Done, Refusal, ToolCall, ToolError, ToolResult, result_text
+from cellwright.tools.tool import Done, Refusal, ToolCall, ToolError, ToolResult, has_worked, result_text
 
 _FIRST_LOOK_SHARE: Final = 0.25
 _LATER_LOOK_TOKENS: Final = 600
@@ -85,34 +86,34 @@ class _Used:
 class Agent:
     """The state of one assignment. All of it follows from recorded steps."""
 
-    def __init__(self, flow: Flow, assignment: Assignment, studio: AgentContext, brief: AssignmentContext) -> None:
+    def __init__(self, flow: Flow, assignment: Assignment, context: AgentContext, brief: AssignmentContext) -> None:
         self._flow = flow
         self._assignment = assignment
-        self._studio = studio
+        self._context = context
         self._brief = brief
-        self._caller: GuardedCaller = studio.caller(brief.role, flow.id, is_attended=assignment.is_attended)
+        self._caller: GuardedCaller = context.caller(brief.role, flow.id, is_attended=assignment.is_attended)
         self._toolset = self._caller.toolset
         self._offered = offered_tools(self._toolset, brief.style)
-        self._thinker = ModelCaller(
-            models=studio.models,
+        self._model_caller = ModelCaller(
+            models=context.models,
             assignment=assignment,
             role=brief.role,
             style=brief.style,
-            person=studio.person,
+            person=context.person,
             tools=self._offered.definitions(),
         )
         self._turns: list[AgentTurn] = []
-        self._orders = SteeringInput()
+        self._steering = SteeringInput()
         self._heard: tuple[PersonMessage, ...] = ()
         self._news = ""
         self._known: KnownTexts = {}
         self._used = _Used(limits=assignment.limits)
-        self._mended = RepairOutcome()
-        self._mender = Fixer(
+        self._repaired = RepairOutcome()
+        self._fixer = Fixer(
             flow=flow,
             caller=self._caller,
-            survey=studio.survey,
-            put_into_effect=studio.put_into_effect,
+            survey=context.survey,
+            put_into_effect=context.put_into_effect,
             is_attended=assignment.is_attended,
         )
 
@@ -123,7 +124,7 @@ class Agent:
 
     # ── whether to go on ──
 
-    def is_over(self) -> AgentEnd | None:
+    def end_by_budget(self) -> AgentEnd | None:
         """Whether the role's own budget is used up, or it goes round in circles."""
         role, turns = self._brief.role, self._turns
         if len(turns) >= role.steps:
@@ -136,7 +137,7 @@ class Agent:
 
     def is_stopped(self) -> AgentEnd | None:
         """Whether a person wants it to stop."""
-        return AgentEnd(outcome="stopped", why=self._orders.stop) if self._orders.stop else None
+        return AgentEnd(outcome="stopped", why=self._steering.stop) if self._steering.stop else None
 
     # ── look around ──
 
@@ -147,21 +148,21 @@ class Agent:
 
         async def look() -> _StepInput:
             orders = await read_steering(
-                self._flow.read, self._flow.id, self._orders, knows_order=self._assignment.orders_heard
+                self._flow.read, self._flow.id, self._steering, knows_order=self._assignment.orders_heard
             )
-            seen = [await sight.look(tokens) for sight in self._studio.sights]
+            seen = [await provider.view(tokens) for provider in self._context.context_providers]
             return _StepInput(orders=orders, seen=tuple(self._masked(each) for each in seen))
 
         found = await self._flow.step(f"look {self._step}", look, returns=_StepInput)
         if found.orders.pause and not found.orders.stop:
             await self._flow.ask(pause_question(found.orders.pause))
-        self._orders = found.orders
+        self._steering = found.orders
         self._heard = found.orders.heard
         self._news = "\n".join(each.news for each in found.seen if each.news)
         return found.seen
 
     def _masked(self, seen: ContextView) -> ContextView:
-        mask = self._studio.masker.mask
+        mask = self._context.masker.mask
         parts = tuple(replace(part, text=mask(part.text).text) for part in seen.parts)
         return ContextView(parts=parts, news=mask(seen.news).text)
 
@@ -172,24 +173,26 @@ class Agent:
         before = AgentTurn(number=self._step, heard=self._heard, news=self._news)
         advice = self._advice()
         moment = PromptInputs(step=self._step, before=before, seen=seen, advice=advice)
-        return compose(self._brief, self._toolset, self._thinker.tools, self._turns, moment)
+        return compose(self._brief, self._toolset, self._model_caller.tools, self._turns, moment)
 
     def _advice(self) -> str:
-        """What to consider about failures that were not mended, with what that needs; what is data, fenced."""
-        mended = self._mended
-        advised = [self._studio.advise(turns) for turns in _turns_to_advise_on(self._turns, mended)]
-        material = [fence(each.text, nonce=self._brief.nonce, source=each.name) for each in mended.material]
-        return "\n".join(dict.fromkeys(each for each in [*advised, *mended.words, *material] if each))
+        """What to consider about failures that were not repaired, with what that needs; what is data, fenced."""
+        repaired = self._repaired
+        advised = [advise(turns) for turns in _turns_to_advise_on(self._turns, repaired)]
+        material = [fence(each.text, nonce=self._brief.nonce, source=each.name) for each in repaired.material]
+        return "\n".join(dict.fromkeys(each for each in [*advised, *repaired.words, *material] if each))
 
     async def think(self, prompt: Prompt) -> AnswerReceived | AgentEnd:
         """The model's answer, asked for until there is one or somebody says to stop."""
         again, attempt = False, 1
-        pictures = await read_pictures(self._studio.kept, prompt)
+        pictures = await read_pictures(self._context.kept, prompt)
         while True:
             limits = self._used.limits
-            call = self._thinker.call(self._flow, self._step, prompt, limits, pictures=pictures, again=again)
+            call = self._model_caller.call(self._flow, self._step, prompt, limits, pictures=pictures, again=again)
             name = f"think {self._step}" if attempt == 1 else f"think {self._step} again {attempt}"
-            thought = await self._thinker.think(self._flow, name, call, lambda: self._keep(prompt), self._until_stopped)
+            thought = await self._model_caller.send(
+                self._flow, name, call, lambda: self._keep(prompt), self._until_stopped
+            )
             attempt += 1
             match thought:
                 case AnswerReceived():
@@ -212,17 +215,17 @@ class Agent:
 
     async def _until_stopped(self) -> str:
         heard = self._assignment.orders_heard
-        return await wait_for_stop(self._flow.read, self._flow.id, self._orders, knows_order=heard)
+        return await wait_for_stop(self._flow.read, self._flow.id, self._steering, knows_order=heard)
 
     async def _keep(self, prompt: Prompt) -> str:
-        return await self._studio.kept.keep(f"{self._flow.id}#{self._step}", encode_prompt(prompt, self._known))
+        return await self._context.kept.store(f"{self._flow.id}#{self._step}", encode_prompt(prompt, self._known))
 
     async def _ask_for_more(self, stopped: OverBudget) -> AgentEnd | None:
         """Pause until a person raises the limit; None to go on."""
         if not self._assignment.is_attended:
             return AgentEnd(outcome="out-of-budget", why=stopped.question)
-        who = self._studio.actor(self._brief.role, self._flow.id)
-        match await self._studio.guard.ask_for_more(self._flow, stopped.stop(self._used.limits), who):
+        who = self._context.actor(self._brief.role, self._flow.id)
+        match await self._context.guard.ask_for_more(self._flow, stopped.stop(self._used.limits), who):
             case BudgetRaised(ledger=ledger):
                 self._used.limits = limits_after(self._used.limits, ledger, self._flow.run, stopped)
                 return None
@@ -242,7 +245,7 @@ class Agent:
         picked = said.get("choice") if isinstance(said, dict) else said
         return None if picked == _ASK_AGAIN else ended
 
-    async def tell(self, prompt: Prompt, answer: AnswerReceived) -> None:
+    async def record(self, prompt: Prompt, answer: AnswerReceived) -> None:
         """What the step read and cost, for whoever watches."""
         used = self._used
         used.tokens += answer.input_tokens + answer.output_tokens
@@ -267,7 +270,7 @@ class Agent:
     async def act(self, answer: AnswerReceived) -> AgentEnd | None:
         """Do what the model wants, and remember what came of it."""
         style = self._brief.style
-        self._mended = RepairOutcome()
+        self._repaired = RepairOutcome()
         reading = parse_reply(read_response(answer), step=self._step, style=style, tools=self._offered)
         match reading:
             case ToolCallsReply():
@@ -290,12 +293,12 @@ class Agent:
         if ending is not None:
             self._add(said=actions.said, did=did, feedback=actions.note)
             return _finished_end(ending)
-        mended = self._mended = await self._mender.mend(self._step, actions.calls, results)
-        more = tuple(_repair_record(each) for each in mended.made)
-        self._add(said=actions.said, did=(*did, *more), feedback=f"{actions.note} {mended.feedback}".strip())
-        if mended.gives_up:
-            return AgentEnd(outcome="gave-up", why=mended.gives_up)
-        return AgentEnd(outcome="stopped", why=mended.stops) if mended.stops else None
+        repaired = self._repaired = await self._fixer.repair(self._step, actions.calls, results)
+        more = tuple(_repair_record(each) for each in repaired.made)
+        self._add(said=actions.said, did=(*did, *more), feedback=f"{actions.note} {repaired.feedback}".strip())
+        if repaired.gives_up:
+            return AgentEnd(outcome="gave-up", why=repaired.gives_up)
+        return AgentEnd(outcome="stopped", why=repaired.stops) if repaired.stops else None
 
     async def _call(self, calls: Sequence[ToolCall]) -> list[ToolResult]:
         """The calls in order. Finishing counts only if what was called with it worked."""
@@ -303,7 +306,7 @@ class Agent:
         if last.name != FINISH or not before:
             return await self._caller.call_all(self._flow, calls)
         results = await self._caller.call_all(self._flow, before)
-        if all(_call_status(result) == "done" for result in results):
+        if all(map(has_worked, results)):
             return [*results, await self._caller.call(self._flow, last)]
         return [*results, ToolError(kind="conflict", message=_NOT_FINISHED)]
 
@@ -345,17 +348,17 @@ class Agent:
 # ── advice ──
 
 
-def _turns_to_advise_on(turns: list[AgentTurn], mended: RepairOutcome) -> list[list[AgentTurn]]:
+def _turns_to_advise_on(turns: list[AgentTurn], repaired: RepairOutcome) -> list[list[AgentTurn]]:
     """The turns as whoever advises should see them: without failures that are dealt with.
 
-    A mend that did not help comes after what it was for: the next thing to do is another.
+    A repair that did not help comes after what it was for: the next thing to do is another.
     """
-    if not turns or not (mended.settled or mended.made):
+    if not turns or not (repaired.settled or repaired.made):
         return [turns]
     *before, last = turns
-    made = {each.call.id for each in mended.made}
+    made = {each.call.id for each in repaired.made}
     own = tuple(did for did in last.did if did.id not in made)
-    left = tuple(did for did in own if did.id not in mended.settled)
+    left = tuple(did for did in own if did.id not in repaired.settled)
     seen = [[*before, replace(last, did=left)]]
     if made:
         tried = tuple(did for did in last.did if did.id in made)
@@ -379,24 +382,15 @@ def _call_record(call: ToolCall, result: ToolResult) -> ToolCallRecord:
 
 
 def _repair_record(made: RepairCall) -> ToolCallRecord:
-    """A mend, told as what it was: why, and what came of it; all of it data, since names in it come from there."""
+    """A repair, as what it was: why, and what came of it; all of it data, since names in it come from there."""
     did = _call_record(made.call, made.result)
     return replace(did, text=f"{made.reason}\n{did.text}", is_untrusted=True)
 
 
 def _call_status(result: ToolResult) -> CallStatus:
-    match result:
-        case Done(value={"ok": False}):
-            # The edits were made, but cells failed: the call worked, the work did not.
-            return "error"
-        case Done():
-            return "done"
-        case Refusal():
-            return "refused"
-        case ToolError():
-            return "error"
-        case _:
-            assert_never(result)
+    if isinstance(result, Refusal):
+        return "refused"
+    return "done" if has_worked(result) else "error"
 
 
 def _finished_end(ending: Done) -> AgentEnd:

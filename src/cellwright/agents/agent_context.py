@@ -1,4 +1,4 @@
-"""A studio: everything agents of one run work with. Opened anew in each process, never kept."""
+"""Everything agents of one run work with. Opened anew in each process, never kept."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from cellwright.agents.prompt.context_providers import ContextProvider
-from cellwright.agents.prompt.conversation import AgentTurn
 from cellwright.agents.readings import readings_tool
 from cellwright.agents.repair.choices import FailureContext
-from cellwright.agents.repair.strategy import advise
 from cellwright.agents.role import Role, built_in_roles
 from cellwright.agents.skills import Skill
 from cellwright.agents.styles import PROGRAM, READINGS
@@ -44,12 +42,10 @@ class ModelAccess(Protocol):
         ...
 
 
-Advise = Callable[[Sequence[AgentTurn]], str]
-"""From what was done to what should be considered next; empty: nothing. Pure: a replay must say the same."""
 InspectFailure = Callable[[Sequence[str]], Awaitable[FailureContext]]
 """The notebook around a failure; it gets the keys of the calls with which the agent changed it."""
 PutIntoEffect = Callable[[Action], Awaitable[None]]
-"""Makes leave for the notebook's code count in this process: a host it may reach. Doing it again changes nothing."""
+"""Makes a permission for the notebook's code count in this process: a host it may reach. Twice is as good as once."""
 MakeProgram = Callable[[GuardedCaller], Tool]
 """The tool that runs programs over a caller's tools."""
 
@@ -69,12 +65,11 @@ class AgentContext:
     """For whom they work."""
     roles: Mapping[str, Role] = field(default_factory=built_in_roles)
     skills: Sequence[Skill] = ()
-    sights: Sequence[ContextProvider] = ()
+    context_providers: Sequence[ContextProvider] = ()
     limits_text: str = ""
     """What the notebook's code may use, in words."""
-    advise: Advise = advise
     survey: InspectFailure | None = None
-    """Where failures are mended; without it only with words."""
+    """Where failures are repaired; without it only with words."""
     put_into_effect: PutIntoEffect | None = None
     program: MakeProgram | None = None
 
@@ -83,8 +78,7 @@ class AgentContext:
         all_tools = Toolset(self.tools)
         if "*" in role.tools:
             return all_tools
-        named = {*role.tools, *([TRY] if "apply" in role.tools else [])}
-        return all_tools.only([name for name in all_tools.names if name in named])
+        return all_tools.only({*role.tools, *([TRY] if "apply" in role.tools else [])})
 
     def caller(self, role: Role, agent: str, *, is_attended: bool = True) -> GuardedCaller:
         """Who makes this agent's calls: judged, recorded, masked, bounded.
@@ -92,8 +86,8 @@ class AgentContext:
         A role that has them gets the tools that are made of others: comparing readings, and programs. Where nobody is
         there, what would be asked is refused.
         """
-        studio = self if is_attended else replace(self, guard=self.guard.without_asking())
-        return studio._caller(role, agent, is_attended=is_attended)
+        context = self if is_attended else replace(self, guard=self.guard.without_asking())
+        return context._caller(role, agent, is_attended=is_attended)
 
     def _caller(self, role: Role, agent: str, *, is_attended: bool) -> GuardedCaller:
         toolset = self.toolset(role) if is_attended else decided_by_checks(self.toolset(role))

@@ -55,7 +55,7 @@ def artifact_tools(kept: TextStore) -> list[Tool]:
         if len(text) > _LONGEST:
             return ToolError(kind="too-big", message=f"A document has at most {_LONGEST:,} characters.")
         flow = calling.flow
-        place = await flow.step(f"keep {name}", lambda: kept.keep(calling.key, text))
+        place = await flow.step(f"keep {name}", lambda: kept.store(calling.key, text))
         await flow.tell(ArtifactWritten(name=name, text=place, by=flow.id))
         return Done(text=f"Kept as {name!r} ({len(text):,} characters).", value={"artifact": name})
 

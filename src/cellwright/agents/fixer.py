@@ -1,16 +1,19 @@
-"""Mending in the loop: what failed in a turn is decided on in one step, and what is certain is done without a model.
+"""Repair in the loop: what failed in a turn is decided on in one step, and what is certain is done without a model.
 
-The notebook is looked at inside the step; what follows from it (leave, calls, a question) are steps of their own, so a
-replay does the same.
+The notebook is looked at inside the step; what follows from it (permission, calls, a question) are steps of their own,
+so a replay does the same.
 """
 
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Annotated, Any, Final, assert_never
 
+import anyio.to_thread
 from pydantic import Field
 
 from cellwright.agents.agent_context import InspectFailure, PutIntoEffect
@@ -25,29 +28,30 @@ from cellwright.agents.repair.choices import (
     FocusedAdvice,
     Material,
     RepairChoice,
+    WantedCall,
 )
 from cellwright.agents.repair.failures import ObservedFailure, ObservedPass, attempts
 from cellwright.agents.repair.strategy import decide_repairs, focused_advice
-from cellwright.errors import Defect
+from cellwright.errors import Defect, Unavailable
+from cellwright.ids import CellId
 from cellwright.journal import Flow, Json, Question
+from cellwright.kernel import VariablePreview
 from cellwright.notebook import Edit, EditCell, graph
 from cellwright.policy.serialization import action_json, parse_action
 from cellwright.tools.approval.guard import ActionRefused
 from cellwright.tools.callers import GuardedCaller
+from cellwright.tools.notebook.editor import NotebookEditor
 from cellwright.tools.notebook_tools import ASKED, TRY
-from cellwright.tools.tool import Done, Refusal, ToolCall, ToolResult
+from cellwright.tools.project_files import ProjectFiles
+from cellwright.tools.tool import ToolCall, ToolResult, has_worked
 
 APPLY: Final = "apply"
 _TABLES: Final = 6
 _MATERIAL: Final = 12
+_FILES: Final = 5_000
+_PREVIEW_TOKENS: Final = 120
 
 _StoredAttempt = Annotated[ObservedFailure | ObservedPass, Field(union_mode="left_to_right")]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _PlannedCall:
-    name: str
-    arguments: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +61,7 @@ class _RepairStep:
     about: int
     """Which of the turn's calls."""
     reason: str
-    calls: tuple[_PlannedCall, ...]
+    calls: tuple[WantedCall, ...]
     wants: tuple[Any, ...]
     """Actions, as JSON."""
     otherwise: str
@@ -109,7 +113,7 @@ class RepairOutcome:
     words: tuple[str, ...] = ()
     """Ours; what there is to say besides advice."""
     material: tuple[Material, ...] = ()
-    """Data a model needs to mend the rest; to be fenced."""
+    """Data a model needs to repair the rest; to be fenced."""
     gives_up: str = ""
     stops: str = ""
     """A person wants it to stop here."""
@@ -117,7 +121,7 @@ class RepairOutcome:
 
 @dataclass(slots=True, kw_only=True)
 class Fixer:
-    """Mends what fails in one agent's turns. All it remembers follows from recorded steps."""
+    """Repairs what fails in one agent's turns. All it remembers follows from recorded steps."""
 
     flow: Flow
     caller: GuardedCaller
@@ -127,7 +131,7 @@ class Fixer:
     _history: list[ObservedFailure | ObservedPass] = field(default_factory=list[ObservedFailure | ObservedPass])
     _keys: list[str] = field(default_factory=list[str])
 
-    async def mend(self, step: int, calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> RepairOutcome:
+    async def repair(self, step: int, calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> RepairOutcome:
         """Do what is certain, ask where only a person can say; the rest is for the model."""
         self._keys += [f"{self.flow.id}/{call.id}" for call in calls]
         now = [attempt for result in results for attempt in attempts(result)]
@@ -152,24 +156,24 @@ class Fixer:
         self, name: str, results: Sequence[ToolResult], columns: Mapping[str, tuple[str, ...]]
     ) -> _RepairDecision:
         async def look_and_decide() -> _RepairDecision:
-            scene = FailureContext() if self.survey is None else await self.survey(self._keys)
-            scene = replace(scene, columns=dict(columns), is_attended=self.is_attended)
-            return self._decided(results, scene)
+            context = FailureContext() if self.survey is None else await self.survey(self._keys)
+            context = replace(context, columns=dict(columns), is_attended=self.is_attended)
+            return self._decided(results, context)
 
         return await self.flow.step(name, look_and_decide, returns=_RepairDecision)
 
-    def _decided(self, results: Sequence[ToolResult], scene: FailureContext) -> _RepairDecision:
-        known = () if self.survey is None else (scene.document,)
+    def _decided(self, results: Sequence[ToolResult], context: FailureContext) -> _RepairDecision:
+        known = () if self.survey is None else (context.document,)
         found: dict[tuple[Any, ...], ObservedFailure | ObservedPass] = {}
         decided = _RepairDecision()
         for about, result in enumerate(results):
             now = attempts(result, document=known[0] if known else None)
             failed = [attempt for attempt in now if isinstance(attempt, ObservedFailure)]
-            for each in decide_repairs(result, self._history, scene):
+            for each in decide_repairs(result, self._history, context):
                 # What failed before and passes now is no failure of this call: there is only something to say.
                 is_now = any(failure.essence == each.failure.essence for failure in failed)
-                recovery = each.recovery if is_now else focused_advice(each.failure, scene)
-                decided = self._with(decided, about, each.failure, recovery, scene, is_now=is_now)
+                recovery = each.recovery if is_now else focused_advice(each.failure, context)
+                decided = self._with(decided, about, each.failure, recovery, context, is_now=is_now)
             # The same several times in one turn is one attempt.
             found |= {_once(attempt): attempt for attempt in now}
         return replace(decided, attempts=tuple(found.values()))
@@ -180,12 +184,12 @@ class Fixer:
         about: int,
         failure: ObservedFailure,
         recovery: RepairChoice,
-        scene: FailureContext,
+        context: FailureContext,
         *,
         is_now: bool,
     ) -> _RepairDecision:
         if isinstance(recovery, DeterministicRepair) and not self._can(recovery):
-            recovery, is_now = focused_advice(failure, scene), False
+            recovery, is_now = focused_advice(failure, context), False
         match recovery:
             case DeterministicRepair():
                 planned = _RepairStep(
@@ -193,7 +197,7 @@ class Fixer:
                     reason=recovery.reason,
                     calls=_calls(recovery),
                     wants=tuple(action_json(action) for action in recovery.wants),
-                    otherwise=focused_advice(failure, scene).words,
+                    otherwise=focused_advice(failure, context).words,
                 )
                 is_known = any(planned.calls == other.calls for other in decided.certain)
                 return decided if is_known else replace(decided, certain=(*decided.certain, planned))
@@ -202,7 +206,7 @@ class Fixer:
                     decided,
                     open=(*decided.open, about),
                     material=(*decided.material, *material)[:_MATERIAL],
-                    tables=_tables(failure, scene) or decided.tables,
+                    tables=_tables(failure, context) or decided.tables,
                 )
             case FocusedAdvice(words=words):
                 return replace(decided, words=(*decided.words, words), spoken=(*decided.spoken, about))
@@ -217,7 +221,7 @@ class Fixer:
                 assert_never(recovery)
 
     def _can(self, recovery: DeterministicRepair) -> bool:
-        """Whether the agent has the tools for it, and leave would change something."""
+        """Whether the agent has the tools for it, and permission would change something."""
         has_tools = all(call.name in self.caller.toolset for call in _calls(recovery))
         return has_tools and (not recovery.wants or self.put_into_effect is not None)
 
@@ -251,36 +255,38 @@ class Fixer:
             made += done
             words += [] if done else [f"It may not be done. {certain.otherwise}"]
         self._history += [attempt for each in made for attempt in attempts(each.result)]
-        told = [f"Done for you, because it was certain: {', '.join(each.call.id for each in made)}."] if made else []
+        feedback = (
+            [f"Done for you, because it was certain: {', '.join(each.call.id for each in made)}."] if made else []
+        )
         stops = ""
         for asks in decided.asks:
             answer = await self._ask(asks)
             stops = stops or ("The person said so after a failure." if answer == asks.options[-1] else "")
-            told.append(f"The person was asked what to do about this failure, and answered: {answer}")
+            feedback.append(f"The person was asked what to do about this failure, and answered: {answer}")
         settled = {each.about for each in (*decided.certain, *decided.asks)} | set(decided.spoken)
         return RepairOutcome(
             made=tuple(made),
             settled=frozenset(ids[about] for about in settled - set(decided.open)),
-            feedback=" ".join(told),
+            feedback=" ".join(feedback),
             words=tuple(words),
             material=decided.material,
             stops=stops,
         )
 
     async def _do(self, certain: _RepairStep, step: int, numbers: itertools.count[int]) -> list[RepairCall]:
-        """The calls in order, until one does not work; none without leave."""
-        if not await self._has_leave(certain):
+        """The calls in order, until one does not work; none without permission."""
+        if not await self._is_permitted(certain):
             return []
         made: list[RepairCall] = []
         for wanted in certain.calls:
             call = ToolCall(id=f"s{step}m{next(numbers)}", name=wanted.name, arguments=wanted.arguments)
             result = await self._call(call)
             made.append(RepairCall(call=call, result=result, reason=certain.reason))
-            if isinstance(result, Refusal) or not _worked(result):
+            if not has_worked(result):
                 break
         return made
 
-    async def _has_leave(self, certain: _RepairStep) -> bool:
+    async def _is_permitted(self, certain: _RepairStep) -> bool:
         for wanted in certain.wants:
             action = parse_action(wanted)
             permit = await self.caller.guard.permit(self.flow, action, self.caller.who)
@@ -305,34 +311,70 @@ def _once(attempt: ObservedFailure | ObservedPass) -> tuple[Any, ...]:
     return (attempt.cell, *attempt.essence) if isinstance(attempt, ObservedFailure) else (attempt.cell,)
 
 
-def _calls(recovery: DeterministicRepair) -> tuple[_PlannedCall, ...]:
+def _calls(recovery: DeterministicRepair) -> tuple[WantedCall, ...]:
     edits = [_edit(edit) for edit in recovery.edits]
-    first = (_PlannedCall(name=APPLY, arguments={"edits": edits}),) if edits else ()
-    return (*first, *(_PlannedCall(name=call.name, arguments=dict(call.arguments)) for call in recovery.calls))
+    first = (WantedCall(name=APPLY, arguments={"edits": edits}),) if edits else ()
+    return (*first, *recovery.calls)
 
 
 def _edit(edit: Edit) -> dict[str, Any]:
     if not isinstance(edit, EditCell):
-        raise Defect(f"A certain mend only changes code, not {type(edit).__name__}.")
+        raise Defect(f"A deterministic repair only changes code, not {type(edit).__name__}.")
     return {"op": "edit", "cell": edit.cell, "base_version": edit.base_version, "code": edit.code}
 
 
-def _tables(failure: ObservedFailure, scene: FailureContext) -> tuple[str, ...]:
+def _tables(failure: ObservedFailure, context: FailureContext) -> tuple[str, ...]:
     """Tables that the agent's own failed cell reads and whose exact columns are not known yet."""
-    if failure.kind != "missing-column" or failure.cell is None or scene.columns:
+    if failure.kind != "missing-column" or failure.cell is None or context.columns:
         return ()
-    if failure.cell not in scene.own_cells:
+    if failure.cell not in context.own_cells:
         return ()
-    node = graph(scene.document).nodes.get(failure.cell)
+    node = graph(context.document).nodes.get(failure.cell)
     read = node.refs if node is not None else frozenset[str]()
-    return tuple(sorted(each.name for each in scene.previews if each.kind == "dataframe" and each.name in read))
+    return tuple(sorted(each.name for each in context.previews if each.kind == "dataframe" and each.name in read))
 
 
-def _worked(result: ToolResult) -> bool:
-    match result:
-        case Done(value={"ok": False}):
-            return False
-        case Done():
-            return True
-        case _:
-            return False
+# ── the notebook around a failure ──
+
+
+def notebook_survey(editor: NotebookEditor, files: ProjectFiles) -> InspectFailure:
+    """For `AgentContext.survey`: the editor's notebook, and the project's files as its code would write them."""
+
+    async def survey(keys: Sequence[str]) -> FailureContext:
+        notebook = editor.notebook
+        return FailureContext(
+            document=notebook.document,
+            own_cells=_own_cells(editor, keys),
+            previews=await _previews(editor),
+            files=await anyio.to_thread.run_sync(_paths, files, notebook.path.resolve().parent),
+        )
+
+    return survey
+
+
+def _own_cells(editor: NotebookEditor, keys: Sequence[str]) -> frozenset[CellId]:
+    """Cells these calls made, programs included, and that nobody has changed since."""
+    made: dict[CellId, str] = {}
+    for revision in editor.made_by(keys):
+        for change in revision.changes:
+            if change.after is None:
+                made.pop(change.id, None)
+            elif change.before is None or change.id in made:
+                made[change.id] = change.after.code
+    return frozenset(cell.id for cell in editor.notebook.document.cells if made.get(cell.id) == cell.code)
+
+
+async def _previews(editor: NotebookEditor) -> tuple[VariablePreview, ...]:
+    try:
+        return tuple(await editor.notebook.look(tokens=_PREVIEW_TOKENS))
+    except Unavailable:
+        # The kernel may be what failed.
+        return ()
+
+
+def _paths(files: ProjectFiles, folder: Path) -> tuple[str, ...]:
+    """Seen from the notebook's folder. Blocking."""
+    found = (entry.path for entry in files.walk(files.root) if not entry.is_folder)
+    return tuple(
+        Path(os.path.relpath(files.root / path, folder)).as_posix() for path in itertools.islice(found, _FILES)
+    )

@@ -16,17 +16,16 @@ from pydantic import TypeAdapter
 from cellwright.agents.agent import Agent, AgentEnd
 from cellwright.agents.agent_context import AgentContext
 from cellwright.agents.assignment import AgentReport, Assignment, Note
-from cellwright.agents.prompt.composition import AssignmentContext, skill_lines
+from cellwright.agents.prompt.composition import AssignmentContext
 from cellwright.agents.role import Role, role_named
 from cellwright.agents.styles import choose_style
 from cellwright.journal import Flow, Workflow
-from cellwright.models import Ability
 
 
-async def work(flow: Flow, assignment: Assignment, studio: AgentContext) -> AgentReport:
+async def work(flow: Flow, assignment: Assignment, context: AgentContext) -> AgentReport:
     """Do an assignment and report, whatever came of it."""
-    agent = Agent(flow, assignment, studio, await _begin(flow, assignment, studio))
-    while (end := agent.is_over()) is None:
+    agent = Agent(flow, assignment, context, await _begin(flow, assignment, context))
+    while (end := agent.end_by_budget()) is None:
         seen = await agent.look_around()
         if (end := agent.is_stopped()) is not None:
             break
@@ -35,7 +34,7 @@ async def work(flow: Flow, assignment: Assignment, studio: AgentContext) -> Agen
         if isinstance(answer, AgentEnd):
             end = answer
             break
-        await agent.tell(prompt, answer)
+        await agent.record(prompt, answer)
         if (end := await agent.act(answer)) is not None:
             break
     return agent.report(end)
@@ -46,15 +45,15 @@ _ASSIGNMENT: Final = TypeAdapter(Assignment)
 _REPORT: Final = TypeAdapter(AgentReport)
 
 
-def agent_workflow(open_studio: OpenAgentContext, *, name: str = "agent") -> Workflow:
+def agent_workflow(open_context: OpenAgentContext) -> Workflow:
     """Agents as workflows: the argument is an `Assignment`, the result an `AgentReport`, both as JSON."""
 
     async def body(flow: Flow, argument: Any) -> Any:
         assignment = _ASSIGNMENT.validate_python(argument)
-        async with open_studio(flow, assignment) as studio:
-            return _REPORT.dump_python(await work(flow, assignment, studio), mode="json")
+        async with open_context(flow, assignment) as context:
+            return _REPORT.dump_python(await work(flow, assignment, context), mode="json")
 
-    return Workflow(name=name, body=body)
+    return Workflow(name="agent", body=body)
 
 
 def assignment_json(assignment: Assignment) -> Any:
@@ -65,37 +64,33 @@ def assignment_json(assignment: Assignment) -> Any:
 # ── beginning ──
 
 
-async def _begin(flow: Flow, assignment: Assignment, studio: AgentContext) -> AssignmentContext:
+async def _begin(flow: Flow, assignment: Assignment, context: AgentContext) -> AssignmentContext:
     """What holds for the whole assignment, fixed once: a role file may change while the agent works."""
 
     async def fix() -> AssignmentContext:
-        role = role_named(studio.roles, assignment.role)
-        able = await _abilities(assignment, role, studio)
-        mask = studio.masker.mask
+        role = role_named(context.roles, assignment.role)
+        able = await _abilities(assignment, role, context)
+        mask = context.masker.mask
         return AssignmentContext(
             role=role,
-            style=choose_style(able[0] if able else (), role, has_programs=studio.program is not None),
+            style=choose_style(able[0] if able else (), role, has_programs=context.program is not None),
             nonce=secrets.token_hex(4),
             goal=mask(assignment.goal).text,
             plan=mask(assignment.plan).text,
             notes=tuple(
                 Note(name=note.name, text=mask(note.text).text, is_data=note.is_data) for note in assignment.notes
             ),
-            limits_text=studio.limits_text,
-            skills=skill_lines(studio.skills),
+            limits_text=context.limits_text,
+            skills=tuple(skill.line for skill in context.skills),
             sees=bool(able) and all("images" in each for each in able),
         )
 
     return await flow.step("take on the assignment", fix, returns=AssignmentContext)
 
 
-async def _abilities(assignment: Assignment, role: Role, studio: AgentContext) -> list[tuple[Ability, ...]]:
-    """What the models that may answer can do, the likeliest first."""
-    listed = (await studio.models.listed()).models
-    fitting = [
-        model
-        for model in listed
-        if model.is_ready and (model.name in assignment.models if assignment.models else role.tier in model.tiers)
-    ]
-    known: list[Any] = [model.abilities for model in fitting]
-    return known
+async def _abilities(assignment: Assignment, role: Role, context: AgentContext) -> list[Any]:
+    """What the models that may answer can do (each an `Ability`), the likeliest first."""
+    listed = (await context.models.listed()).models
+    if assignment.models:
+        return [model.abilities for model in listed if model.is_ready and model.name in assignment.models]
+    return [model.abilities for model in listed if model.is_ready and role.tier in model.tiers]

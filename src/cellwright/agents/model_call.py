@@ -36,7 +36,7 @@ from cellwright.agents.assignment import Assignment
 from cellwright.agents.prompt.prompt import Prompt, PromptSpan
 from cellwright.agents.role import Role
 from cellwright.agents.styles import Style
-from cellwright.errors import CellwrightError, RefusedByPolicy, Unavailable, UserError
+from cellwright.errors import RefusedByPolicy, Unavailable, UserError
 from cellwright.journal import Flow, Json
 from cellwright.kernel.task_groups import unwrap_single_error
 from cellwright.models.calls import (
@@ -79,11 +79,11 @@ def messages_of(prompt: Prompt, pictures: Mapping[str, bytes] = NO_PICTURES) -> 
                 else:
                     messages.append(ModelResponse(parts=[said]))
             case "user" | "result":
-                told = _request_part(span, text, pictures.get(span.picture))
+                part = _request_part(span, text, pictures.get(span.picture))
                 if isinstance(last, ModelRequest):
-                    last.parts = [*last.parts, told]
+                    last.parts = [*last.parts, part]
                 else:
-                    messages.append(ModelRequest(parts=[told]))
+                    messages.append(ModelRequest(parts=[part]))
     return messages
 
 
@@ -227,7 +227,7 @@ class ModelCaller:
             if_unknown="again" if again else "tell",
         )
 
-    async def think(
+    async def send(
         self, flow: Flow, name: str, call: ModelCall, keep: StorePrompt, until_stopped: WaitForStop
     ) -> ModelOutcome:
         """Ask, once: the step of this name keeps how it ended. Whoever stops the agent stops the call."""
@@ -254,7 +254,7 @@ class ModelCaller:
                     thought = _model_outcome(call, await self.models.ask(call), context)
                     tasks.cancel_scope.cancel()
         except (Unavailable, UserError, RefusedByPolicy) as problem:
-            return NoModel(message=_problem_text(problem))
+            return NoModel(message=f"{problem.message} {problem.hint}".rstrip())
         return replace(thought, why=stopped) if isinstance(thought, CallCancelled) else thought
 
 
@@ -309,7 +309,3 @@ def _model_outcome(call: ModelCall, outcome: Outcome, context: str) -> ModelOutc
 def _microdollars(outcome: ModelAnswer) -> int | None:
     price = outcome.price
     return int(price.amount * _MICRO) if isinstance(price, Money) and price.currency == "USD" else None
-
-
-def _problem_text(problem: CellwrightError) -> str:
-    return f"{problem.message} {problem.hint}".rstrip()

@@ -9,31 +9,29 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Annotated, Any, Final, Literal, assert_never
+from dataclasses import asdict, dataclass, field
+from typing import Annotated, Any, Final, assert_never
 
-from pydantic import Field, TypeAdapter
+from pydantic import Field
 
 from cellwright.agents.agent_context import MakeProgram
 from cellwright.agents.styles import PROGRAM, program_tools
-from cellwright.errors import Unavailable, UserError
+from cellwright.errors import Defect, Unavailable
 from cellwright.journal import Flow, Json
 from cellwright.notebook import clip
-from cellwright.tools.actions import (
-    ActionWorker,
+from cellwright.tools.actions.steps import (
     CallFailure,
     ProgramFailed,
     ProgramFinished,
     ProgramLimits,
     ProgramLost,
     ProgramPaused,
-    ProgramRun,
     ProgramStep,
-    ToolSignature,
 )
-from cellwright.tools.actions import ProgramCall as AskedCall
-from cellwright.tools.actions.steps import FailureKind
+from cellwright.tools.actions.steps import ProgramCall as AskedCall
+from cellwright.tools.actions.worker import ActionWorker, ProgramRun
 from cellwright.tools.callers import GuardedCaller
+from cellwright.tools.stubs import ToolSignature
 from cellwright.tools.tool import (
     CallContext,
     Done,
@@ -43,7 +41,7 @@ from cellwright.tools.tool import (
     ToolCall,
     ToolError,
     ToolResult,
-    Toolset,
+    has_worked,
     result_text,
     tool,
 )
@@ -62,7 +60,7 @@ _RAISED: Final[dict[ErrorKind, str]] = {
 
 
 def programs(worker: ActionWorker, *, limits: ProgramLimits = LIMITS) -> MakeProgram:
-    """For `Studio.program`: agents write programs, and this worker runs them."""
+    """For `AgentContext.program`: agents write programs, and this worker runs them."""
 
     def make(caller: GuardedCaller) -> Tool:
         return program_tool(worker, caller, limits=limits)
@@ -72,7 +70,7 @@ def programs(worker: ActionWorker, *, limits: ProgramLimits = LIMITS) -> MakePro
 
 def program_tool(worker: ActionWorker, caller: GuardedCaller, *, limits: ProgramLimits = LIMITS) -> Tool:
     """The tool `run_program` over all of the caller's tools but those that ask a person or end the work."""
-    signatures = tuple(_signatures(program_tools(caller.toolset)))
+    signatures = program_tools(caller.toolset).signatures()
 
     @tool(name=PROGRAM, own_steps=True)
     async def run_program(
@@ -91,87 +89,36 @@ def program_tool(worker: ActionWorker, caller: GuardedCaller, *, limits: Program
     return run_program
 
 
-def _signatures(toolset: Toolset) -> list[ToolSignature]:
-    found: list[ToolSignature] = []
-    for each in toolset:
-        try:
-            found.append(ToolSignature(name=each.name, description=each.description, parameters=each.parameters))
-        except UserError:
-            # One whose name is no function's can still be called, only not by programs.
-            continue
-    return found
-
-
 # ── where it stands, as the journal keeps it ──
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _ProgramCall:
-    """A call a paused program waits for."""
-
-    id: int
-    name: str
-    arguments: dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _ProgramWaiting:
-    kind: Literal["waits"] = "waits"
-    calls: tuple[_ProgramCall, ...]
-    state: str
-    """In base64; only ever opened in a cage."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _ProgramEnd:
-    kind: Literal["ended"] = "ended"
-    value: Any
-    output: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _ProgramFailure:
-    kind: Literal["broke"] = "broke"
-    why: FailureKind
-    type: str
-    message: str
-    line: int | None
-    hint: str
-    output: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _NoWorker:
-    """No worker lived long enough to run it."""
-
-    kind: Literal["gone"] = "gone"
-    reason: str
-
-
-_ProgramState = _ProgramWaiting | _ProgramEnd | _ProgramFailure | _NoWorker
-_PROGRAM_STATE: Final[TypeAdapter[_ProgramState]] = TypeAdapter(Annotated[_ProgramState, Field(discriminator="kind")])
-
-
-def _kept(step: ProgramStep) -> _ProgramState:
+def _dump(step: ProgramStep) -> Any:
     match step:
         case ProgramPaused(calls=calls, state=state):
-            asked = tuple(_ProgramCall(id=call.id, name=call.name, arguments=dict(call.arguments)) for call in calls)
-            return _ProgramWaiting(calls=asked, state=base64.b64encode(state).decode())
-        case ProgramFinished(value=value, output=output):
-            return _ProgramEnd(value=value, output=output)
-        case ProgramFailed():
-            return _ProgramFailure(
-                why=step.kind,
-                type=step.type,
-                message=step.message,
-                line=step.line,
-                hint=step.hint,
-                output=step.output,
-            )
+            asked = [asdict(call) for call in calls]
+            return {"kind": "waits", "calls": asked, "state": base64.b64encode(state).decode()}
+        case ProgramFinished():
+            return {**asdict(step), "kind": "ended"}
+        case ProgramFailed(kind=kind):
+            return {**asdict(step), "kind": "broke", "why": kind}
         case ProgramLost(reason=reason):
-            return _NoWorker(reason=reason)
+            return {"kind": "gone", "reason": reason}
         case _:
             assert_never(step)
+
+
+def _load(kept: Any) -> ProgramStep:
+    match kept:
+        case {"kind": "waits", "calls": calls, "state": state}:
+            return ProgramPaused(calls=tuple(AskedCall(**call) for call in calls), state=base64.b64decode(state))
+        case {"kind": "ended", **rest}:
+            return ProgramFinished(**rest)
+        case {"kind": "broke", "why": kind, **rest}:
+            return ProgramFailed(kind=kind, **rest)
+        case {"kind": "gone", "reason": reason}:
+            return ProgramLost(reason=reason, state=None)
+        case _:
+            raise Defect(f"Where a program stood cannot be read: {str(kept)[:100]!r}.")
 
 
 # ── running it ──
@@ -186,13 +133,7 @@ class _CallResult:
 
     @property
     def worked(self) -> bool:
-        match self.result:
-            case Done(value={"ok": False}):
-                return False
-            case Done():
-                return True
-            case _:
-                return False
+        return has_worked(self.result)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -209,43 +150,38 @@ class _Program:
 
     async def run(self, code: str) -> ToolResult:
         """To its end: piece by piece, each a step, and between them the calls."""
-        stands = await self._step("begin", lambda: self._begin(code))
-        while isinstance(stands, _ProgramWaiting):
-            waits, answers = stands, await self._answer(stands.calls)
-            stands = await self._step("go on", lambda: self._go_on(code, waits, answers))  # noqa: B023 - awaited at once
+        stands = await self._step("begin", lambda: _while_lost(lambda: self._start(code)))
+        while isinstance(stands, ProgramPaused):
+            paused, answers = stands, await self._answer(stands.calls)
+            stands = await self._step("go on", lambda: self._go_on(code, paused, answers))  # noqa: B023 - awaited at once
         return _program_result(stands, self.made)
 
-    async def _step(self, verb: str, work: Any) -> _ProgramState:
+    async def _step(self, verb: str, work: Callable[[], Awaitable[ProgramStep]]) -> ProgramStep:
         async def piece() -> Json:
-            return _PROGRAM_STATE.dump_python(_kept(await work()), mode="json")
+            return _dump(await work())
 
-        name = f"program {self.calling.call.id} {verb}"
-        return _PROGRAM_STATE.validate_python(await self._flow.step(name, piece))
+        return _load(await self._flow.step(f"program {self.calling.call.id} {verb}", piece))
 
     @property
     def _flow(self) -> Flow:
         return self.calling.flow
 
-    async def _begin(self, code: str) -> ProgramStep:
-        return await _while_lost(lambda: self._start(code))
-
     async def _start(self, code: str) -> ProgramStep:
         self.live = await self.worker.start(code, tools=self.signatures, limits=self.limits)
         return self.live.step
 
-    async def _go_on(self, code: str, waits: _ProgramWaiting, answers: dict[int, Any]) -> ProgramStep:
+    async def _go_on(self, code: str, paused: ProgramPaused, answers: dict[int, Any]) -> ProgramStep:
         """From where it paused; nothing in the world changes here."""
-        step = await _while_lost(lambda: self._resume(waits, answers))
+        step = await _while_lost(lambda: self._resume(paused, answers))
         if isinstance(step, ProgramFailed) and step.kind == "state":
             return await _while_lost(lambda: self._again(code, step))
         return step
 
-    async def _resume(self, waits: _ProgramWaiting, answers: dict[int, Any]) -> ProgramStep:
+    async def _resume(self, paused: ProgramPaused, answers: dict[int, Any]) -> ProgramStep:
         """With the live run if there is one, else from what was kept."""
         run = self.live
         if run is None or not isinstance(run.step, ProgramPaused):
-            state = base64.b64decode(waits.state)
-            run = self.live = await self.worker.load(state, tools=self.signatures, limits=self.limits)
+            run = self.live = await self.worker.load(paused.state, tools=self.signatures, limits=self.limits)
         return await run.resume(answers) if isinstance(run.step, ProgramPaused) else run.step
 
     async def _again(self, code: str, refused: ProgramFailed) -> ProgramStep:
@@ -266,8 +202,8 @@ class _Program:
     def _id(self, number: int) -> str:
         return f"{self.calling.call.id}.{number}"
 
-    async def _answer(self, asked: Sequence[_ProgramCall]) -> dict[int, Any]:
-        calls = [ToolCall(id=self._id(each.id), name=each.name, arguments=each.arguments) for each in asked]
+    async def _answer(self, asked: Sequence[AskedCall]) -> dict[int, Any]:
+        calls = [ToolCall(id=self._id(each.id), name=each.name, arguments=dict(each.arguments)) for each in asked]
         results = await self.caller.call_all(self._flow, calls)
         self.made += [_CallResult(call=call, result=result) for call, result in zip(calls, results, strict=True)]
         return {each.id: _answered(result) for each, result in zip(asked, results, strict=True)}
@@ -305,25 +241,25 @@ def _answered(result: ToolResult) -> Any:
 # ── telling ──
 
 
-def _program_result(stands: _ProgramEnd | _ProgramFailure | _NoWorker, made: Sequence[_CallResult]) -> ToolResult:
+def _program_result(stands: ProgramFinished | ProgramFailed | ProgramLost, made: Sequence[_CallResult]) -> ToolResult:
     """What the model reads, as data: values, output and errors hold what tools found outside."""
-    if isinstance(stands, _NoWorker):
+    if isinstance(stands, ProgramLost):
         return _lost(stands.reason, made)
     lines: list[str] = []
     value: Json = None
     match stands:
-        case _ProgramEnd(output=output):
+        case ProgramFinished(output=output):
             value = stands.value
             lines += [f"value: {_shown(value)}"]
-        case _ProgramFailure(output=output):
+        case ProgramFailed(output=output):
             where = f" in line {stands.line}" if stands.line is not None else ""
-            lines += [f"The program failed{where} ({stands.why}): {stands.type}: {stands.message}"]
+            lines += [f"The program failed{where} ({stands.kind}): {stands.type}: {stands.message}"]
             lines += [stands.hint] if stands.hint else []
         case _:
             assert_never(stands)
     lines += ["printed:", output.rstrip("\n")] if output else []
-    lines += _calls(made, is_whole=not isinstance(stands, _ProgramEnd))
-    is_ok = isinstance(stands, _ProgramEnd)
+    lines += _calls(made, is_whole=not isinstance(stands, ProgramFinished))
+    is_ok = isinstance(stands, ProgramFinished)
     kept: dict[str, Json] = {
         "ok": is_ok and all(each.worked for each in made if isinstance(each.result, Done)),
         "value": value,
@@ -359,7 +295,7 @@ def _done_before(made: Sequence[_CallResult]) -> str:
 
 
 def _cells(made: Sequence[_CallResult]) -> dict[str, Json]:
-    """What became of cells, the last outcome of each: so that failures in a program are mended like others."""
+    """What became of cells, the last outcome of each: so that failures in a program are repaired like others."""
     cells: dict[str, Json] = {}
     for each in made:
         match each.result:

@@ -6,12 +6,13 @@ What comes back was printed by notebook code: it is data, and read as such.
 from __future__ import annotations
 
 import ast
-import json
 import math
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final, Literal, assert_never
+
+import msgspec
 
 from cellwright.notebook import clip
 from cellwright.tools.tool import Done, ToolResult, result_text
@@ -31,22 +32,19 @@ _SHOWN_ROWS: Final = 8
 _WHY_TOKENS: Final = 80
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NumberAnswer:
+class NumberAnswer(msgspec.Struct, frozen=True, kw_only=True, tag_field="is", tag="figure"):
     """A number."""
 
     number: int | float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TextAnswer:
+class TextAnswer(msgspec.Struct, frozen=True, kw_only=True, tag_field="is", tag="words"):
     """Anything said in one text: a name, a date, yes or no."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListAnswer:
+class ListAnswer(msgspec.Struct, frozen=True, kw_only=True, tag_field="is", tag="list"):
     """Values in order."""
 
     items: tuple[Atom, ...]
@@ -64,8 +62,7 @@ class ListAnswer:
         return tuple(item for item in self.items if isinstance(item, str))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableAnswer:
+class TableAnswer(msgspec.Struct, frozen=True, kw_only=True, tag_field="is", tag="table"):
     """Rows of named columns; the order of rows and columns does not matter."""
 
     columns: tuple[str, ...]
@@ -86,6 +83,7 @@ class NoAnswer:
     why: str
 
 
+_PRINTED: Final = msgspec.json.Decoder(NumberAnswer | TextAnswer | ListAnswer | TableAnswer)
 ReadingAnswer = NumberAnswer | TextAnswer | ListAnswer | TableAnswer | NoAnswer
 
 
@@ -169,31 +167,9 @@ def _complaint(cell: dict[str, Any]) -> str:
 
 def _answer(text: str) -> ReadingAnswer:
     try:
-        said: Any = json.loads(text)
-        match said:
-            case {"is": "figure", "number": int() | float() as number}:
-                return NumberAnswer(number=number)
-            case {"is": "words", "text": str(words)}:
-                return TextAnswer(text=words)
-            case {"is": "list", "items": list(items), "count": int(count), "digest": str(digest)}:
-                return ListAnswer(items=_atoms(items), count=count, digest=digest)
-            case {
-                "is": "table",
-                "columns": list(names),
-                "rows": list(rows),
-                "count": int(count),
-                "digest": str(digest),
-            }:
-                columns = tuple(str(name) for name in names)
-                return TableAnswer(columns=columns, rows=tuple(_atoms(row) for row in rows), count=count, digest=digest)
-            case _:
-                return NoAnswer(why="Its answer could not be read.")
-    except (ValueError, TypeError, RecursionError):
+        return _PRINTED.decode(text)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
         return NoAnswer(why="Its answer could not be read.")
-
-
-def _atoms(values: Sequence[Any]) -> tuple[Atom, ...]:
-    return tuple(value if isinstance(value, str | int | float | None) else str(value) for value in values)
 
 
 # ── comparing ──

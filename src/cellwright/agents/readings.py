@@ -5,15 +5,13 @@ Also a tool: an agent names them, and gets back whether it matters which is mean
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, count
 from typing import Annotated, Any, Final, Literal, assert_never
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
-from cellwright.agents.prompt.prompt import PromptPart, Rank, Weight, fence
 from cellwright.agents.reading_answers import (
     Evaluate,
     NoAnswer,
@@ -24,7 +22,6 @@ from cellwright.agents.reading_answers import (
 )
 from cellwright.agents.repair.choices import AskPerson
 from cellwright.journal import Json
-from cellwright.models.calls import OutputSchema
 from cellwright.tools.notebook_tools import TRY
 from cellwright.tools.tool import CallContext, Caller, Done, Tool, ToolCall, ToolResult, result_text, tool
 
@@ -66,7 +63,7 @@ class Reading:
     kind: AmbiguityKind = "other"
 
 
-# ── asking a model for them ──
+# ── as a model names them ──
 
 
 class ProposedReading(BaseModel):
@@ -80,53 +77,6 @@ class ProposedReading(BaseModel):
     how: str = Field(
         min_length=1, max_length=2_000, description="Python over the notebook's variables; ends with the expression."
     )
-
-
-class _Proposal(BaseModel):
-    """All readings of the question under which its answer could differ, the plainest first."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    readings: list[ProposedReading] = Field(min_length=1, max_length=MOST)
-
-
-READINGS_SCHEMA: Final = OutputSchema(
-    name="readings", schema=_Proposal.model_json_schema(), description=_Proposal.__doc__ or ""
-)
-"""The shape of a model's proposal, for a structured call."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InvalidProposal:
-    """A proposal that is none, and what to tell the model."""
-
-    feedback: str
-
-
-def request_parts(question: str, notebook: str, nonce: str) -> list[PromptPart]:
-    """What a model reads to propose readings: the checklist, the question, and the notebook as data."""
-    asks = "\n".join(f"- {ambiguity.kind}: {ambiguity.ask}" for ambiguity in CHECKLIST)
-    words = (
-        "Before the question is answered: in which ways could two careful people read it, given this data? Go through "
-        f"the list; name only readings that could change the answer, the plainest first, at most {MOST}. One reading "
-        f"is enough where there is only one.\n{asks}\n"
-    )
-    return [
-        PromptPart(name="readings", text=words, rank=Rank.ALWAYS, weight=Weight.NEEDED),
-        PromptPart(name="question", text=f"The question:\n{question}\n", rank=Rank.ASSIGNMENT, weight=Weight.NEEDED),
-        PromptPart(name="notebook", text=fence(notebook, nonce=nonce, source="notebook"), weight=Weight.STRONG),
-    ]
-
-
-def parse_readings(text: str) -> tuple[Reading, ...] | InvalidProposal:
-    """The readings of a model's answer; names that come twice are told apart."""
-    try:
-        proposal = _Proposal.model_validate_json(text)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        where = ".".join(str(step) for step in first["loc"]) or "the whole"
-        return InvalidProposal(feedback=f"Not the readings that were asked for: {where}: {first['msg']}.")
-    return readings_of([proposed.model_dump() for proposed in proposal.readings])
 
 
 def readings_of(proposed: Sequence[Mapping[str, Any]]) -> tuple[Reading, ...]:
@@ -198,11 +148,9 @@ def compare(readings: Sequence[Reading], answers: Mapping[str, ReadingAnswer]) -
     found = {compare_answers(one, other) for one, other in combinations(answered, 2)}
     if "different" in found:
         return Disagreement(tried=tried)
-    return Agreement(answer=max(answered, key=_digits), tried=tried, is_rounded="rounded" in found)
-
-
-def _digits(answer: ReadingAnswer) -> int:
-    return len(json.dumps(answer_text(answer)))
+    return Agreement(
+        answer=max(answered, key=lambda answer: len(answer_text(answer))), tried=tried, is_rounded="rounded" in found
+    )
 
 
 # ── settling ──
@@ -215,7 +163,7 @@ class PlainestReading:
     plainest: ReadingTrial
     others: tuple[ReadingTrial, ...]
 
-    def told(self) -> str:
+    def text(self) -> str:
         """What the answer must say about it."""
         others = "; ".join(
             f"{each.reading.description.rstrip('.')}: {answer_text(each.answer)}" for each in self.others
@@ -289,7 +237,7 @@ def comparison_text(comparison: ReadingComparison, chosen: PlainestReading | Non
             but = ", but for rounding" if is_rounded else ""
             first = f"It does not matter which is meant{but}: {answer_text(answer)}."
         case Disagreement() if chosen is not None:
-            first = f"They differ, and nobody can be asked. The answer must say this much: {chosen.told()}"
+            first = f"They differ, and nobody can be asked. The answer must say this much: {chosen.text()}"
         case Disagreement():
             first = "They differ:"
         case NoComparison():

@@ -14,15 +14,13 @@ from typing import Annotated, Final, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter
 
-from cellwright.agents.front_matter import read_front_matter, split_words
+from cellwright.agents.front_matter import read_front_matter, read_page, split_words
 from cellwright.errors import UserError
 from cellwright.models import Tier
 
 StyleName = Literal["auto", "tools", "one-call", "code"]
 
 FOLDER: Final = Path(".cellwright/roles")
-LONGEST_PROMPT: Final = 2_500
-"""Characters of our own prompts: they are sent with every request."""
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9-]{0,39}", flags=re.ASCII)
 
@@ -75,7 +73,7 @@ def read_roles(project: Path) -> Mapping[str, Role]:
     """Ours and the project's; one of the project's replaces ours of the same name. Raises `UserError`. Blocking."""
     own = dict[str, Role]()
     for path in sorted((project / FOLDER).glob("*.md")):
-        role = read_role(_text(path), str(path.relative_to(project)))
+        role = read_role(*read_page(path, project))
         if role.name in own:
             raise UserError(f"Two roles are called {role.name!r}.", hint=f"Rename the one in {path.name}.")
         own[role.name] = role
@@ -87,10 +85,3 @@ def role_named(roles: Mapping[str, Role], name: str) -> Role:
     if name not in roles:
         raise UserError(f"No role {name!r}.", hint=f"Known: {', '.join(sorted(roles))}. Add one in {FOLDER}/.")
     return roles[name]
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"Cannot read {path.name}: {error}.", hint="It is to be a text in UTF-8.") from error

@@ -14,8 +14,7 @@ from typing import Annotated, Final
 import anyio.to_thread
 from pydantic import ConfigDict, Field, TypeAdapter
 
-from cellwright.agents.front_matter import read_front_matter
-from cellwright.errors import UserError
+from cellwright.agents.front_matter import read_front_matter, read_page
 from cellwright.tools.tool import Done, Tool, ToolError, ToolResult, tool
 
 FOLDER: Final = Path(".cellwright/skills")
@@ -71,14 +70,8 @@ def read_skill(text: str, folder: Path, where: str) -> Skill:
 
 def read_skills(project: Path) -> tuple[Skill, ...]:
     """The project's skills. Raises `UserError`. Blocking."""
-    found = list[Skill]()
-    for path in sorted((project / FOLDER).glob(f"*/{FILE}")):
-        try:
-            text = path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise UserError(f"Cannot read {path.relative_to(project)}: {error}.") from error
-        found.append(read_skill(text, path.parent, str(path.relative_to(project))))
-    return tuple(found)
+    found = [(path.parent, *read_page(path, project)) for path in sorted((project / FOLDER).glob(f"*/{FILE}"))]
+    return tuple(read_skill(text, folder, where) for folder, text, where in found)
 
 
 def skill_tools(skills: Sequence[Skill]) -> list[Tool]:

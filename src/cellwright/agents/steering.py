@@ -103,9 +103,9 @@ async def wait_for_stop(
     """Until somebody wants this agent to stop, in the middle of a step too; says who and why."""
     while True:
         await anyio.sleep(_LOOK_SECONDS)
-        orders = await read_steering(read, workflow, before, knows_order=knows_order)
-        if orders.stop:
-            return orders.stop
+        steering = await read_steering(read, workflow, before, knows_order=knows_order)
+        if steering.stop:
+            return steering.stop
 
 
 async def follow_stops(log: EventLog, run: str) -> AsyncGenerator[None]:

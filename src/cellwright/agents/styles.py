@@ -78,13 +78,13 @@ def choose_style(abilities: Collection[Ability], role: Role, *, has_programs: bo
 def offered_tools(toolset: Toolset, style: Style) -> Toolset:
     """The tools a model may call in this style; in code mode the others are there for its programs."""
     if style == "code":
-        return toolset.only([name for name in toolset.names if name in _ALWAYS_CALLED])
-    return toolset.only([name for name in toolset.names if name not in (PROGRAM, TRY)])
+        return toolset.only(_ALWAYS_CALLED)
+    return toolset.without({PROGRAM, TRY})
 
 
 def program_tools(toolset: Toolset) -> Toolset:
     """The tools programs may call."""
-    return toolset.only([name for name in toolset.names if name not in _ALWAYS_CALLED and name != TRY])
+    return toolset.without(_ALWAYS_CALLED | {TRY})
 
 
 def parse_reply(response: ModelResponse, *, step: int, style: Style, tools: Toolset) -> ModelReply:

@@ -18,14 +18,16 @@ from cellwright.data.files import DataFile
 from cellwright.errors import UserError
 from cellwright.kernel import KernelPool, OpenNotebook
 from cellwright.kernel.profiler import Profiler
+from cellwright.sandbox.host.git_repository import find_repository
 from cellwright.sandbox.spec import Limits, Tier
 from cellwright.settings import Settings
 from cellwright.tools.cell_tools import OpenPath, cell_tools, notebook_call_tool
 from cellwright.tools.data_tools import Locate, data_tools
 from cellwright.tools.environment_tools import package_tools, shell_tools
 from cellwright.tools.file_tools import Changed, file_tools
-from cellwright.tools.git import WHERE_GIT_IS, Author, find_repository
+from cellwright.tools.git.cage import WHERE_GIT_IS
 from cellwright.tools.git.client import GitClient
+from cellwright.tools.git.commit_import import Author
 from cellwright.tools.git.git_tools import git_tools
 from cellwright.tools.notebook.editor import NotebookEditor
 from cellwright.tools.notebook_tools import notebook_tools

@@ -18,7 +18,7 @@ import anyio.to_thread
 
 from cellwright.agents import Assignment, Role, read_roles
 from cellwright.agents.agent_context import AgentContext
-from cellwright.agents.failure_survey import notebook_survey
+from cellwright.agents.fixer import notebook_survey
 from cellwright.agents.loop import OpenAgentContext
 from cellwright.agents.programs import programs
 from cellwright.agents.prompt.context_providers import ContextProvider, DataContext, NotebookContext, limits_text
@@ -44,11 +44,10 @@ from cellwright.policy.rules import Rules
 from cellwright.runs.execute.workspace import BranchWorkspace, Workspace
 from cellwright.runs.goal.goal import Goal
 from cellwright.sandbox.host.tiers import probe
-from cellwright.sandbox.spec import CageSpec, Limits, Tier
+from cellwright.sandbox.spec import Limits, Tier
 from cellwright.settings import Settings
 from cellwright.tools import Guard, standing_rules
-from cellwright.tools.actions import ActionWorker
-from cellwright.tools.actions.worker_process import CagedWorker
+from cellwright.tools.actions.worker import ActionWorker
 from cellwright.tools.notebook.editor import NotebookEditor
 from cellwright.tools.notebook.parallel_branches import open_parallel_branch
 from cellwright.tools.project_files import ProjectFiles
@@ -123,7 +122,7 @@ async def open_workspace(
         pool = options.pool or await stack.enter_async_context(open_pool(options.settings))
         way_out = await _open_network(stack, ground, records, options)
         desk = await _open_editor(stack, ground, pool, way_out, options)
-        worker = await stack.enter_async_context(ActionWorker.open(_CageStarter(pool), tier=ground.tier))
+        worker = await stack.enter_async_context(ActionWorker.open(pool.zygote, tier=ground.tier))
         kept = JournalTexts(records)
         bench = _tool_context(ground, desk, pool, kept, way_out, options, person)
         studio = AgentContext(
@@ -135,7 +134,7 @@ async def open_workspace(
             person=person,
             roles=ground.roles,
             skills=ground.skills,
-            sights=[NotebookContext(desk), *await _data_context(bench)],
+            context_providers=[NotebookContext(desk), *await _data_context(bench)],
             limits_text=_describe_limits(bench),
             survey=notebook_survey(desk, bench.project),
             put_into_effect=way_out.put_into_effect if way_out is not None else None,
@@ -151,7 +150,7 @@ async def open_workspace(
                     studio=replace(
                         studio,
                         tools=all_tools(own, skills=ground.skills, has_git=ground.has_git),
-                        sights=[NotebookContext(lane.desk), *studio.sights[1:]],
+                        context_providers=[NotebookContext(lane.desk), *studio.context_providers[1:]],
                         survey=notebook_survey(lane.desk, own.project),
                     ),
                 )
@@ -293,17 +292,6 @@ async def _open_editor(
     )
     notebook = await stack.enter_async_context(opening)
     return await NotebookEditor.open(notebook, ground.state / EDITOR_FILE)
-
-
-@dataclass(frozen=True, slots=True)
-class _CageStarter:
-    """Starts cages from whichever zygote lives: one that died is replaced."""
-
-    pool: KernelPool
-
-    async def start(self, spec: CageSpec, *, command: list[str] | None = None) -> CagedWorker:
-        """A new cage whose process is `command`."""
-        return await (await self.pool.zygote()).start(spec, command=command)
 
 
 def _tool_context(

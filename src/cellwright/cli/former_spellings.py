@@ -26,7 +26,8 @@ from cellwright.runs.views import branches
 from cellwright.runs.views.branches import DecidedBranches, NotWaiting
 from cellwright.runs.views.questions import answer_view, open_question_view
 from cellwright.runs.views.run_view import check_is_run
-from cellwright.tools import APPROVAL, Inbox, InboxItem, PlainAnswered, TypedAnswer
+from cellwright.tools import Inbox, InboxItem, PlainAnswered, TypedAnswer
+from cellwright.tools.approval.approval_questions import APPROVAL
 
 approvals = typer.Typer(help="Now `cellwright inbox`.", no_args_is_help=True)
 questions = typer.Typer(help="Now `cellwright inbox`.", no_args_is_help=True)

@@ -10,62 +10,35 @@ notebook, `git/` and `actions/` work in cages of their own; `*_tools` are what a
 every interface needs; what agents call loads kernels and marimo.
 """
 
-from cellwright.tools.approval.approval_questions import APPROVAL, ask_approval, read_grants
-from cellwright.tools.approval.audit_trail import AuditTrailLine, audit_trail
-from cellwright.tools.approval.budget_questions import (
-    BUDGET,
-    BudgetAnswered,
-    BudgetQuestion,
-    BudgetReply,
-    LeaveUncounted,
-    PutPrice,
-    Raise,
-    ask_for_more,
-)
-from cellwright.tools.approval.guard import ActionPermitted, ActionRefused, BudgetRaised, Guard
+from cellwright.tools.approval.approval_questions import ask_approval
+from cellwright.tools.approval.budget_questions import LeaveUncounted, PutPrice, Raise
+from cellwright.tools.approval.guard import ActionRefused, Guard
 from cellwright.tools.approval.inbox import (
     Inbox,
     InboxItem,
     InboxReply,
-    NoSuchQuestion,
     PlainAnswered,
     PlainKind,
     PlainQuestion,
-    QuestionKind,
     RecordedAnswer,
 )
-from cellwright.tools.approval.rule_files import RULE_FILE, rule_files, standing_rules
+from cellwright.tools.approval.rule_files import standing_rules
 from cellwright.tools.approval.typed_answers import TypedAnswer
 
 __all__ = [
-    "APPROVAL",
-    "BUDGET",
-    "RULE_FILE",
-    "ActionPermitted",
     "ActionRefused",
-    "AuditTrailLine",
-    "BudgetAnswered",
-    "BudgetQuestion",
-    "BudgetRaised",
-    "BudgetReply",
     "Guard",
     "Inbox",
     "InboxItem",
     "InboxReply",
     "LeaveUncounted",
-    "NoSuchQuestion",
     "PlainAnswered",
     "PlainKind",
     "PlainQuestion",
     "PutPrice",
-    "QuestionKind",
     "Raise",
     "RecordedAnswer",
     "TypedAnswer",
     "ask_approval",
-    "ask_for_more",
-    "audit_trail",
-    "read_grants",
-    "rule_files",
     "standing_rules",
 ]

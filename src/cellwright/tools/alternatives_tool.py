@@ -12,14 +12,13 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from cellwright.journal import EffectFinding, Json
+from cellwright.journal import Json
 from cellwright.notebook import EditRefused, apply_edits, clip
-from cellwright.policy.actions import Action, EditCells, RunCode
+from cellwright.policy.actions import Action
 from cellwright.tools.notebook.alternatives import TrialCandidate, number_of
-from cellwright.tools.notebook.cell_changes import CellDiff, CellEdit, Seconds, changes_between, code_of, edits_of
-from cellwright.tools.notebook.editor import NotebookEditor
-from cellwright.tools.notebook.outcomes import AlternativesOutcome
-from cellwright.tools.notebook.reports import edit_result, find_revision, observation_json
+from cellwright.tools.notebook.cell_changes import CellDiff, CellEdit, Seconds, actions_of, changes_between, edits_of
+from cellwright.tools.notebook.editor import AlternativesOutcome, NotebookEditor
+from cellwright.tools.notebook.reports import edit_result, observation_json, revision_finder
 from cellwright.tools.notebook.trial_records import (
     BRANCHES,
     Decision,
@@ -39,7 +38,7 @@ _ACCEPTED: Final = "accepted"
 """Under this name the value of an accepted candidate's own step holds what came of it."""
 
 
-def chosen_result(desk: NotebookEditor, chosen: AlternativesOutcome, *, is_kept: bool) -> ToolResult:
+def chosen_result(editor: NotebookEditor, chosen: AlternativesOutcome, *, is_kept: bool) -> ToolResult:
     """What was tried, and kept by what the checks say, or not."""
     tried = chosen.tried
     lines = _lines(tried, chosen.news)
@@ -48,7 +47,7 @@ def chosen_result(desk: NotebookEditor, chosen: AlternativesOutcome, *, is_kept:
         why = tried[0].note or "none of them passes."
         lines.append(f"Nothing was kept: {why}" if is_kept else "Nothing was kept, as you wanted.")
         return Done(text="\n".join(lines), value=value | {"ok": not is_kept}, is_untrusted=True)
-    made = edit_result(desk, chosen.applied)
+    made = edit_result(editor, chosen.applied)
     value |= observation_json(chosen.applied.observation) | {"kept": tried[0].purpose}
     said = made.text if isinstance(made, Done) else ""
     lines.append(f"Kept: {tried[0].purpose}. In the notebook:\n{said}")
@@ -60,7 +59,7 @@ def chosen_result(desk: NotebookEditor, chosen: AlternativesOutcome, *, is_kept:
 
 def waiting_result(chosen: AlternativesOutcome) -> ToolResult:
     """What was tried. Whatever ran may be accepted; where nothing did, there is nothing to ask."""
-    tried = tuple(replace(each.told, waits=each.tried.is_sound) for each in chosen.ranked)
+    tried = tuple(replace(each.record, waits=each.tried.is_sound) for each in chosen.ranked)
     value: dict[str, Json] = {BRANCHES: [trial_json(each) for each in tried], "kept": None}
     if any(each.waits for each in tried):
         return Done(text=chosen.news, value=value, is_untrusted=True)
@@ -68,14 +67,14 @@ def waiting_result(chosen: AlternativesOutcome) -> ToolResult:
     return Done(text="\n".join(lines), value=value | {"ok": False}, is_untrusted=True)
 
 
-def accepted_result(desk: NotebookEditor, chosen: AlternativesOutcome) -> ToolResult:
+def accepted_result(editor: NotebookEditor, chosen: AlternativesOutcome) -> ToolResult:
     """What came of the one candidate that a person accepted, tried again in the notebook as it is now."""
     [tried] = chosen.tried
     value: dict[str, Json] = {_ACCEPTED: trial_json(tried)}
     if chosen.applied is None:
         lines = [*([chosen.news] if chosen.news else []), *_errors([tried])]
         return Done(text="\n".join(lines), value=value, is_untrusted=True)
-    made = edit_result(desk, replace(chosen.applied, news=chosen.news or chosen.applied.news))
+    made = edit_result(editor, replace(chosen.applied, news=chosen.news or chosen.applied.news))
     assert isinstance(made, Done)
     return replace(made, value=value | observation_json(chosen.applied.observation))
 
@@ -187,20 +186,16 @@ class CandidateEdits(BaseModel):
     ] = []
 
 
-def alternatives_tool(desk: NotebookEditor) -> Tool:
-    """The tool of this desk's notebook."""
-    path = str(desk.notebook.path)
+def alternatives_tool(editor: NotebookEditor) -> Tool:
+    """The tool of this notebook."""
 
     async def action(arguments: Any) -> tuple[Action, ...]:
-        await desk.sync()
-        changes = [change for candidate in arguments.candidates for change in _changes(desk, candidate)]
-        code = RunCode(notebook=path, code=code_of(changes))
-        if arguments.keep == "none":
-            return (code,)
-        return EditCells(notebook=path, diff="\n".join(change.diff() for change in changes)), code
+        await editor.sync()
+        changes = [change for candidate in arguments.candidates for change in _changes(editor, candidate)]
+        edit, run = actions_of(changes, editor.notebook.path)
+        return (run,) if arguments.keep == "none" else (edit, run)
 
-    async def find(_: Any, calling: CallContext) -> EffectFinding:
-        return find_revision(desk, calling)
+    find = revision_finder(editor)
 
     async def go_on(arguments: Any, calling: CallContext, result: ToolResult, one_more: OneMore) -> ToolResult:
         if not isinstance(result, Done) or not any(each.waits for each in trials_in(result.value)):
@@ -213,13 +208,12 @@ def alternatives_tool(desk: NotebookEditor) -> Tool:
         given = _candidate(arguments.candidates[number_of(decision.accepted) - 1], arguments.checks)
 
         async def accept() -> ToolResult:
-            chosen = await desk.choose([replace(given, is_accepted=True)], key=calling.key, seconds=arguments.seconds)
-            return accepted_result(desk, chosen)
+            chosen = await editor.choose([replace(given, is_accepted=True)], key=calling.key, seconds=arguments.seconds)
+            return accepted_result(editor, chosen)
 
-        async def find_accepted() -> EffectFinding:
-            return find_revision(desk, calling)
-
-        return decided_result(result, tried, decision, await one_more("accepted", accept, find_accepted))
+        return decided_result(
+            result, tried, decision, await one_more("accepted", accept, partial(find, arguments, calling))
+        )
 
     @tool(name=ALTERNATIVES, action=action, changes=True, find=find, go_on=go_on, seconds=None)
     async def try_alternatives(
@@ -241,8 +235,8 @@ def alternatives_tool(desk: NotebookEditor) -> Tool:
         nothing in it fails, or the one the person chooses; the others leave no trace. You get back one table.
         """
         given = [_candidate(each, checks) for each in candidates]
-        chosen = await desk.choose(given, key=calling.key, is_kept=keep == "best", seconds=seconds)
-        return waiting_result(chosen) if keep == "ask" else chosen_result(desk, chosen, is_kept=keep == "best")
+        chosen = await editor.choose(given, key=calling.key, is_kept=keep == "best", seconds=seconds)
+        return waiting_result(chosen) if keep == "ask" else chosen_result(editor, chosen, is_kept=keep == "best")
 
     return try_alternatives
 
@@ -266,7 +260,7 @@ def _candidate(given: CandidateEdits, checks: Sequence[str]) -> TrialCandidate:
     return TrialCandidate(name=given.name, edits=partial(edits_of, given.edits), checks=wanted)
 
 
-def _changes(desk: NotebookEditor, candidate: CandidateEdits) -> tuple[CellDiff, ...]:
-    document = desk.notebook.document
+def _changes(editor: NotebookEditor, candidate: CandidateEdits) -> tuple[CellDiff, ...]:
+    document = editor.notebook.document
     after = apply_edits(document, edits_of(candidate.edits, document))
     return () if isinstance(after, EditRefused) else changes_between(document, after)

@@ -11,6 +11,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import takewhile
 from typing import Any, Final, Literal, assert_never
 
 import anyio
@@ -150,7 +151,7 @@ class BoundedCaller:
             case Done(text=text) if (short := cut(text, self.tokens)) is not None:
                 if self.kept is None:
                     return replace(result, text=short)
-                name = await self.kept.keep(f"{flow.id}/{call.id}", text)
+                name = await self.kept.store(f"{flow.id}/{call.id}", text)
                 return replace(result, text=f"{short}\n(The whole text is kept: read_kept({name!r}, from_line).)")
             case ToolError(message=message) if (short := cut(message, self.tokens)) is not None:
                 return replace(result, message=short)
@@ -162,7 +163,7 @@ class BoundedCaller:
         if size is None:
             return replace(result, image=None)
         is_kept = self.kept is not None and is_showable(image)
-        name = await self.kept.keep(key, base64.b64encode(image).decode()) if self.kept and is_kept else ""
+        name = await self.kept.store(key, base64.b64encode(image).decode()) if self.kept and is_kept else ""
         return replace(result, image=None, picture=ResultImage(name=name, width=size[0], height=size[1]))
 
 
@@ -244,7 +245,7 @@ class RecordedCaller:
 
 @dataclass(frozen=True, slots=True)
 class GuardedCaller:
-    """Asks policy, and where policy says so a person, before a call; tells afterwards what came of it."""
+    """Asks policy, and where policy says so a person, before a call; records afterwards what came of it."""
 
     inner: Caller
     toolset: Toolset
@@ -265,10 +266,7 @@ class GuardedCaller:
 
     def _next_group(self, calls: Sequence[ToolCall]) -> Sequence[ToolCall]:
         """As many as may run at the same time: reads, or one call that is more than that."""
-        reads = 0
-        while reads < len(calls) and self._is_read(calls[reads]):
-            reads += 1
-        return calls[: max(reads, 1)]
+        return [*takewhile(self._is_read, calls)] or calls[:1]
 
     def _is_read(self, call: ToolCall) -> bool:
         tool = self.toolset.get(call.name)
@@ -278,19 +276,19 @@ class GuardedCaller:
         permits = [await self._permit(flow, call) for call in calls]
         going = [call for call, permit in zip(calls, permits, strict=True) if isinstance(permit, tuple)]
         if len(going) == 1:
-            # Not in a lane: a tool may have several steps of its own.
+            # Not in a parallel branch: a tool may have several steps of its own.
             ran = iter([await self.inner.call(flow, going[0])])
         else:
-            ran = iter(await flow.parallel(*(_begin(self.inner, flow, call) for call in going)) if going else [])
+            ran = iter(await flow.parallel(*(self.inner.call(flow, call) for call in going)) if going else [])
         results: list[ToolResult] = [next(ran) if isinstance(permit, tuple) else permit for permit in permits]
         for permit, result in zip(permits, results, strict=True):
             if isinstance(permit, tuple):
                 for permitted in permit:
                     await self.guard.record_result(flow, permitted, *_became(result))
-                await self._tell_branches(flow, result)
+                await self._emit_trials(flow, result)
         return results
 
-    async def _tell_branches(self, flow: Flow, result: ToolResult) -> None:
+    async def _emit_trials(self, flow: Flow, result: ToolResult) -> None:
         """What was tried in branches, for whoever watches; it follows from the recorded result."""
         tried = trials_in(result.value) if isinstance(result, Done) else ()
         if tried:
@@ -359,10 +357,6 @@ async def _wanted(prepared: PreparedCall) -> tuple[Action, ...] | ToolError | Re
     except CellwrightError as error:
         return _expected(error)
     return wanted if isinstance(wanted, tuple) else () if wanted is None else (wanted,)
-
-
-async def _begin(caller: Caller, flow: Flow, call: ToolCall) -> ToolResult:
-    return await caller.call(flow, call)
 
 
 def _became(result: ToolResult) -> tuple[Literal["done", "failed"], str]:

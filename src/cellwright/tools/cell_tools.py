@@ -6,8 +6,9 @@ notebook runs in a cage of its own, with its inputs in place of what its cells a
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Final, assert_never
 
@@ -31,14 +32,13 @@ from cellwright.kernel import (
 )
 from cellwright.notebook import Document, clip, graph, read
 from cellwright.policy.actions import Action, RunCode
+from cellwright.tools.notebook.cell_changes import Seconds
 from cellwright.tools.stubs import signature_of
-from cellwright.tools.tool import CallContext, Done, Tool, ToolError, ToolResult, tool
+from cellwright.tools.tool import CallContext, Done, Find, Tool, ToolError, ToolResult, ended_with_process, tool
 
-_MOST_SECONDS: Final = 3_600
 _TEXT_TOKENS: Final = 2_000
 _DESCRIPTION: Final = 2_000
 
-Seconds = Annotated[float, Field(gt=0, le=_MOST_SECONDS, description="Deadline; what still runs then is interrupted.")]
 OpenPath = Callable[[Path], AbstractAsyncContextManager[OpenNotebook]]
 """Opens a notebook in a cage of its own."""
 
@@ -51,13 +51,13 @@ def cell_tools(notebook: OpenNotebook) -> list[Tool]:
         """The notebook's functions that are marked with `@cellwright.tool`, how they are called and what they do."""
         found = await notebook.functions()
         lines = [_headline(function) for function in found]
-        value: list[Json] = [_function_json(function) for function in found]
+        value: list[Json] = [asdict(function) for function in found]
         return Done(text="\n".join(lines) or "No function is marked.", value=value, is_untrusted=True)
 
     async def action(arguments: Any) -> Action:
         return _run_code(notebook, arguments.name, arguments.arguments)
 
-    @tool(action=action, changes=True, find=_finder(notebook), seconds=None)
+    @tool(action=action, changes=True, find=cage_finder(notebook), seconds=None)
     async def call_function(
         name: Annotated[str, Field(min_length=1, max_length=100)],
         arguments: Annotated[dict[str, Any], Field(description="By parameter name.")] = {},  # noqa: B006
@@ -89,12 +89,11 @@ def _function_tool(notebook: OpenNotebook, function: CellFunction, taken: Collec
         name=f"notebook_{function.name}" if function.name in taken else function.name,
         description=f"A function of the notebook, in its own words: {function.description[:_DESCRIPTION] or '(none)'}",
         parameters=function.parameters,
-        returns="JSON or a preview",
         run=run,
         validate=validate,
         action=action,
         changes=True,
-        find=_finder(notebook),
+        find=cage_finder(notebook),
         seconds=None,
     )
 
@@ -110,9 +109,10 @@ def _complete(function: CellFunction, arguments: Mapping[str, Any]) -> dict[str,
     return dict(arguments)
 
 
-def _finder(notebook: OpenNotebook) -> Callable[[Any, CallContext], Awaitable[EffectFinding]]:
+def cage_finder(notebook: OpenNotebook) -> Find:
+    """What ran in its cage ended with the process, and what it had changed went too, unless files change directly."""
+
     async def find(_: Any, __: CallContext) -> EffectFinding:
-        # Its kernel ended with the process, and what it had changed went too, unless files are changed directly.
         return EffectUnknown() if notebook.provisioner.options.files == "direct" else EffectNotFound()
 
     return find
@@ -138,16 +138,6 @@ def _headline(function: CellFunction) -> str:
         return f"{function.name}: cannot be called ({function.problem})"
     words = function.description.partition("\n")[0] or "no description"
     return f"{function.name}{signature_of(function.parameters)}: {words}"
-
-
-def _function_json(function: CellFunction) -> Json:
-    return {
-        "name": function.name,
-        "cell": function.cell,
-        "description": function.description,
-        "parameters": function.parameters,
-        "problem": function.problem,
-    }
 
 
 def _call_result(outcome: CallOutcome, name: str) -> ToolResult:
@@ -197,10 +187,7 @@ def notebook_call_tool(open_path: OpenPath, project: Path) -> Tool:
         code = "\n\n".join(cell.code for cell in file.document.cells)
         return RunCode(notebook=str(path), code=f"# with {given or 'nothing'} given\n\n{code}")
 
-    async def find(_: Any, __: CallContext) -> EffectFinding:
-        return EffectNotFound()
-
-    @tool(name="call_notebook", action=action, changes=True, find=find, seconds=None)
+    @tool(name="call_notebook", action=action, changes=True, find=ended_with_process, seconds=None)
     async def call(
         path: Annotated[str, Field(description="Of a notebook in the project.")],
         outputs: Annotated[list[str], Field(min_length=1, max_length=50, description="Variables to get back.")],

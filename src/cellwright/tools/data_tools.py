@@ -1,12 +1,13 @@
 """Data tools: what a careful person does with data first, without a model; each gives the cells that did it.
 
 `profile` looks at files in a cage; `compare`, `relate` and `explain_change` work on a table of the live notebook;
-`clean` turns a data file into such a table. Kept cells are one turn of the notebook, which `undo` takes back.
+`clean` turns a data file into such a table. Kept cells are one revision of the notebook, which `undo` takes back.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, Final
 
 import anyio.to_thread
@@ -45,18 +46,18 @@ _PROFILE_TOKENS: Final = 3_000
 _CELLS_TOKENS: Final = 2_000
 _RUN_SECONDS: Final = 600
 _LOOK_SECONDS: Final = 240
-_KEEP: Final = "Put its cells into the notebook."
 
-Keep = Annotated[bool, Field(description=_KEEP)]
+Keep = Annotated[bool, Field(description="Put its cells into the notebook.")]
+Table = Annotated[str, Field(description="A DataFrame of the notebook.")]
 Column = Annotated[str, Field(min_length=1, max_length=300)]
 Locate = Callable[[str], DataFile]
 """From a path as the notebook's code has it to the file itself. Raises `UserError`, `RefusedByPolicy`. Blocking."""
 
 
-def data_tools(desk: NotebookEditor, profiler: Profiler, locate: Locate) -> list[Tool]:
-    """The data tools of this desk's notebook."""
-    asking = [_compare_tool, _relate_tool, _change_tool]
-    return [_profile_tool(profiler, locate), *(make(desk) for make in asking), _clean_tool(desk, profiler, locate)]
+def data_tools(editor: NotebookEditor, profiler: Profiler, locate: Locate) -> list[Tool]:
+    """The data tools of this editor's notebook."""
+    questions = [_question_tool(editor, name, ask) for name, ask in _QUESTIONS.items()]
+    return [_profile_tool(profiler, locate), *questions, _clean_tool(editor, profiler, locate)]
 
 
 # ── files ──
@@ -79,36 +80,36 @@ def _profile_tool(profiler: Profiler, locate: Locate) -> Tool:
     return profile
 
 
-def _clean_tool(desk: NotebookEditor, profiler: Profiler, locate: Locate) -> Tool:
+def _clean_tool(editor: NotebookEditor, profiler: Profiler, locate: Locate) -> Tool:
     async def located(path: str) -> DataFile:
-        if path in defined_in(desk.notebook.document.cells):
+        if path in defined_in(editor.notebook.document.cells):
             hint = "Name the data file it was read from."
             raise UserError(f"{path!r} is a variable: what its values were in the file is lost.", hint=hint)
         return await anyio.to_thread.run_sync(locate, path)
 
     async def drafted(path: str) -> tuple[TableProfile, str, tuple[CellDraft, ...]]:
         file = await located(path)
-        return _cleaning(await profiler.profile([file]), file, desk.notebook.document)
+        return _cleaning(await profiler.profile([file]), file, editor.notebook.document)
 
     async def action(arguments: Any) -> tuple[Action, ...]:
-        await desk.sync()
+        await editor.sync()
         reading = ReadFile(path=str((await located(arguments.table)).source))
         if not arguments.keep:
             return (reading,)
-        return (reading, *_changing(desk, (await drafted(arguments.table))[2]))
+        return (reading, *_changing(editor, (await drafted(arguments.table))[2]))
 
-    @tool(action=action, changes=True, find=_finder(desk), seconds=None)
+    @tool(action=action, changes=True, find=_finder(editor), seconds=None)
     async def clean(
         calling: CallContext,
         table: Annotated[str, Field(min_length=1, max_length=1_000, description="A data file.")],
         keep: Keep = False,
     ) -> ToolResult:
         """Read a data file into a typed table, with its problems and a switch for each repair. Nothing is hidden."""
-        await desk.sync()
+        await editor.sync()
         known, variable, cells = await drafted(table)
         problems = [f"- {one_line(oddity.says)}" for oddity in known.oddities[:40]] or ["- no problems were found"]
         words = f"{one_line(known.name)}: {known.rows:,} rows. The table is `{variable}`.\n" + "\n".join(problems)
-        return await _answered(desk, calling, cells, words, {"table": variable}, keep=keep)
+        return await _answered(editor, calling, cells, words, {"table": variable}, keep=keep)
 
     return clean
 
@@ -135,85 +136,66 @@ def _cleaning(
 # ── tables of the notebook ──
 
 
-def _compare_tool(desk: NotebookEditor) -> Tool:
-    def asked(arguments: Any) -> TableQuestion:
-        return TableQuestion(method="difference", table=arguments.table, columns=(arguments.measure, arguments.by))
+def _question_tool(editor: NotebookEditor, name: str, ask: Callable[..., Awaitable[TableQuestion]]) -> Tool:
+    """The tool whose arguments are those of `ask`."""
 
-    @tool(action=_asking(desk, asked), changes=True, find=_finder(desk), seconds=None)
-    async def compare(
-        calling: CallContext,
-        table: Annotated[str, Field(description="A DataFrame of the notebook.")],
-        measure: Column,
-        by: Column,
-        keep: Keep = False,
-    ) -> ToolResult:
-        """Whether a measure differs between groups: test, effect with its interval, assumptions looked at."""
-        question = TableQuestion(method="difference", table=table, columns=(measure, by))
-        return await _ask(desk, calling, question, keep=keep)
+    async def action(arguments: Any) -> tuple[Action, ...]:
+        await editor.sync()
+        question = await ask(**dict(arguments))
+        _check_table(editor.notebook.document, question.table)
+        trying = RunCode(notebook=str(editor.notebook.path), code=question_cell(question))
+        if not question.keep:
+            return (trying,)
+        return (trying, *_changing(editor, cells_for(question, None, taken=())))
 
-    return compare
+    async def run(arguments: Any, calling: CallContext) -> ToolResult:
+        return await _ask(editor, calling, await ask(**dict(arguments)))
 
-
-def _relate_tool(desk: NotebookEditor) -> Tool:
-    def asked(arguments: Any) -> TableQuestion:
-        return TableQuestion(method="relate", table=arguments.table, columns=(arguments.first, arguments.second))
-
-    @tool(action=_asking(desk, asked), changes=True, find=_finder(desk), seconds=None)
-    async def relate(
-        calling: CallContext,
-        table: Annotated[str, Field(description="A DataFrame of the notebook.")],
-        first: Column,
-        second: Column,
-        keep: Keep = False,
-    ) -> ToolResult:
-        """Whether two columns go together; the test is chosen by what they hold."""
-        question = TableQuestion(method="relate", table=table, columns=(first, second))
-        return await _ask(desk, calling, question, keep=keep)
-
-    return relate
+    return replace(tool(name=name)(ask), run=run, action=action, changes=True, find=_finder(editor), seconds=None)
 
 
-def _change_tool(desk: NotebookEditor) -> Tool:
-    def asked(arguments: Any) -> TableQuestion:
-        columns = (arguments.measure, arguments.when, arguments.by)
-        spans = (arguments.first, arguments.second)
-        return TableQuestion(method="explain_change", table=arguments.table, columns=columns, spans=spans)
-
-    @tool(action=_asking(desk, asked), changes=True, find=_finder(desk), seconds=None)
-    async def explain_change(
-        calling: CallContext,
-        table: Annotated[str, Field(description="A DataFrame of the notebook.")],
-        measure: Column,
-        when: Annotated[str, Field(min_length=1, max_length=300, description="The column of dates.")],
-        first: Annotated[tuple[str, str], Field(description="First and last ISO date of the earlier span.")],
-        second: Annotated[tuple[str, str], Field(description="Of the later span.")],
-        by: Column,
-        keep: Keep = False,
-    ) -> ToolResult:
-        """Which groups a change of a total between two spans of time comes from; the parts add up exactly."""
-        question = TableQuestion(
-            method="explain_change", table=table, columns=(measure, when, by), spans=(first, second)
-        )
-        return await _ask(desk, calling, question, keep=keep)
-
-    return explain_change
+async def _compare(table: Table, measure: Column, by: Column, keep: Keep = False) -> TableQuestion:
+    """Whether a measure differs between groups: test, effect with its interval, assumptions looked at."""
+    return TableQuestion(method="difference", table=table, columns=(measure, by), keep=keep)
 
 
-async def _ask(desk: NotebookEditor, calling: CallContext, question: TableQuestion, *, keep: bool) -> ToolResult:
+async def _relate(table: Table, first: Column, second: Column, keep: Keep = False) -> TableQuestion:
+    """Whether two columns go together; the test is chosen by what they hold."""
+    return TableQuestion(method="relate", table=table, columns=(first, second), keep=keep)
+
+
+async def _explain_change(
+    table: Table,
+    measure: Column,
+    when: Annotated[str, Field(min_length=1, max_length=300, description="The column of dates.")],
+    first: Annotated[tuple[str, str], Field(description="First and last ISO date of the earlier span.")],
+    second: Annotated[tuple[str, str], Field(description="Of the later span.")],
+    by: Column,
+    keep: Keep = False,
+) -> TableQuestion:
+    """Which groups a change of a total between two spans of time comes from; the parts add up exactly."""
+    columns, spans = (measure, when, by), (first, second)
+    return TableQuestion(method="explain_change", table=table, columns=columns, spans=spans, keep=keep)
+
+
+_QUESTIONS: Final = {"compare": _compare, "relate": _relate, "explain_change": _explain_change}
+
+
+async def _ask(editor: NotebookEditor, calling: CallContext, question: TableQuestion) -> ToolResult:
     """The answer from the live notebook, and the cells that give it."""
-    await desk.sync()
-    _check_table(desk.notebook.document, question.table)
-    told = await read_live_json(desk, question_cell(question))
-    words = change_words(question, told) if question.method == "explain_change" else answer_words(question, told)
+    await editor.sync()
+    _check_table(editor.notebook.document, question.table)
+    answer = await read_live_json(editor, question_cell(question))
+    words = change_words(question, answer) if question.method == "explain_change" else answer_words(question, answer)
     if words is None:
         return ToolError(
             kind="failed",
             message="There is too little in these columns to say anything: too few values, or only one kind of them.",
             hint="Look at the columns with `look`.",
         )
-    document = desk.notebook.document
-    cells = cells_for(question, told, taken=defined_in(document.cells) | {cell.name for cell in document.cells})
-    return await _answered(desk, calling, cells, words, finite(told), keep=keep)
+    document = editor.notebook.document
+    cells = cells_for(question, answer, taken=defined_in(document.cells) | {cell.name for cell in document.cells})
+    return await _answered(editor, calling, cells, words, finite(answer), keep=question.keep)
 
 
 def _check_table(document: Document, table: str) -> None:
@@ -226,21 +208,21 @@ def _check_table(document: Document, table: str) -> None:
 
 
 async def _answered(
-    desk: NotebookEditor, calling: CallContext, cells: Sequence[CellDraft], words: str, value: Json, *, keep: bool
+    editor: NotebookEditor, calling: CallContext, cells: Sequence[CellDraft], words: str, value: Json, *, keep: bool
 ) -> ToolResult:
     if not keep:
         text = f"{words}\n\nThe cells that give it; keep=true puts them into the notebook:\n{_shown(cells)}"
         code: Json = [{"name": draft.name, "code": draft.code} for draft in cells]
         return Done(text=text, value={"says": words, "result": value, "cells": code}, is_untrusted=True)
-    fitted = fit(desk.notebook.document, "tell", cells, (), is_new=False)
+    fitted = fit(editor.notebook.document, "tell", cells, (), is_new=False)
     if fitted.clashes:
         return ToolError(kind="conflict", message=f"The notebook defines these already: {', '.join(fitted.clashes)}.")
     if not fitted.edits:
         return Done(text=f"{words}\n\nIts cells are in the notebook already.", value={"says": words}, is_untrusted=True)
-    applied = await desk.apply(
+    applied = await editor.apply(
         lambda document: parse_edits(list(fitted.edits), document), key=calling.key, seconds=_RUN_SECONDS
     )
-    text = f"{words}\n\nKept as cells:\n{observation_text(applied.observation, desk.notebook)}"
+    text = f"{words}\n\nKept as cells:\n{observation_text(applied.observation, editor.notebook)}"
     kept: Json = {"says": words, "result": value, **observation_json(applied.observation)}
     return Done(text=text, value=kept, is_untrusted=True)
 
@@ -253,32 +235,17 @@ def _shown(cells: Sequence[CellDraft]) -> str:
     return clip("\n\n".join([*named, *others]), _CELLS_TOKENS)
 
 
-def _changing(desk: NotebookEditor, cells: Sequence[CellDraft]) -> tuple[Action, ...]:
-    path = str(desk.notebook.path)
+def _changing(editor: NotebookEditor, cells: Sequence[CellDraft]) -> tuple[Action, ...]:
+    path = str(editor.notebook.path)
     code = "\n\n".join(draft.code for draft in cells)
     added = "\n".join(f"+{line}" for line in code.splitlines())
     return EditCells(notebook=path, diff=added), RunCode(notebook=path, code=code)
 
 
-def _asking(
-    desk: NotebookEditor, asked: Callable[[Any], TableQuestion]
-) -> Callable[[Any], Awaitable[tuple[Action, ...]]]:
-    async def action(arguments: Any) -> tuple[Action, ...]:
-        await desk.sync()
-        question = asked(arguments)
-        _check_table(desk.notebook.document, question.table)
-        trying = RunCode(notebook=str(desk.notebook.path), code=question_cell(question))
-        if not arguments.keep:
-            return (trying,)
-        return (trying, *_changing(desk, cells_for(question, None, taken=())))
-
-    return action
-
-
-def _finder(desk: NotebookEditor) -> Callable[[Any, CallContext], Awaitable[EffectFinding]]:
+def _finder(editor: NotebookEditor) -> Callable[[Any, CallContext], Awaitable[EffectFinding]]:
     async def find(_: Any, calling: CallContext) -> EffectFinding:
-        # What was only tried is gone with the process; what was kept is a turn of the desk.
-        if desk.done(calling.key) is None:
+        # What was only tried is gone with the process; what was kept is a revision.
+        if editor.done(calling.key) is None:
             return EffectNotFound()
         return EffectFound(result=result_json(Done(text="Its cells are in the notebook; look at them for the result.")))
 

@@ -12,11 +12,12 @@ import anyio.to_thread
 from pydantic import Field
 
 from cellwright.errors import UserError
-from cellwright.journal import EffectFinding, EffectFound, EffectNotFound, EffectUnknown
+from cellwright.journal import EffectFinding, EffectFound, EffectNotFound
 from cellwright.kernel import OpenNotebook, PackageInstall, ProgramEnd
 from cellwright.kernel.environments.packages import for_module, with_package
 from cellwright.kernel.environments.script_header import normal_requirement
 from cellwright.policy.actions import Action, InstallPackage, RunShell
+from cellwright.tools.cell_tools import cage_finder
 from cellwright.tools.notebook.editor import NotebookEditor
 from cellwright.tools.notebook.reports import observation_json, observation_text
 from cellwright.tools.tool import CallContext, Done, Tool, ToolError, ToolFailure, ToolResult, tool
@@ -24,16 +25,16 @@ from cellwright.tools.tool import CallContext, Done, Tool, ToolError, ToolFailur
 _MOST_INSTALL_SECONDS: Final = 3_600
 
 
-def package_tools(desk: NotebookEditor) -> list[Tool]:
-    """The tool for this desk's notebook. Packages come from the index of the person's settings, and no other."""
+def package_tools(editor: NotebookEditor) -> list[Tool]:
+    """The tool for this notebook. Packages come from the index of the person's settings, and no other."""
 
     async def action(arguments: Any) -> Action | None:
         wanted = requirement_for(arguments.module, arguments.requirement)
-        return None if await _has(desk, wanted) else InstallPackage(requirement=wanted)
+        return None if await _has(editor, wanted) else InstallPackage(requirement=wanted)
 
     async def find(arguments: Any, _: CallContext) -> EffectFinding:
         wanted = requirement_for(arguments.module, arguments.requirement)
-        return EffectFound(result=None) if await _has(desk, wanted) else EffectNotFound()
+        return EffectFound(result=None) if await _has(editor, wanted) else EffectNotFound()
 
     @tool(action=action, changes=True, find=find, seconds=None)
     async def install_package(
@@ -47,9 +48,9 @@ def package_tools(desk: NotebookEditor) -> list[Tool]:
 
         The cells that failed for want of it run again.
         """
-        installed = await desk.notebook.install(requirement_for(module, requirement), seconds=seconds)
-        await desk.sync()
-        return _install_result(desk, installed)
+        installed = await editor.notebook.install(requirement_for(module, requirement), seconds=seconds)
+        await editor.sync()
+        return _install_result(editor, installed)
 
     return [install_package]
 
@@ -70,12 +71,12 @@ def requirement_for(module: str, requirement: str) -> str:
     return missing.requirement
 
 
-async def _has(desk: NotebookEditor, requirement: str) -> bool:
-    document = desk.notebook.document
+async def _has(editor: NotebookEditor, requirement: str) -> bool:
+    document = editor.notebook.document
     return await anyio.to_thread.run_sync(with_package, document, requirement) is document
 
 
-def _install_result(desk: NotebookEditor, installed: PackageInstall) -> ToolResult:
+def _install_result(editor: NotebookEditor, installed: PackageInstall) -> ToolResult:
     match installed.way:
         case "already there":
             how = f"{installed.requirement} is in the notebook's header already."
@@ -86,7 +87,7 @@ def _install_result(desk: NotebookEditor, installed: PackageInstall) -> ToolResu
     others = [one for one in installed.added if one != installed.requirement]
     written = f"\nThe notebook uses these too, so its header now names them: {', '.join(others)}." if others else ""
     observation = installed.observation
-    ran = f"\n{observation_text(observation, desk.notebook)}" if observation.cells or observation.problem else ""
+    ran = f"\n{observation_text(observation, editor.notebook)}" if observation.cells or observation.problem else ""
     value = {**observation_json(observation), "requirement": installed.requirement, "way": installed.way}
     return Done(text=f"{how}{written}{ran}", value=value, is_untrusted=True)
 
@@ -102,11 +103,7 @@ def shell_tools(notebook: OpenNotebook, project: str) -> list[Tool]:
         folder = _inside(arguments.folder)
         return RunShell(command=tuple(arguments.command), folder=f"{project}/{folder}" if folder else project)
 
-    async def find(_: Any, __: CallContext) -> EffectFinding:
-        # Its cage ended with the process, and what it had changed there went too, unless files are changed directly.
-        return EffectUnknown() if notebook.provisioner.options.files == "direct" else EffectNotFound()
-
-    @tool(action=action, changes=True, find=find, seconds=None)
+    @tool(action=action, changes=True, find=cage_finder(notebook), seconds=None)
     async def shell(
         command: Annotated[
             list[str],

@@ -14,7 +14,7 @@ from pydantic import Field
 from cellwright.errors import CellwrightError, UserError
 from cellwright.journal import EffectFinding, EffectFound, EffectNotFound
 from cellwright.policy.actions import Action, ReadFile, WriteFile
-from cellwright.tools.project_files import ProjectEntry, ProjectFiles
+from cellwright.tools.project_files import ProjectFiles
 from cellwright.tools.tool import CallContext, Done, Tool, ToolError, ToolFailure, ToolResult, tool
 
 MOST_READ_BYTES: Final = 4 << 20
@@ -51,7 +51,7 @@ def _list_tool(files: ProjectFiles, changed: Changed) -> Tool:
         """List a folder of the project with sizes. Secrets and the inside of .git are not shown."""
         folder = files.locate(path)
         found = await anyio.to_thread.run_sync(lambda: list(files.walk(folder, depth=depth)))
-        lines = [_line(entry) for entry in found[:_LISTED]]
+        lines = [f"{each.path}/" if each.is_folder else f"{each.path}  {each.size:,} bytes" for each in found[:_LISTED]]
         if len(found) > _LISTED:
             lines.append(f"… {len(found) - _LISTED} more; list a folder below, or search.")
         if unsaved := await changed():
@@ -213,7 +213,3 @@ def _write_action(files: ProjectFiles, path: str, before: str, after: str) -> Ac
     lines = difflib.unified_diff(before.splitlines(), after.splitlines(), "before", "after", lineterm="")
     diff = "\n".join(lines).encode("utf-8", "replace").decode()
     return WriteFile(path=str(real), diff=diff)
-
-
-def _line(entry: ProjectEntry) -> str:
-    return f"{entry.path}/" if entry.is_folder else f"{entry.path}  {entry.size:,} bytes"

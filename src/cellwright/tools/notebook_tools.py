@@ -9,7 +9,7 @@ from pydantic import Field
 
 from cellwright.errors import UserError
 from cellwright.ids import CellId
-from cellwright.journal import EffectFinding, EffectNotFound, Json, Question
+from cellwright.journal import Json, Question
 from cellwright.kernel import CellSelection
 from cellwright.notebook import (
     DEFAULT_NAME,
@@ -20,15 +20,24 @@ from cellwright.notebook import (
     clip,
     graph,
 )
-from cellwright.policy.actions import Action, EditCells, RunCode
+from cellwright.policy.actions import Action, RunCode
 from cellwright.tools.alternatives_tool import alternatives_tool
 from cellwright.tools.history.moves import BeforeCell, NotMoved, Redo, UndoLast
-from cellwright.tools.notebook.cell_changes import CellEdit, Seconds, changes_between, code_of, edits_of
+from cellwright.tools.notebook.cell_changes import CellEdit, Seconds, actions_of, changes_between, edits_of, label
 from cellwright.tools.notebook.editor import NotebookEditor
-from cellwright.tools.notebook.outcomes import EditOutcome
-from cellwright.tools.notebook.reports import cell_text, edit_result, find_revision, with_news
+from cellwright.tools.notebook.reports import cell_text, edit_result, revision_finder, with_news
+from cellwright.tools.notebook.saved_notebook import EditOutcome
 from cellwright.tools.result_images import image_of
-from cellwright.tools.tool import CallContext, Done, Tool, ToolError, ToolFailure, ToolResult, tool
+from cellwright.tools.tool import (
+    CallContext,
+    Done,
+    Tool,
+    ToolError,
+    ToolFailure,
+    ToolResult,
+    ended_with_process,
+    tool,
+)
 
 ASKED: Final = "agent-question"
 """The topic of a question an agent asks a person."""
@@ -36,16 +45,22 @@ TRY: Final = "try_code"
 _SEARCH_HITS: Final = 50
 
 
-def notebook_tools(desk: NotebookEditor) -> list[Tool]:
-    """The tools of this desk's notebook."""
-    changing = [_apply_tool(desk), _run_tool(desk), _try_tool(desk), alternatives_tool(desk), *_undo_tools(desk)]
-    return [*_looking(desk), *changing, *_speaking()]
+def notebook_tools(editor: NotebookEditor) -> list[Tool]:
+    """The tools of this notebook."""
+    changing = [
+        _apply_tool(editor),
+        _run_tool(editor),
+        _try_tool(editor),
+        alternatives_tool(editor),
+        *_undo_tools(editor),
+    ]
+    return [*_looking(editor), *changing, *_speaking()]
 
 
 # ── looking ──
 
 
-def _looking(desk: NotebookEditor) -> list[Tool]:
+def _looking(editor: NotebookEditor) -> list[Tool]:
     @tool()
     async def look(
         what: Literal["summary", "cell", "graph", "variable", "search"] = "summary",
@@ -53,19 +68,19 @@ def _looking(desk: NotebookEditor) -> list[Tool]:
         tokens: Annotated[int, Field(ge=50, le=20_000)] = 2_000,
     ) -> ToolResult:
         """See the notebook: a summary, one cell whole, who depends on whom, a variable's value, or lines of code."""
-        await desk.sync()
+        await editor.sync()
         match what:
             case "summary":
-                seen: ToolResult = _shown(desk.notebook.summary(budget_tokens=tokens))
+                seen: ToolResult = _shown(editor.notebook.summary(budget_tokens=tokens))
             case "cell":
-                seen = _whole_cell(desk, name, tokens)
+                seen = _whole_cell(editor, name, tokens)
             case "graph":
-                seen = _graph(desk, name)
+                seen = _graph(editor, name)
             case "variable":
-                seen = await _variable(desk, name, tokens)
+                seen = await _variable(editor, name, tokens)
             case "search":
-                seen = _search(desk.notebook.document, name)
-        return with_news(seen, desk.take_news())
+                seen = _search(editor.notebook.document, name)
+        return with_news(seen, editor.pop_news())
 
     return [look]
 
@@ -75,16 +90,16 @@ def _shown(text: str) -> Done:
     return Done(text=text, value=text, is_untrusted=True)
 
 
-def _whole_cell(desk: NotebookEditor, name: str, tokens: int) -> ToolResult:
-    cell = find_cell(desk.notebook.document, name)
-    outcome = desk.notebook.outcomes.get(cell.id)
-    became = "not run yet" if outcome is None else cell_text(outcome, desk.notebook)
+def _whole_cell(editor: NotebookEditor, name: str, tokens: int) -> ToolResult:
+    cell = find_cell(editor.notebook.document, name)
+    outcome = editor.notebook.outcomes.get(cell.id)
+    became = "not run yet" if outcome is None else cell_text(outcome, editor.notebook)
     shown = _shown(f"{label(cell)}, version {cell.version}:\n```python\n{clip(cell.code, tokens)}\n```\n{became}")
     return replace(shown, image=None if outcome is None else image_of(outcome))
 
 
-def _graph(desk: NotebookEditor, name: str) -> ToolResult:
-    document = desk.notebook.document
+def _graph(editor: NotebookEditor, name: str) -> ToolResult:
+    document = editor.notebook.document
     nodes, only = graph(document), find_cell(document, name).id if name else None
     names = {cell.id: label(cell) for cell in document.cells}
     lines = [
@@ -101,10 +116,10 @@ def _graph(desk: NotebookEditor, name: str) -> ToolResult:
     return Done(text="\n".join(lines) or "The notebook has no cells.", value=lines)
 
 
-async def _variable(desk: NotebookEditor, name: str, tokens: int) -> ToolResult:
-    previews = await desk.notebook.look([name] if name else [], tokens=tokens)
+async def _variable(editor: NotebookEditor, name: str, tokens: int) -> ToolResult:
+    previews = await editor.notebook.look([name] if name else [], tokens=tokens)
     if not previews:
-        known = ", ".join(preview.name for preview in await desk.notebook.look(tokens=20)) or "none yet"
+        known = ", ".join(preview.name for preview in await editor.notebook.look(tokens=20)) or "none yet"
         return ToolError(kind="not-found", message=f"No variable {name!r}.", hint=f"There is: {clip(known, 300)}.")
     text = "\n".join(f"{preview.name}: {preview.type}\n{preview.text}" for preview in previews)
     value: Json = {preview.name: preview.text for preview in previews}
@@ -128,21 +143,16 @@ def _search(document: Document, pattern: str) -> ToolResult:
 # ── changing ──
 
 
-def _apply_tool(desk: NotebookEditor) -> Tool:
-    path = str(desk.notebook.path)
-
+def _apply_tool(editor: NotebookEditor) -> Tool:
     async def action(arguments: Any) -> tuple[Action, ...]:
-        await desk.sync()
-        document = desk.notebook.document
+        await editor.sync()
+        document = editor.notebook.document
         after = apply_edits(document, edits_of(arguments.edits, document))
         changes = () if isinstance(after, EditRefused) else changes_between(document, after)
-        edit = EditCells(notebook=path, diff="\n".join(change.diff() for change in changes))
-        return (edit,) if arguments.run == "none" else (edit, RunCode(notebook=path, code=code_of(changes)))
+        edit, run = actions_of(changes, editor.notebook.path)
+        return (edit,) if arguments.run == "none" else (edit, run)
 
-    async def find(_: Any, calling: CallContext) -> EffectFinding:
-        return find_revision(desk, calling)
-
-    @tool(action=action, changes=True, find=find, seconds=None)
+    @tool(action=action, changes=True, find=revision_finder(editor), seconds=None)
     async def apply(
         calling: CallContext,
         edits: Annotated[list[CellEdit], Field(min_length=1, max_length=100)],
@@ -158,29 +168,25 @@ def _apply_tool(desk: NotebookEditor) -> Tool:
         read it is not overwritten: you get its new text. Other code for a cell that failed is tried in a branch first:
         if it fails there, the notebook stays as it was.
         """
-        applied = await desk.apply(
-            lambda document: edits_of(edits, document), key=calling.key, run=run, seconds=seconds, tries_mends=True
+        applied = await editor.apply(
+            lambda document: edits_of(edits, document), key=calling.key, run=run, seconds=seconds, tries_repairs=True
         )
-        return edit_result(desk, applied)
+        return edit_result(editor, applied)
 
     return apply
 
 
-def _run_tool(desk: NotebookEditor) -> Tool:
-    path = str(desk.notebook.path)
+def _run_tool(editor: NotebookEditor) -> Tool:
+    path = str(editor.notebook.path)
 
     async def action(arguments: Any) -> Action:
-        await desk.sync()
+        await editor.sync()
         cells = arguments.cells
-        document = desk.notebook.document
+        document = editor.notebook.document
         chosen = document.cells if isinstance(cells, str) else [find_cell(document, name) for name in cells]
         return RunCode(notebook=path, code="\n\n".join(cell.code for cell in chosen))
 
-    async def find(_: Any, __: CallContext) -> EffectFinding:
-        # The kernel it ran in is gone with the process.
-        return EffectNotFound()
-
-    @tool(action=action, changes=True, find=find, seconds=None)
+    @tool(action=action, changes=True, find=ended_with_process, seconds=None)
     async def run(
         calling: CallContext,
         cells: Annotated[
@@ -189,49 +195,40 @@ def _run_tool(desk: NotebookEditor) -> Tool:
         seconds: Seconds = 120,
     ) -> ToolResult:
         """Run cells without changing them."""
-        document = desk.notebook.document
+        document = editor.notebook.document
         what: CellSelection = cells if isinstance(cells, str) else [find_cell(document, name).id for name in cells]
-        return edit_result(desk, await desk.run(what, seconds=seconds, key=calling.key))
+        return edit_result(editor, await editor.run(what, seconds=seconds, key=calling.key))
 
     return run
 
 
-def _try_tool(desk: NotebookEditor) -> Tool:
+def _try_tool(editor: NotebookEditor) -> Tool:
     """For those that work on an agent's behalf: models are not offered it."""
-    path = str(desk.notebook.path)
+    path = str(editor.notebook.path)
 
     def action(arguments: Any) -> Action:
         return RunCode(notebook=path, code=arguments.code)
 
-    async def find(_: Any, __: CallContext) -> EffectFinding:
-        # Whatever came of it is gone with the process, and nothing of it was kept.
-        return EffectNotFound()
-
-    @tool(name=TRY, action=action, changes=True, find=find, seconds=None)
+    @tool(name=TRY, action=action, changes=True, find=ended_with_process, seconds=None)
     async def try_code(code: str, seconds: Seconds = 120) -> ToolResult:
         """Run code in a cell that is taken out again: the notebook stays as it is."""
-        return edit_result(desk, await desk.try_out(code, seconds=seconds))
+        return edit_result(editor, await editor.try_out(code, seconds=seconds))
 
     return try_code
 
 
-def _undo_tools(desk: NotebookEditor) -> list[Tool]:
-    path, history = str(desk.notebook.path), desk.history
+def _undo_tools(editor: NotebookEditor) -> list[Tool]:
+    history = editor.history
 
     async def action(arguments: Any) -> tuple[Action, ...] | None:
-        await desk.sync()
+        await editor.sync()
         before = arguments.before_cell
         after = history.preview(BeforeCell(cell=before, key="") if before else UndoLast())
         if after is None:
             return None
-        changes = changes_between(desk.notebook.document, after)
-        edit = EditCells(notebook=path, diff="\n".join(change.diff() for change in changes))
-        return edit, RunCode(notebook=path, code=code_of(changes))
+        return actions_of(changes_between(editor.notebook.document, after), editor.notebook.path)
 
-    async def find(_: Any, calling: CallContext) -> EffectFinding:
-        return find_revision(desk, calling)
-
-    @tool(action=action, changes=True, find=find, seconds=None)
+    @tool(action=action, changes=True, find=revision_finder(editor), seconds=None)
     async def undo(
         calling: CallContext,
         before_cell: Annotated[str, Field(description="Go to the state right before this cell last ran.")] = "",
@@ -242,26 +239,26 @@ def _undo_tools(desk: NotebookEditor) -> list[Tool]:
         Call it again for the one before.
         """
         if before_cell:
-            return _move_result(desk, await history.go_before(before_cell, key=calling.key))
-        return _move_result(desk, await history.undo(key=calling.key, seconds=seconds))
+            return _move_result(editor, await history.go_before(before_cell, key=calling.key))
+        return _move_result(editor, await history.undo(key=calling.key, seconds=seconds))
 
     async def redo_action(_: Any) -> Action | None:
         after = history.preview(Redo())
         if after is None:
             return None
-        return RunCode(notebook=path, code=code_of(changes_between(desk.notebook.document, after)))
+        return actions_of(changes_between(editor.notebook.document, after), editor.notebook.path)[1]
 
-    @tool(action=redo_action, changes=True, find=find, seconds=None)
+    @tool(action=redo_action, changes=True, find=revision_finder(editor), seconds=None)
     async def redo(calling: CallContext) -> ToolResult:
         """Take back your last `undo`, if you have done nothing else since."""
-        return _move_result(desk, await history.redo(key=calling.key))
+        return _move_result(editor, await history.redo(key=calling.key))
 
     return [undo, redo]
 
 
-def _move_result(desk: NotebookEditor, moved: EditOutcome | NotMoved) -> ToolResult:
+def _move_result(editor: NotebookEditor, moved: EditOutcome | NotMoved) -> ToolResult:
     return (
-        edit_result(desk, moved) if isinstance(moved, EditOutcome) else ToolError(kind="not-found", message=moved.why)
+        edit_result(editor, moved) if isinstance(moved, EditOutcome) else ToolError(kind="not-found", message=moved.why)
     )
 
 
@@ -305,11 +302,6 @@ def find_cell(document: Document, name: str) -> Cell:
             raise ToolFailure(f"No cell {name!r}.", kind="not-found", hint=f"Cells: {known}.")
         raise UserError(f"Several cells are {name!r}.", hint=f"Cells: {known}.")
     return named[0]
-
-
-def label(cell: Cell) -> str:
-    """How a cell is called in what a model reads."""
-    return cell.id if cell.name == DEFAULT_NAME else f"{cell.name} ({cell.id})"
 
 
 def _list(names: Any) -> str:

@@ -10,9 +10,12 @@ from typing import Any, Final
 from cellwright.analyst.drafts import CellDraft
 from cellwright.ids import CellId
 from cellwright.notebook import DEFAULT_NAME, Cell, Document, graph
+from cellwright.notebook.syntax_trees import parse_cell
 
 SECTIONS: Final = ("read", "quality", "look", "test", "findings", "tell")
 """In the order they are written and read."""
+Import = tuple[str, str, int]
+"""Module, what of it, and from how far up."""
 _RESERVED: Final = frozenset({"app", "marimo", "setup", "mo"})
 
 
@@ -56,9 +59,10 @@ def fit(
     mine = {cell.draft: cell for cell in ours if cell.section == section}
     owned = {cell.id for cell in mine.values()}
     others = [cell for cell in document.cells if cell.id not in owned]
-    wanted = [draft for draft in without_known_imports(drafts, others) if not _is_there(draft, others)]
-    if clashes := _clashes(wanted, others):
-        return FittedSection(clashes=clashes)
+    there = {cell.code.strip() for cell in others}
+    wanted = [draft for draft in without_known_imports(drafts, others) if draft.code.strip() not in there]
+    if clashes := sorted(defined_in_drafts(wanted) & defined_in(others)):
+        return FittedSection(clashes=tuple(clashes))
     changes, stands, left = _changes(document, section, wanted, mine)
     standing = {cell.draft for cell in stands}
     fresh = [draft for draft in wanted if draft.name not in standing]
@@ -115,65 +119,16 @@ def defined_in_drafts(drafts: Iterable[CellDraft]) -> frozenset[str]:
 
 def without_known_imports(drafts: Sequence[CellDraft], others: Sequence[Cell]) -> list[CellDraft]:
     """The drafts without imports that another cell makes already, under the same name."""
-    known = {binding for cell in others for binding in _imports(cell.code)}
+    known = {name: source for cell in others for name, source in imports_of(cell.code)}
     kept: list[CellDraft] = []
     for draft in drafts:
-        tree = _parsed(draft.code)
-        if (
-            tree is None
-            or not tree.body
-            or not all(isinstance(each, ast.Import | ast.ImportFrom) for each in tree.body)
-        ):
-            kept.append(draft)
-        elif (code := _needed(tree, known)) is not None:
-            kept.append(draft if code == "" else replace(draft, code=code))
+        tree = parse_cell(draft.code)
+        statements = tree.body if tree is not None else []
+        is_imports = statements and all(isinstance(each, ast.Import | ast.ImportFrom) for each in statements)
+        code = without_imports(draft.code, known) if is_imports else draft.code
+        if code.strip() or not is_imports:
+            kept.append(replace(draft, code=code))
     return kept
-
-
-def _needed(tree: ast.Module, known: Collection[tuple[str, str]]) -> str | None:
-    """The imports nobody makes yet; None if none is left, empty if all are needed."""
-    statements: list[ast.stmt] = []
-    has_left_out = False
-    for statement in tree.body:
-        assert isinstance(statement, ast.Import | ast.ImportFrom)
-        names = [alias for alias in statement.names if _binding(statement, alias) not in known]
-        has_left_out |= len(names) < len(statement.names)
-        if isinstance(statement, ast.Import):
-            statements += [ast.Import(names=names)] if names else []
-        elif names:
-            statements.append(ast.ImportFrom(module=statement.module, names=names, level=statement.level))
-    if not statements:
-        return None
-    return ast.unparse(ast.Module(body=statements, type_ignores=[])) if has_left_out else ""
-
-
-def _imports(code: str) -> Iterator[tuple[str, str]]:
-    tree = _parsed(code)
-    for statement in tree.body if tree is not None else ():
-        if isinstance(statement, ast.Import | ast.ImportFrom):
-            yield from (_binding(statement, alias) for alias in statement.names)
-
-
-def _binding(statement: ast.Import | ast.ImportFrom, alias: ast.alias) -> tuple[str, str]:
-    """The name it gives, and what that stands for."""
-    if isinstance(statement, ast.ImportFrom):
-        return alias.asname or alias.name, f"{'.' * statement.level}{statement.module or ''}:{alias.name}"
-    return alias.asname or alias.name.partition(".")[0], alias.name
-
-
-def _parsed(code: str) -> ast.Module | None:
-    try:
-        return ast.parse(code)
-    except (SyntaxError, ValueError, RecursionError):
-        return None
-
-
-def _is_there(draft: CellDraft, others: Sequence[Cell]) -> bool:
-    return any(cell.code.strip() == draft.code.strip() for cell in others)
-
-
-def _clashes(drafts: Sequence[CellDraft], others: Sequence[Cell]) -> tuple[str, ...]:
-    return tuple(sorted(defined_in_drafts(drafts) & defined_in(others)))
 
 
 # ── what was there before ──
@@ -247,3 +202,47 @@ def _creations(
     if last is None:
         return [*top, *(created(draft, {}) for draft in below)]
     return [*top, *(created(draft, {"after": last}) for draft in reversed(below))]
+
+
+# ── imports ──
+
+
+def imports_of(code: str) -> Iterator[tuple[str, Import]]:
+    """The names that a cell imports, and from where."""
+    tree = parse_cell(code)
+    for statement in tree.body if tree is not None else []:
+        for alias in statement.names if isinstance(statement, ast.Import | ast.ImportFrom) else []:
+            yield _bound(statement, alias)
+
+
+def _bound(statement: ast.stmt, alias: ast.alias) -> tuple[str, Import]:
+    if isinstance(statement, ast.ImportFrom):
+        return alias.asname or alias.name, (statement.module or "", alias.name, statement.level)
+    return alias.asname or alias.name.partition(".")[0], (alias.name, "", 0)
+
+
+def without_imports(code: str, imported: Mapping[str, Import]) -> str:
+    """The code without those of its import lines that bring nothing new."""
+    tree = parse_cell(code)
+    lines = code.splitlines(keepends=True)
+    statements = tree.body if tree is not None else []
+    alone = [each for each in statements if _has_lines_to_itself(each, statements)]
+    for statement in reversed(alone):
+        if not isinstance(statement, ast.Import | ast.ImportFrom):
+            continue
+        bound = [(alias, *_bound(statement, alias)) for alias in statement.names]
+        left = [alias for alias, name, source in bound if imported.get(name) != source]
+        if len(left) == len(statement.names):
+            continue
+        end = statement.end_lineno or statement.lineno
+        statement.names = left
+        lines[statement.lineno - 1 : end] = [ast.unparse(statement) + "\n"] if left else []
+    return "".join(lines).strip("\n") if lines != code.splitlines(keepends=True) else code
+
+
+def _has_lines_to_itself(statement: ast.stmt, others: Collection[ast.stmt]) -> bool:
+    lines = range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
+    return all(
+        other is statement or not (other.lineno in lines or (other.end_lineno or other.lineno) in lines)
+        for other in others
+    )

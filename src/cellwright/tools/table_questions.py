@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
@@ -42,27 +43,29 @@ class TableQuestion:
     table: str
     columns: tuple[str, ...]
     spans: tuple[tuple[str, str], ...] = ()
+    keep: bool = False
+    """The cells that answer it are put into the notebook."""
 
 
 def question_cell(question: TableQuestion) -> str:
-    """A cell that tells the answer as JSON and leaves nothing behind."""
+    """A cell that shows the answer as JSON and leaves nothing behind."""
     wanted = _methods(question)
     methods = "\n\n\n".join(draft.code for draft in method_cells(wanted))
     if question.method == "explain_change":
-        told = f'return {_call(question)}.to_json(orient="records", double_precision=12)'
+        ending = f'return {_call(question)}.to_json(orient="records", double_precision=12)'
     else:
         asked = _choose(question) if question.method == "relate" else f"_row = {_call(question)}"
-        told = f"{asked}\nreturn json.dumps(_row, default=str)"
-    return json_cell_code(f"import json\n\n{_libraries(wanted)}\n\n\n{methods}\n\n\n{told}")
+        ending = f"{asked}\nreturn json.dumps(_row, default=str)"
+    return json_cell_code(f"import json\n\n{_libraries(wanted)}\n\n\n{methods}\n\n\n{ending}")
 
 
-def cells_for(question: TableQuestion, told: Any, *, taken: Collection[str]) -> tuple[CellDraft, ...]:
+def cells_for(question: TableQuestion, answer: Any, *, taken: Collection[str]) -> tuple[CellDraft, ...]:
     """The cells that give the same answer in the notebook: imports, methods, the answer as a table."""
-    call = _call(question, told)
+    call = _call(question, answer)
     words = "_".join([question.method, *(question.columns if question.spans else reversed(question.columns))])
     name = free_name(identifier(words)[:50] or "answer", taken)
     made = call if question.method == "explain_change" else f"pd.DataFrame([{call} or {{}}])"
-    wanted = _methods(question, told)
+    wanted = _methods(question, answer)
     return (
         CellDraft(name="libraries", code=_libraries(wanted)),
         *method_cells(wanted),
@@ -124,20 +127,20 @@ def _libraries(methods: Sequence[str]) -> str:
     return "\n".join(dict.fromkeys([*method_imports(methods), _PANDAS]))
 
 
-def _methods(question: TableQuestion, told: Any = None) -> Sequence[str]:
+def _methods(question: TableQuestion, answer: Any = None) -> Sequence[str]:
     match question.method:
         case "relate":
-            kind = told.get("kind") if isinstance(told, dict) else None
+            kind = answer.get("kind") if isinstance(answer, dict) else None
             return (kind,) if kind in _METHODS else _METHODS
         case method:
             return (method,)
 
 
-def _call(question: TableQuestion, told: Any = None) -> str:
+def _call(question: TableQuestion, answer: Any = None) -> str:
     """The method's call, columns as literals; for `relate` of the kind that was chosen."""
     method, columns = question.method, question.columns
     if question.method == "relate":
-        row: dict[str, Any] = told if isinstance(told, dict) else {}
+        row: dict[str, Any] = answer if isinstance(answer, dict) else {}
         kind = row.get("kind")
         method = kind if kind in _METHODS else "association"
         columns = columns[::-1] if row.get("y") == columns[1] else columns
@@ -151,21 +154,9 @@ def _call(question: TableQuestion, told: Any = None) -> str:
 
 def _choose(question: TableQuestion) -> str:
     first, second = (literal(column) for column in question.columns)
-    lines = _CHOOSE.replace("TABLE", question.table)
+    words = {"TABLE": question.table, "FIRST": first, "SECOND": second}
     # One pass: a column may itself be called SECOND.
-    return "".join({"FIRST": first, "SECOND": second}.get(part, part) for part in _split(lines))
-
-
-def _split(code: str) -> list[str]:
-    parts = [code]
-    for word in ("FIRST", "SECOND"):
-        parts = [piece for part in parts for piece in _around(part, word)]
-    return parts
-
-
-def _around(text: str, word: str) -> list[str]:
-    pieces = text.split(word)
-    return [each for piece in pieces for each in (piece, word)][:-1]
+    return re.sub("TABLE|FIRST|SECOND", lambda found: words[found[0]], _CHOOSE)
 
 
 def _number(value: Any) -> float:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
-from pathlib import Path
 from typing import Annotated, Final, Protocol
 
-import anyio.to_thread
 from pydantic import Field
 
 from cellwright.notebook import estimate_tokens
-from cellwright.notebook.atomic_write import write_atomically
 from cellwright.tools.tool import Done, Tool, ToolError, ToolResult, tool
 
 _LINES: Final = 200
@@ -20,38 +16,13 @@ _HEAD_SHARE: Final = 0.7
 class TextStore(Protocol):
     """Where whole texts are kept, by name."""
 
-    async def keep(self, key: str, text: str) -> str:
+    async def store(self, key: str, text: str) -> str:
         """Keep the text of this key; its name. The same key and text have the same name."""
         ...
 
     async def read(self, name: str) -> str | None:
         """The text of this name, if it is here."""
         ...
-
-
-class FolderTextStore:
-    """Texts as files in a folder of the state directory, never in the project."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    async def keep(self, key: str, text: str) -> str:
-        """Keep the text of this key; its name."""
-        content = text.encode("utf-8", "replace")
-        name = hashlib.sha256(key.encode() + b"\0" + content).hexdigest()[:12]
-        await anyio.to_thread.run_sync(self._write, self._folder / f"{name}.txt", content)
-        return name
-
-    async def read(self, name: str) -> str | None:
-        """The text of this name, if it is here."""
-        if not name.isalnum():
-            return None
-        return await anyio.to_thread.run_sync(_read, self._folder / f"{name}.txt")
-
-    def _write(self, path: Path, content: bytes) -> None:
-        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if not path.exists():
-            write_atomically(path, content, may_replace=lambda: True)
 
 
 def stored_text_tools(kept: TextStore) -> list[Tool]:
@@ -87,10 +58,3 @@ def cut(text: str, tokens: int) -> str | None:
         if estimate_tokens(short) <= tokens or characters <= 1:
             return short
         characters = characters * 9 // 10
-
-
-def _read(path: Path) -> str | None:
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError:
-        return None

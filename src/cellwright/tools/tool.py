@@ -9,7 +9,9 @@ import base64
 import difflib
 import inspect
 import json
+from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, assert_never, get_type_hints
 
@@ -17,16 +19,13 @@ from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from cellwright.errors import Defect, UserError
 from cellwright.journal import Flow, Json
-from cellwright.journal.effects import EffectFinding, EffectUnknown
-from cellwright.notebook import clip, estimate_tokens
+from cellwright.journal.effects import EffectFinding, EffectNotFound, EffectUnknown
 from cellwright.policy.actions import Action
 from cellwright.tools.result_images import ResultImage
-from cellwright.tools.stubs import signature_of, types_of
+from cellwright.tools.stubs import ToolSignature, signature_of
 
 if TYPE_CHECKING:
     from pydantic_ai.tools import ToolDefinition
-
-# ── results ──
 
 ErrorKind = Literal[
     "unknown-tool", "bad-arguments", "not-found", "conflict", "too-big", "timed-out", "unavailable", "failed"
@@ -94,6 +93,11 @@ def result_text(result: ToolResult) -> str:
             assert_never(result)
 
 
+def has_worked(result: ToolResult) -> bool:
+    """Whether it was done; not where cells failed for it: then the call worked, but not the work."""
+    return isinstance(result, Done) and not (isinstance(result.value, dict) and result.value.get("ok") is False)
+
+
 def result_json(result: ToolResult) -> Json:
     """The result as the journal keeps it."""
     match result:
@@ -118,16 +122,13 @@ def parse_result(kept: Any) -> ToolResult:
         case None:
             return Done(text="It was done; a person confirmed that. What it answered is not known.")
         case {"is": "done"}:
-            image = base64.b64decode(kept["image"]) if kept.get("image") else None
-            is_untrusted, ends = bool(kept.get("untrusted")), bool(kept.get("ends"))
-            picture = ResultImage(**kept["picture"]) if kept.get("picture") else None
             return Done(
                 text=kept["text"],
                 value=kept["value"],
-                image=image,
-                picture=picture,
-                is_untrusted=is_untrusted,
-                ends=ends,
+                image=base64.b64decode(kept["image"]) if kept.get("image") else None,
+                picture=ResultImage(**kept["picture"]) if kept.get("picture") else None,
+                is_untrusted=bool(kept.get("untrusted")),
+                ends=bool(kept.get("ends")),
             )
         case {"is": "refusal"}:
             return Refusal(feedback=kept["feedback"])
@@ -136,9 +137,6 @@ def parse_result(kept: Any) -> ToolResult:
             return ToolError(kind=kept["kind"], message=kept["message"], hint=kept["hint"], is_untrusted=is_untrusted)
         case _:
             raise Defect(f"No result of a tool: {str(kept)[:100]!r}.")
-
-
-# ── calls ──
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,7 +175,7 @@ class Caller(Protocol):
 # ── tools ──
 
 Wanted = Action | tuple[Action, ...] | None
-"""What a call would do: all of it must be permitted. None: it needs nobody's leave."""
+"""What a call would do: all of it must be permitted. None: it needs no permission."""
 MakeAction = Callable[[Any], Wanted | Awaitable[Wanted]]
 """From validated arguments. A plain function must follow from them alone; an `async def` may look at the world."""
 Run = Callable[[Any, CallContext], Awaitable[ToolResult]]
@@ -189,15 +187,15 @@ OneMore = Callable[
 GoOn = Callable[[Any, CallContext, ToolResult, OneMore], Awaitable[ToolResult]]
 
 DEFAULT_SECONDS: Final = 120.0
-_END: Final = "\n"
-
-
-def _no_action(_: Any) -> None:
-    return None
 
 
 async def _nobody_can_tell(_: Any, __: CallContext) -> EffectFinding:
     return EffectUnknown()
+
+
+async def ended_with_process(_: Any, __: CallContext) -> EffectFinding:
+    """For `find`: whatever came of the call is gone with the process it ran in."""
+    return EffectNotFound()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,12 +206,10 @@ class Tool:
     description: str
     parameters: dict[str, Any]
     """JSON schema of the arguments, an object."""
-    returns: str = "text"
-    """What comes back, for documentation."""
     run: Run = field(repr=False)
     validate: Callable[[Any], Any] = field(repr=False)
     """Arguments (an object) as `run` and `action` take them. Raises pydantic's `ValidationError`, or `UserError`."""
-    action: MakeAction = field(default=_no_action, repr=False)
+    action: MakeAction = field(default=lambda _: None, repr=False)
     """What policy is asked about."""
     changes: bool = False
     """Has an effect in the world, which must happen once; otherwise it only reads."""
@@ -243,21 +239,16 @@ class Tool:
 
         return ToolDefinition(name=self.name, description=self.description, parameters_json_schema=self.parameters)
 
-    def headline(self) -> str:
-        """How it is called, on one line."""
-        return f"{self.name}{signature_of(self.parameters)} -> {self.returns}"
-
 
 def tool(
     *,
     name: str | None = None,
-    action: MakeAction = _no_action,
+    action: MakeAction = lambda _: None,
     changes: bool = False,
     find: Find = _nobody_can_tell,
     own_steps: bool = False,
     go_on: GoOn | None = None,
     seconds: float | None = DEFAULT_SECONDS,
-    returns: str = "text",
 ) -> Callable[[Callable[..., Awaitable[Any]]], Tool]:
     """Make a tool of an async function: its parameters are the schema, its docstring the description.
 
@@ -276,7 +267,6 @@ def tool(
             name=name or function.__name__,
             description=inspect.getdoc(function) or "",
             parameters=_without_titles(arguments.model_json_schema()),
-            returns=returns,
             run=run,
             validate=arguments.model_validate,
             action=action,
@@ -308,8 +298,7 @@ class Toolset:
 
     def __init__(self, tools: Sequence[Tool]) -> None:
         self._tools = {tool.name: tool for tool in tools}
-        if len(self._tools) < len(tools):
-            twice = sorted({tool.name for tool in tools if sum(other.name == tool.name for other in tools) > 1})
+        if twice := [name for name, count in Counter(tool.name for tool in tools).items() if count > 1]:
             raise Defect(f"Two tools have the same name: {', '.join(twice)}.", hint="Rename one.")
 
     def __getitem__(self, name: str) -> Tool:
@@ -320,9 +309,6 @@ class Toolset:
 
     def __iter__(self) -> Iterator[Tool]:
         return iter(self._tools.values())
-
-    def __len__(self) -> int:
-        return len(self._tools)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -339,32 +325,24 @@ class Toolset:
         )
 
     def only(self, names: Collection[str]) -> Toolset:
-        """Those of these names. Raises `UserError` for a name that is not here."""
-        unknown = sorted(set(names) - self._tools.keys())
-        if unknown:
-            raise UserError(f"No tool {unknown[0]!r}.", hint=f"Known: {', '.join(self._tools)}.")
+        """Those of these names that are here."""
         return Toolset([tool for tool in self if tool.name in names])
+
+    def without(self, names: Collection[str]) -> Toolset:
+        """All others."""
+        return Toolset([tool for tool in self if tool.name not in names])
 
     def definitions(self) -> list[ToolDefinition]:
         """The tools as pydantic-ai passes them to a provider."""
         return [tool.definition() for tool in self]
 
-    def documentation(self, tokens: int = 2_000) -> str:
-        """How each is called and what it does, within a budget: descriptions are shortened before any tool is lost."""
-        whole = "\n\n".join(f"{tool.headline()}\n{_indented(tool.description)}" for tool in self)
-        if estimate_tokens(whole) <= tokens:
-            return whole
-        lines = [f"{tool.headline()}: {tool.description.partition(_END)[0]}" for tool in self]
-        return clip("\n".join(lines), tokens)
-
-    def stubs(self) -> str:
-        """The tools as Python declarations, for programs that call them."""
-        types = list(dict.fromkeys(text for tool in self for text in types_of(tool.parameters)))
-        functions = [
-            f'async def {tool.name}{signature_of(tool.parameters)} -> Any:\n    """{tool.description}"""'
-            for tool in self
-        ]
-        return "\n\n".join([*types, *functions])
+    def signatures(self) -> tuple[ToolSignature, ...]:
+        """The tools as programs call them. One whose name is no function's can still be called, only not by them."""
+        found: list[ToolSignature] = []
+        for tool in self:
+            with suppress(UserError):
+                found.append(ToolSignature(name=tool.name, description=tool.description, parameters=tool.parameters))
+        return tuple(found)
 
 
 # ── derived from the function ──
@@ -404,19 +382,16 @@ def _complaint(error: ValidationError) -> str:
     return "; ".join(said) + (f"; and {len(problems) - 3} more." if len(problems) > 3 else ".")
 
 
-def _without_titles(schema: Any) -> Any:
-    """Titles only repeat the names, in every request that is sent."""
+def _without_titles(schema: Any, *, is_names: bool = False) -> Any:
+    """Titles only repeat the names, in every request that is sent. Below `properties`, a title is a name itself."""
     match schema:
-        case {"properties": dict(properties), **rest}:
-            kept = {name: _without_titles(value) for name, value in rest.items() if name != "title"}
-            return {**kept, "properties": {name: _without_titles(value) for name, value in properties.items()}}
         case dict():
-            return {name: _without_titles(value) for name, value in schema.items() if name != "title"}
+            return {
+                name: _without_titles(value, is_names=name == "properties" and not is_names)
+                for name, value in schema.items()
+                if is_names or name != "title"
+            }
         case list():
             return [_without_titles(value) for value in schema]
         case _:
             return schema
-
-
-def _indented(text: str) -> str:
-    return "\n".join(f"  {line}" if line else "" for line in text.splitlines())

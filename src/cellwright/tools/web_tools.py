@@ -8,12 +8,12 @@ from __future__ import annotations
 import re
 import socket
 import ssl
-from collections.abc import AsyncGenerator, Callable, Collection, Mapping
+from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Annotated, Any, Final, Protocol
+from typing import Annotated, Any, Final
 from urllib.parse import SplitResult, urljoin, urlsplit
 
 import anyio
@@ -168,48 +168,31 @@ class FetchFailure:
     why: str
 
 
-class Fetch(Protocol):
-    """Gets one page from the one host that was permitted."""
-
-    async def get(self, address: str) -> FetchedPage | Elsewhere | FetchFailure:
-        """What is there."""
-        ...
-
-
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EgressFetch:
     """Fetches through an egress of its own for each page: only that page's host, by an address that was looked at."""
 
-    def __init__(
-        self,
-        *,
-        private_hosts: Collection[str] = (),
-        resolve: Resolve = resolve_here,
-        certificates: Path | None = None,
-        on_visit: Callable[[EgressRecord], None] | None = None,
-        most_bytes: int = MOST_BYTES,
-        connection: NetworkSettings | None = None,
-    ) -> None:
-        """`private_hosts` may lead to this machine or its network: a person approved exactly these."""
-        self._private = frozenset(private_hosts)
-        self._resolve = resolve
-        self._certificates = certificates
-        self._on_visit = on_visit
-        self._connection = connection
-        self._most_bytes = most_bytes
+    private_hosts: Collection[str] = ()
+    """These may lead to this machine or its network: a person approved exactly these."""
+    resolve: Resolve = resolve_here
+    certificates: Path | None = None
+    on_visit: Callable[[EgressRecord], None] | None = None
+    most_bytes: int = MOST_BYTES
+    connection: NetworkSettings | None = None
 
     async def get(self, address: str) -> FetchedPage | Elsewhere | FetchFailure:
         """What is there; redirects are followed on the same host."""
         place = _split(address)
         host, port = _host_and_port(place)
-        allowed = AllowedHost(name=host, ports=(port,), has_private_addresses=host in self._private)
-        most = self._most_bytes * (_REDIRECTS + 1) + _ROOM_BYTES
+        allowed = AllowedHost(name=host, ports=(port,), has_private_addresses=host in self.private_hosts)
+        most = self.most_bytes * (_REDIRECTS + 1) + _ROOM_BYTES
         caps = EgressCaps(bytes_in=most, bytes_in_per_host=most, bytes_out=_ROOM_BYTES, connections=4)
         egress = Egress(
             allowed=[allowed],
-            resolve=self._resolve,
+            resolve=self.resolve,
             caps=caps,
-            on_visit=self._on_visit,
-            connection=self._connection,
+            on_visit=self.on_visit,
+            connection=self.connection,
         )
         async with _egress_client(egress, self._trust()) as pool:
             for _ in range(_REDIRECTS):
@@ -232,26 +215,26 @@ class EgressFetch:
         accept = "text/html,text/*,application/json"
         headers = [("user-agent", _AGENT), ("accept", accept), ("accept-encoding", "identity")]
         async with pool.stream("GET", address, headers=headers) as response:
-            named = _header_map(response.headers)
+            named = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers}
             if 300 <= response.status < 400 and "location" in named:
                 return named["location"]
             content = bytearray()
             async for chunk in response.aiter_stream():
                 content += chunk
-                if len(content) > self._most_bytes:
+                if len(content) > self.most_bytes:
                     break
             return FetchedPage(
                 address=address,
                 status=response.status,
                 content_type=named.get("content-type", ""),
-                content=bytes(content[: self._most_bytes]),
-                is_cut=len(content) > self._most_bytes,
+                content=bytes(content[: self.most_bytes]),
+                is_cut=len(content) > self.most_bytes,
             )
 
     def _trust(self) -> ssl.SSLContext:
         context = ssl.create_default_context()
-        if self._certificates is not None:
-            context.load_verify_locations(self._certificates)
+        if self.certificates is not None:
+            context.load_verify_locations(self.certificates)
         return context
 
 
@@ -277,11 +260,11 @@ class _EgressBackend(httpcore.AsyncNetworkBackend):
 async def _egress_client(egress: Egress, trust: ssl.SSLContext) -> AsyncGenerator[httpcore.AsyncConnectionPool]:
     """A client whose only way is this egress."""
     listener = socket.create_server(("127.0.0.1", 0))
-    door = _EgressBackend(listener.getsockname()[1])
+    backend = _EgressBackend(listener.getsockname()[1])
     with unwrap_single_error():
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(egress.serve, listener)
-            async with httpcore.AsyncHTTPProxy("http://egress", ssl_context=trust, network_backend=door) as proxy:
+            async with httpcore.AsyncHTTPProxy("http://egress", ssl_context=trust, network_backend=backend) as proxy:
                 yield proxy
             tasks.cancel_scope.cancel()
 
@@ -294,7 +277,7 @@ def _why_not(egress: Egress) -> str:
 # ── the tool ──
 
 
-def web_tools(fetch: Fetch) -> list[Tool]:
+def web_tools(fetch: EgressFetch) -> list[Tool]:
     """The tool that reads pages."""
 
     def action(arguments: Any) -> Action:
@@ -352,7 +335,3 @@ def _split(address: str) -> SplitResult:
 def _host_and_port(place: SplitResult) -> tuple[str, int]:
     host = AllowedHost(name=f"[{place.hostname}]" if ":" in (place.hostname or "") else place.hostname or "").normal()
     return host, place.port or _PORTS[place.scheme]
-
-
-def _header_map(headers: Any) -> Mapping[str, str]:
-    return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in headers}

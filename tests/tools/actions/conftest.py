@@ -7,19 +7,13 @@ from typing import Any
 
 import pytest
 
+from cellwright.journal import Json
 from cellwright.kernel import KernelPool
 from cellwright.sandbox.host.tiers import probe
 from cellwright.sandbox.spec import Tier
-from cellwright.tools.actions import (
-    ActionWorker,
-    CallFailure,
-    Json,
-    ProgramCall,
-    ProgramLimits,
-    ProgramPaused,
-    ProgramStep,
-    ToolSignature,
-)
+from cellwright.tools.actions.steps import CallFailure, ProgramCall, ProgramLimits, ProgramPaused, ProgramStep
+from cellwright.tools.actions.worker import ActionWorker
+from cellwright.tools.stubs import ToolSignature
 
 
 def tool(name: str, /, *required: str, **optional: Any) -> ToolSignature:
@@ -76,7 +70,7 @@ def tier() -> Tier:
 
 @pytest.fixture(scope="session")
 async def worker(pool: KernelPool, tier: Tier) -> AsyncGenerator[ActionWorker]:
-    async with ActionWorker.open(await pool.zygote(), tier=tier) as opened:
+    async with ActionWorker.open(pool.zygote, tier=tier) as opened:
         yield opened
 
 

@@ -12,15 +12,9 @@ import pydantic_monty
 
 from cellwright.kernel import KernelPool
 from cellwright.sandbox.spec import Tier
-from cellwright.tools.actions import (
-    ActionWorker,
-    ProgramFailed,
-    ProgramFinished,
-    ProgramLimits,
-    ProgramLost,
-    ProgramStep,
-)
 from cellwright.tools.actions.inside.state import ProgramProgress, pack
+from cellwright.tools.actions.steps import ProgramFailed, ProgramFinished, ProgramLimits, ProgramLost, ProgramStep
+from cellwright.tools.actions.worker import ActionWorker
 
 from .conftest import LOOK, TOOLS, Studio, arguments, paused
 
@@ -48,7 +42,7 @@ async def kill(worker: ActionWorker) -> None:
 async def test_a_program_killed_at_any_pause_goes_on_and_no_answered_call_is_asked_again(
     pool: KernelPool, tier: Tier
 ) -> None:
-    async with ActionWorker.open(await pool.zygote(), tier=tier) as worker:
+    async with ActionWorker.open(pool.zygote, tier=tier) as worker:
         run = await worker.start(PROGRAM, tools=TOOLS)
         asked: list[str] = []
         while run.step != ProgramFinished(value=["A", "B", "C", "D"], output="begun\ndone\n"):
@@ -62,7 +56,7 @@ async def test_a_program_killed_at_any_pause_goes_on_and_no_answered_call_is_ask
 
 
 async def test_a_worker_killed_under_a_program_is_a_value_with_its_last_state(pool: KernelPool, tier: Tier) -> None:
-    async with ActionWorker.open(await pool.zygote(), tier=tier) as worker:
+    async with ActionWorker.open(pool.zygote, tier=tier) as worker:
         run = await worker.start("x = await look('a')\nwhile True:\n    x += 1", tools=TOOLS)
         state = paused(run.step).state
         steps: list[ProgramStep] = []
@@ -79,7 +73,7 @@ async def test_a_worker_killed_under_a_program_is_a_value_with_its_last_state(po
 
 
 async def test_a_program_killed_before_its_first_pause_has_no_state(pool: KernelPool, tier: Tier) -> None:
-    async with ActionWorker.open(await pool.zygote(), tier=tier) as worker:
+    async with ActionWorker.open(pool.zygote, tier=tier) as worker:
         steps: list[ProgramStep] = []
 
         async def start() -> None:
@@ -94,7 +88,7 @@ async def test_a_program_killed_before_its_first_pause_has_no_state(pool: Kernel
 
 
 async def test_an_interpreter_that_crashes_is_a_value_and_the_worker_stays(pool: KernelPool, tier: Tier) -> None:
-    async with ActionWorker.open(await pool.zygote(), tier=tier) as worker:
+    async with ActionWorker.open(pool.zygote, tier=tier) as worker:
         run = await worker.start("await look('a')", tools=TOOLS)
         state = paused(run.step).state
         pid = worker.pid
@@ -112,7 +106,7 @@ async def test_an_interpreter_that_crashes_is_a_value_and_the_worker_stays(pool:
 
 
 async def test_a_program_can_be_dropped_whose_interpreter_has_crashed(pool: KernelPool, tier: Tier) -> None:
-    async with ActionWorker.open(await pool.zygote(), tier=tier) as worker:
+    async with ActionWorker.open(pool.zygote, tier=tier) as worker:
         run = await worker.start("await look('a')", tools=TOOLS)
         pid = worker.pid
         assert pid is not None
@@ -125,7 +119,7 @@ async def test_a_program_can_be_dropped_whose_interpreter_has_crashed(pool: Kern
 
 
 async def test_a_cancelled_program_is_ended_and_the_next_one_runs(pool: KernelPool, tier: Tier) -> None:
-    async with ActionWorker.open(await pool.zygote(), tier=tier) as worker:
+    async with ActionWorker.open(pool.zygote, tier=tier) as worker:
         studio = Studio(worker)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(studio.run, "while True:\n    pass")
@@ -136,7 +130,7 @@ async def test_a_cancelled_program_is_ended_and_the_next_one_runs(pool: KernelPo
 
 
 async def test_programs_side_by_side_are_lost_together_and_others_go_on(pool: KernelPool, tier: Tier) -> None:
-    async with ActionWorker.open(await pool.zygote(), tier=tier) as worker:
+    async with ActionWorker.open(pool.zygote, tier=tier) as worker:
         runs = [await worker.start(f"{n} + await look('a')", tools=TOOLS) for n in range(3)]
         states = [paused(run.step).state for run in runs]
         await kill(worker)
@@ -178,7 +172,7 @@ async def test_a_state_goes_on_in_another_worker_with_what_it_had_used(
     program = "print('x')\nfor i in range(9):\n    await look(str(i))"
     run = await worker.start(program, tools=TOOLS, limits=limits)
     step = paused(await run.resume({0: None}))
-    async with ActionWorker.open(await pool.zygote(), tier=tier) as other:
+    async with ActionWorker.open(pool.zygote, tier=tier) as other:
         again = await other.load(step.state, tools=TOOLS, limits=limits)
         assert arguments(paused(again.step).calls) == {1: {"cell": "1"}}
         assert arguments(paused(await again.resume({1: None})).calls) == {2: {"cell": "2"}}
@@ -221,7 +215,7 @@ async def test_bytes_that_are_no_state_are_refused_and_harm_nothing(worker: Acti
 
 
 async def test_a_state_asks_only_for_tools_it_is_loaded_with(pool: KernelPool, tier: Tier) -> None:
-    async with ActionWorker.open(await pool.zygote(), tier=tier) as worker:
+    async with ActionWorker.open(pool.zygote, tier=tier) as worker:
         run = await worker.start("await send()", tools=TOOLS)
         again = await worker.load(paused(run.step).state, tools=[LOOK])
         assert isinstance(again.step, ProgramLost)

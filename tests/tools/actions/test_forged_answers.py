@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,8 @@ from cellwright.errors import Unavailable
 from cellwright.kernel import KernelPool
 from cellwright.kernel.process.zygote import CagedProcess, Zygote
 from cellwright.sandbox.spec import CageSpec, Tier
-from cellwright.tools.actions import ActionWorker, ProgramLimits, ProgramLost, ProgramRun
+from cellwright.tools.actions.steps import ProgramLimits, ProgramLost
+from cellwright.tools.actions.worker import ActionWorker, ProgramRun
 from tests.sampling import every
 
 from .conftest import TOOLS
@@ -94,8 +96,10 @@ class TakenOver:
 
 @asynccontextmanager
 async def taken_over(pool: KernelPool, tier: Tier, script: str) -> AsyncGenerator[ActionWorker]:
-    starter = TakenOver(await pool.zygote(), script)
-    async with ActionWorker.open(starter, tier=tier) as worker:
+    async def zygote() -> Any:
+        return TakenOver(await pool.zygote(), script)
+
+    async with ActionWorker.open(zygote, tier=tier) as worker:
         yield worker
 
 

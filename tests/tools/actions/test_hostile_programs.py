@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cellwright.tools.actions import ProgramFailed, ProgramFinished, ProgramLimits, ProgramStep
+from cellwright.tools.actions.steps import ProgramFailed, ProgramFinished, ProgramLimits, ProgramStep
 
 from .conftest import Studio
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cellwright.tools.actions import ProgramFailed
+from cellwright.tools.actions.steps import ProgramFailed
 
 from .conftest import Studio
 

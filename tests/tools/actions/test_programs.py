@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
 from cellwright.errors import Defect
-from cellwright.tools.actions import (
-    ActionWorker,
+from cellwright.tools.actions.steps import (
     CallFailure,
     ProgramCall,
     ProgramFailed,
@@ -21,6 +20,7 @@ from cellwright.tools.actions import (
     ProgramLost,
     ProgramPaused,
 )
+from cellwright.tools.actions.worker import ActionWorker
 
 from .conftest import TOOLS, Studio, arguments, paused
 

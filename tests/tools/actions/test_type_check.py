@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from cellwright.tools.actions import ActionWorker, ProgramFailed, ProgramFinished, ProgramPaused, ToolSignature
+from cellwright.tools.actions.steps import ProgramFailed, ProgramFinished, ProgramPaused
+from cellwright.tools.actions.worker import ActionWorker
+from cellwright.tools.stubs import ToolSignature
 
 READ = ToolSignature(
     name="read",

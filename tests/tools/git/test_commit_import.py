@@ -8,18 +8,11 @@ from pathlib import Path
 import pytest
 
 from cellwright.errors import UserError
-from cellwright.sandbox.host.git_files import ObjectFormat
-from cellwright.tools.git import (
-    Author,
-    CheckedDelivery,
-    GitDelivery,
-    NewCommit,
-    Unsound,
-    check_delivery,
-    find_repository,
-    import_commit,
-    read_commit,
-)
+from cellwright.sandbox.host.git_files import ObjectFormat, Unsound
+from cellwright.sandbox.host.git_repository import find_repository
+from cellwright.tools.git.cage import GitDelivery
+from cellwright.tools.git.checked_delivery import CheckedDelivery, check_delivery
+from cellwright.tools.git.commit_import import Author, NewCommit, import_commit, read_commit
 from tests.tools.git.yard import everything, git, made, make_repository, raw
 
 SHA1 = ObjectFormat("sha1")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 from pydantic_ai.tools import ToolDefinition
@@ -14,13 +15,18 @@ from cellwright.agents.prompt.context_providers import ContextView
 from cellwright.agents.prompt.conversation import AgentTurn, before_parts, history_parts
 from cellwright.agents.prompt.prompt import Prompt, PromptPart, Rank, Weight, assemble, fence, fence_rule
 from cellwright.agents.role import Role
-from cellwright.agents.skills import Skill
 from cellwright.agents.styles import FINISH, Style, program_tools
+from cellwright.tools.stubs import stubs
 from cellwright.tools.tool import Toolset
 
 _HISTORY_SHARE: Final = 0.55
 _STUBS_TOKENS: Final = 3_000
-_SKILLS_TOKENS: Final = 800
+_SKILLS_LEAST_TOKENS: Final = 200
+
+_standing: Final = partial(PromptPart, place="system", rank=Rank.ALWAYS, weight=Weight.NEEDED)
+"""For every run."""
+_lasting: Final = partial(PromptPart, rank=Rank.ASSIGNMENT)
+"""For this assignment."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,17 +66,15 @@ def compose(
     now: PromptInputs,
 ) -> Prompt:
     """All a model reads in this step, within the role's budget."""
-    budget = brief.role.context_tokens
-    history = _history(turns, brief)
     parts = [
         *_always(brief, toolset, tools),
         *_assignment(brief),
-        *history,
+        *_history(turns, brief),
         *before_parts(now.before, brief.nonce),
         *_seen(now.seen, brief.nonce),
         *_now(brief, toolset, now),
     ]
-    return assemble(parts, budget)
+    return assemble(parts, brief.role.context_tokens)
 
 
 def is_compacted(turns: Sequence[AgentTurn], brief: AssignmentContext) -> bool:
@@ -83,49 +87,37 @@ def _history(turns: Sequence[AgentTurn], brief: AssignmentContext) -> list[Promp
     return history_parts(turns, budget_tokens=room, nonce=brief.nonce, sees=brief.sees)
 
 
-def skill_lines(skills: Sequence[Skill]) -> tuple[str, ...]:
-    """How skills are told."""
-    return tuple(skill.line for skill in skills)
-
-
 def _always(brief: AssignmentContext, toolset: Toolset, tools: Sequence[ToolDefinition]) -> list[PromptPart]:
     parts = [
-        _needed("role", f"{brief.role.prompt}\n\n", place_system=True),
-        _needed("data rule", fence_rule(brief.nonce), place_system=True),
+        _standing(name="role", text=f"{brief.role.prompt}\n\n"),
+        _standing(name="data rule", text=fence_rule(brief.nonce)),
     ]
     if tools:
         text = json.dumps(
             [[tool.name, tool.description, tool.parameters_json_schema] for tool in tools], ensure_ascii=False
         )
-        parts.append(PromptPart(name="tools", text=text, place="tools", rank=Rank.ALWAYS, weight=Weight.NEEDED))
+        parts.append(_standing(name="tools", text=text, place="tools"))
     if brief.style == "code":
-        stubs = program_tools(toolset).stubs()
-        text = f"\n\nA program for run_program is Python that awaits these functions:\n{stubs}"
+        functions = stubs(program_tools(toolset).signatures())
+        text = f"\n\nA program for run_program is Python that awaits these functions:\n{functions}"
         parts.append(
-            PromptPart(
-                name="functions for programs",
-                text=text,
-                place="system",
-                rank=Rank.ALWAYS,
-                weight=Weight.STRONG,
-                least_tokens=_STUBS_TOKENS,
-            )
+            _standing(name="functions for programs", text=text, weight=Weight.STRONG, least_tokens=_STUBS_TOKENS)
         )
     return parts
 
 
 def _assignment(brief: AssignmentContext) -> list[PromptPart]:
-    parts = [_needed("goal", f"Your goal:\n{brief.goal}\n")]
+    parts = [_lasting(name="goal", text=f"Your goal:\n{brief.goal}\n", weight=Weight.NEEDED)]
     if brief.plan:
-        parts.append(_lasting("plan", f"The plan:\n{brief.plan}\n", Weight.STRONG, 200))
+        parts.append(_lasting(name="plan", text=f"The plan:\n{brief.plan}\n", weight=Weight.STRONG, least_tokens=200))
     for note in brief.notes:
         text = fence(note.text, nonce=brief.nonce, source=note.name) if note.is_data else note.text
-        parts.append(_lasting(f"note {note.name}", f"{note.name}:\n{text}\n", Weight.USEFUL, None))
+        parts.append(_lasting(name=f"note {note.name}", text=f"{note.name}:\n{text}\n"))
     if brief.limits_text:
-        parts.append(_lasting("limits of the code", f"{brief.limits_text}\n", Weight.STRONG, None))
+        parts.append(_lasting(name="limits of the code", text=f"{brief.limits_text}\n", weight=Weight.STRONG))
     if brief.skills:
-        text = "This project has skills; read one with read_skill before you do what it is for:\n"
-        parts.append(_lasting("skills", text + "\n".join(brief.skills) + "\n", Weight.USEFUL, _SKILLS_TOKENS // 4))
+        lines = ["This project has skills; read one with read_skill before you do what it is for:", *brief.skills, ""]
+        parts.append(_lasting(name="skills", text="\n".join(lines), least_tokens=_SKILLS_LEAST_TOKENS))
     return parts
 
 
@@ -148,17 +140,3 @@ def _now(brief: AssignmentContext, toolset: Toolset, now: PromptInputs) -> list[
     elif left <= 3:
         text += " Come to an end."
     return [*parts, PromptPart(name="step", text=text, weight=Weight.NEEDED)]
-
-
-def _needed(name: str, text: str, *, place_system: bool = False) -> PromptPart:
-    return PromptPart(
-        name=name,
-        text=text,
-        place="system" if place_system else "user",
-        rank=Rank.ALWAYS if place_system else Rank.ASSIGNMENT,
-        weight=Weight.NEEDED,
-    )
-
-
-def _lasting(name: str, text: str, weight: Weight, least_tokens: int | None) -> PromptPart:
-    return PromptPart(name=name, text=text, rank=Rank.ASSIGNMENT, weight=weight, least_tokens=least_tokens)

@@ -6,7 +6,7 @@ Looked at once in every step, inside a journal step: what was seen is kept, so a
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -20,7 +20,6 @@ from cellwright.analyst.profile import Profile, one_line
 from cellwright.analyst.profile_text import profile_text
 from cellwright.data.files import DataFile
 from cellwright.errors import CellwrightError
-from cellwright.ids import CellId
 from cellwright.kernel.profiler import ProfileLimits, Profiler
 from cellwright.notebook import clip, estimate_tokens
 from cellwright.sandbox.spec import FilesMode, Limits
@@ -53,61 +52,36 @@ class ContextView:
 class ContextProvider(Protocol):
     """Something an agent sees in every step."""
 
-    async def look(self, tokens: int) -> ContextView:
+    async def view(self, tokens: int) -> ContextView:
         """What there is to see now, within so many tokens."""
         ...
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class NotebookContext:
-    """The notebook as it is now: cells, graph, outcomes; the selected cell and its neighbours first."""
+    """The notebook as it is now: cells, graph, outcomes."""
 
-    def __init__(self, desk: NotebookEditor, *, selected: Collection[CellId] = ()) -> None:
-        self._desk = desk
-        self.selected: frozenset[CellId] = frozenset(selected)
-        """The cell a person stands in, if any."""
+    editor: NotebookEditor
 
-    async def look(self, tokens: int) -> ContextView:
+    async def view(self, tokens: int) -> ContextView:
         """The notebook in words, and what people changed in it."""
-        await self._desk.sync()
-        news = self._desk.take_news()
-        summary = self._desk.notebook.summary(budget_tokens=tokens, focus=sorted(self.selected))
-        if self.selected:
-            summary = f"Selected by the person: {', '.join(sorted(self.selected))}\n{summary}"
+        await self.editor.sync()
+        summary = self.editor.notebook.summary(budget_tokens=tokens)
         part = PromptPart(name="notebook", text=summary, weight=Weight.STRONG, least_tokens=_NOTEBOOK_LEAST_TOKENS)
-        return ContextView(parts=(part,), news=news)
+        return ContextView(parts=(part,), news=self.editor.pop_news())
 
 
-class FileContext:
-    """Files of the project, each with its size and its first lines: not bare names."""
-
-    def __init__(self, project: Path, files: Sequence[str]) -> None:
-        self._project = project
-        self._files = tuple(files)
-
-    async def look(self, tokens: int) -> ContextView:
-        """A preview of each file."""
-        return await anyio.to_thread.run_sync(self._look, tokens)
-
-    def _look(self, tokens: int) -> ContextView:
-        shown = self._files[:_MANY_FILES]
-        texts = [preview_file(self._project, name) for name in shown]
-        if len(self._files) > len(shown):
-            texts.append(f"and {len(self._files) - len(shown)} more files: {', '.join(self._files[len(shown) :][:50])}")
-        text = clip("\n\n".join(texts), tokens)
-        return ContextView(parts=(PromptPart(name="files", text=text, rank=Rank.ASSIGNMENT, least_tokens=100),))
-
-
+@dataclass(slots=True, eq=False)
 class DataContext:
     """Data, each file with what a profile says of it: no turn is spent on looking. Without a profile, first lines."""
 
-    def __init__(self, data: Sequence[DataFile], profiler: Profiler | None, *, others: Sequence[str] = ()) -> None:
-        self._data = tuple(data)
-        self._profiler = profiler
-        """None once it has failed: it would fail, and cost as much, in every step."""
-        self._others = tuple(others)
-        """Files that are not looked into, by name."""
+    data: Sequence[DataFile]
+    profiler: Profiler | None
+    """None once it has failed: it would fail, and cost as much, in every step."""
+    others: Sequence[str] = ()
+    """Files that are not looked into, by name."""
 
-    async def look(self, tokens: int) -> ContextView:
+    async def view(self, tokens: int) -> ContextView:
         """The profile, and the beginning of each file that is not in it.
 
         Always with the same number of tokens: it stands before the history, so what stays the same costs less than
@@ -115,27 +89,27 @@ class DataContext:
         """
         profile = await self._profile()
         known = _paths(profile)
-        bare = [file for file in self._data if not _is_known(file.place, known)]
+        bare = [file for file in self.data if not _is_known(file.place, known)]
         previews = await anyio.to_thread.run_sync(lambda: [preview_data(file) for file in bare[:_MANY_FILES]])
-        rest = [*(file.place for file in bare[_MANY_FILES:]), *self._others]
+        rest = [*(file.place for file in bare[_MANY_FILES:]), *self.others]
         if rest:
             previews.append(f"{len(rest)} more files: {', '.join(map(one_line, rest[:50]))}")
-        told = clip("\n\n".join(previews), DATA_TOKENS // 2 if profile else DATA_TOKENS)
-        texts = [profile_text(profile, tokens=DATA_TOKENS - estimate_tokens(told) - 1)] if profile else []
-        text = "\n\n".join([*texts, told] if told else texts)
+        begun = clip("\n\n".join(previews), DATA_TOKENS // 2 if profile else DATA_TOKENS)
+        texts = [profile_text(profile, tokens=DATA_TOKENS - estimate_tokens(begun) - 1)] if profile else []
+        text = "\n\n".join([*texts, begun] if begun else texts)
         return ContextView(parts=(PromptPart(name="data", text=text, rank=Rank.ASSIGNMENT, least_tokens=100),))
 
     async def _profile(self) -> Profile | None:
         """As the files are now; an agent neither waits long for it nor fails without."""
-        if self._profiler is None or not self._data:
+        if self.profiler is None or not self.data:
             return None
-        there = await anyio.to_thread.run_sync(lambda: [file for file in self._data if file.source.exists()])
+        there = await anyio.to_thread.run_sync(lambda: [file for file in self.data if file.source.exists()])
         try:
             with anyio.fail_after(_PROFILE_TIMEOUT_SECONDS):
-                return await self._profiler.profile(there, _PROFILE_LIMITS)
+                return await self.profiler.profile(there, _PROFILE_LIMITS)
         except (CellwrightError, TimeoutError) as error:
             _log.info("No profile of the data: %s", error)
-            self._profiler = None
+            self.profiler = None
             return None
 
 

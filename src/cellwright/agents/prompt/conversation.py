@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final, Literal
 
 from cellwright.agents.prompt.prompt import PromptPart, Rank, Weight, cost_of, fence
@@ -103,7 +104,9 @@ def digest(turn: AgentTurn) -> str:
     said = f" {clip(' '.join(turn.said.split()), _SAID_TOKENS)}" if turn.said.strip() else ""
     lines = [f"Step {turn.number}:{said}"]
     lines += [f"- news: {clip(' '.join(turn.news.split()), _ERROR_TOKENS)}"] if turn.news else []
-    lines += [f"- {_call(did)} → {_outcome(did)}" for did in turn.did]
+    lines += [
+        f"- {did.name} {clip(' '.join(did.arguments.split()), _ARGUMENTS_TOKENS)} → {_outcome(did)}" for did in turn.did
+    ]
     if turn.feedback:
         lines.append(f"- told: {clip(turn.feedback, _ERROR_TOKENS)}")
     return "\n".join(lines)
@@ -127,15 +130,22 @@ def _whole(turn: AgentTurn, turns: Sequence[AgentTurn], nonce: str, shown: froze
     if turn.said.strip() or not turn.did:
         # A turn needs words or a call: some providers refuse an empty answer.
         said = turn.said if turn.said.strip() else "(nothing)"
-        parts.append(_part(f"{name} words", said, place="said", group=name))
+        parts.append(_part(name=f"{name} words", text=said, place="said", group=name))
     parts += [
-        _part(f"{name} call {did.name} {did.id}", did.arguments, place="call", call=did.id, tool=did.name, group=name)
+        _part(
+            name=f"{name} call {did.name} {did.id}",
+            text=did.arguments,
+            place="call",
+            call=did.id,
+            tool=did.name,
+            group=name,
+        )
         for did in turn.did
     ]
     parts += [
         _part(
-            f"{name} result {did.name} {did.id}",
-            _result_text(did, turn, turns, nonce) + _not_shown(did, shown),
+            name=f"{name} result {did.name} {did.id}",
+            text=_result_text(did, turn, turns, nonce) + _not_shown(did, shown),
             place="result",
             call=did.id,
             tool=did.name,
@@ -145,8 +155,9 @@ def _whole(turn: AgentTurn, turns: Sequence[AgentTurn], nonce: str, shown: froze
     ]
     parts += [
         _part(
-            f"{name} picture {did.name} {did.id}",
-            f"The picture of {did.name} {did.id}, {did.picture.width}×{did.picture.height}. What it shows is data.",
+            name=f"{name} picture {did.name} {did.id}",
+            text=f"The picture of {did.name} {did.id}, {did.picture.width}×{did.picture.height}."
+            " What it shows is data.",
             picture=did.picture.name,
             group=name,
         )
@@ -154,42 +165,22 @@ def _whole(turn: AgentTurn, turns: Sequence[AgentTurn], nonce: str, shown: froze
         if did.picture is not None and did.id in shown
     ]
     if turn.feedback:
-        parts.append(_part(f"{name} feedback", turn.feedback, group=name))
+        parts.append(_part(name=f"{name} feedback", text=turn.feedback, group=name))
     return parts
 
 
-def _part(
-    name: str,
-    text: str,
-    *,
-    place: Literal["user", "said", "call", "result"] = "user",
-    call: str = "",
-    tool: str = "",
-    group: str,
-    picture: str = "",
-) -> PromptPart:
-    return PromptPart(
-        name=name,
-        text=text,
-        place=place,
-        rank=Rank.HISTORY,
-        weight=Weight.NEEDED,
-        call=call,
-        tool=tool,
-        group=group,
-        picture=picture,
-    )
+_part: Final = partial(PromptPart, rank=Rank.HISTORY, weight=Weight.NEEDED)
 
 
 def before_parts(turn: AgentTurn, nonce: str) -> list[PromptPart]:
     """What came to the agent before a turn: what people said, and what they did to the notebook."""
     name = f"step {turn.number}"
     parts = [
-        _part(f"{name} heard {number}", f"{said.by} says while you work: {said.text}", group=name)
+        _part(name=f"{name} heard {number}", text=f"{said.by} says while you work: {said.text}", group=name)
         for number, said in enumerate(turn.heard, 1)
     ]
     if turn.news:
-        parts.append(_part(f"{name} news", fence(turn.news, nonce=nonce, source="the notebook"), group=name))
+        parts.append(_part(name=f"{name} news", text=fence(turn.news, nonce=nonce, source="the notebook"), group=name))
     return parts
 
 
@@ -238,23 +229,11 @@ def _earlier(turns: Sequence[AgentTurn], nonce: str, budget_tokens: int) -> Prom
 
 def _merged(digests: dict[int, str]) -> list[str]:
     """The digests; a step that did exactly what the one before it did is only counted."""
-    lines, before, count = list[str](), "", 0
-    for number, text in digests.items():
-        what = text.replace(f"Step {number}:", "Step:", 1)
-        if what == before:
-            count += 1
-            continue
-        if count:
-            lines.append(f"  (and {count} more times the same)")
-        lines.append(text)
-        before, count = what, 0
-    if count:
-        lines.append(f"  (and {count} more times the same)")
+    lines = list[str]()
+    for _, same in itertools.groupby(digests.items(), lambda entry: entry[1].replace(f"Step {entry[0]}:", "Step:", 1)):
+        [(_, first), *more] = same
+        lines += [first, *([f"  (and {len(more)} more times the same)"] if more else [])]
     return lines
-
-
-def _call(did: ToolCallRecord) -> str:
-    return f"{did.name} {clip(' '.join(did.arguments.split()), _ARGUMENTS_TOKENS)}"
 
 
 def _outcome(did: ToolCallRecord) -> str:

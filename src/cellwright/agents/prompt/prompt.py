@@ -7,7 +7,8 @@ that it can be said of each step what it read and why.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Final, Literal
@@ -110,7 +111,8 @@ def assemble(parts: Sequence[PromptPart], budget_tokens: int) -> Prompt:
     The weightiest come in first, those that may be shortened take what room is left, and a part that repeats another
     one's text is left out. What is needed comes in even above the budget.
     """
-    _require_names(parts)
+    if twice := [name for name, count in Counter(part.name for part in parts).items() if count > 1]:
+        raise Defect(f"Two parts of a prompt are called {twice[0]!r}.")
     chosen = _choose(_without_repeats(parts), budget_tokens * _UNITS_PER_TOKEN)
     spans, pieces, start = list[PromptSpan](), list[str](), 0
     for part in sorted((part for part in parts if part.name in chosen), key=lambda part: part.rank):
@@ -151,14 +153,6 @@ def fence_rule(nonce: str) -> str:
 
 def _attribute(source: str) -> str:
     return re.sub(r"[^\w ./:#()-]", "_", source)[:80]
-
-
-def _require_names(parts: Iterable[PromptPart]) -> None:
-    seen = set[str]()
-    for part in parts:
-        if part.name in seen:
-            raise Defect(f"Two parts of a prompt are called {part.name!r}.")
-        seen.add(part.name)
 
 
 def _without_repeats(parts: Sequence[PromptPart]) -> list[PromptPart]:

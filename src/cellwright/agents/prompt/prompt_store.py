@@ -27,7 +27,7 @@ class JournalTexts:
     def __init__(self, records: Records) -> None:
         self._blobs = Blobs(records.database)
 
-    async def keep(self, key: str, text: str) -> str:
+    async def store(self, key: str, text: str) -> str:
         """Keep the text; its name. The key does not matter: equal texts are one."""
         return await anyio.to_thread.run_sync(self._blobs.put, text)
 
@@ -133,19 +133,8 @@ async def _read_stored(kept: TextStore, name: str) -> _StoredPrompt:
 
 def prompt_view(prompt: Prompt) -> dict[str, Any]:
     """The prompt as plain JSON values: each span with its text."""
-    spans = [
-        {
-            "part": span.part,
-            "place": span.place,
-            "start": span.start,
-            "end": span.end,
-            "tokens": span.tokens,
-            "is_cut": span.is_cut,
-            "picture": span.picture,
-            "text": prompt.text_of(span),
-        }
-        for span in prompt.spans
-    ]
+    shown = ("part", "place", "start", "end", "tokens", "is_cut", "picture")
+    spans = [{name: getattr(span, name) for name in shown} | {"text": prompt.text_of(span)} for span in prompt.spans]
     return {
         "tokens": prompt.tokens,
         "characters": len(prompt.text),

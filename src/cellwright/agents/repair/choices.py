@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from cellwright.agents.repair.failures import ObservedFailure
 from cellwright.ids import CellId
-from cellwright.journal import Json
 from cellwright.kernel import VariablePreview
 from cellwright.notebook import Document, Edit
 from cellwright.policy.actions import Action
@@ -20,7 +20,7 @@ class FailureContext:
     document: Document = field(default_factory=Document.new)
     """As it was when the failure came."""
     own_cells: frozenset[CellId] = frozenset()
-    """Cells the agent itself wrote. No other cell is ever mended without a model or a person."""
+    """Cells the agent itself wrote. No other cell is ever repaired without a model or a person."""
     previews: tuple[VariablePreview, ...] = ()
     columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     """Of each table its exact column names; a preview's are shortened and trimmed."""
@@ -35,7 +35,8 @@ class WantedCall:
     """A tool to be called; its id is the loop's care."""
 
     name: str
-    arguments: Mapping[str, Json]
+    arguments: dict[str, Any]
+    """JSON."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +49,7 @@ class DeterministicRepair:
     calls: tuple[WantedCall, ...] = ()
     """Called in order."""
     wants: tuple[Action, ...] = ()
-    """Leave that is asked for first, such as a host; without it nothing of this is done."""
+    """Permission that is asked for first, such as a host; without it nothing of this is done."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +62,7 @@ class Material:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FocusedAdvice:
-    """A model mends it, with only what that needs."""
+    """A model repairs it, with only what that needs."""
 
     words: str
     """Ours: nothing in it was read from data."""

@@ -82,15 +82,15 @@ INSTALL: Final = "install_package"
 RUN: Final = "run"
 
 
-def deterministic_repair(failure: ObservedFailure, scene: FailureContext) -> DeterministicRepair | None:
+def deterministic_repair(failure: ObservedFailure, context: FailureContext) -> DeterministicRepair | None:
     """The one thing to do, or None where it is not certain."""
     match failure.kind:
         case "name-conflict":
-            return _one_import_one_cell(failure, scene)
+            return _one_import_one_cell(failure, context)
         case "missing-package":
-            return _install(failure, scene)
+            return _install(failure, context)
         case "network-refused":
-            return _approve_host(failure, scene)
+            return _approve_host(failure, context)
         case "flaky":
             return _run_again(failure, "It may only have been bad luck: once more, unchanged.")
         case "kernel-lost" if failure.cell is None:
@@ -128,29 +128,29 @@ def _run_again(failure: ObservedFailure, reason: str) -> DeterministicRepair | N
 # ── names ──
 
 
-def _one_import_one_cell(failure: ObservedFailure, scene: FailureContext) -> DeterministicRepair | None:
+def _one_import_one_cell(failure: ObservedFailure, context: FailureContext) -> DeterministicRepair | None:
     """Names that the agent's cells import a second time: those imports are dropped."""
-    document = scene.document
+    document = context.document
     twice = {name: cells for name, cells in graph(document).defined_twice.items() if name in failure.subjects}
     codes = {cell.id: cell.code for cell in document.cells}
-    told: list[str] = []
+    reasons: list[str] = []
     for name, cells in twice.items():
-        changed = _imported_once(name, cells, scene, codes)
+        changed = _imported_once(name, cells, context, codes)
         if changed is None:
             return None
-        told.append(changed)
+        reasons.append(changed)
     edits = _edits(document, codes)
     if not edits or not _are_settled(document, edits, twice):
         return None
-    return DeterministicRepair(reason=" ".join(told), edits=edits)
+    return DeterministicRepair(reason=" ".join(reasons), edits=edits)
 
 
-def _imported_once(name: str, cells: Sequence[CellId], scene: FailureContext, codes: dict[CellId, str]) -> str | None:
+def _imported_once(name: str, cells: Sequence[CellId], context: FailureContext, codes: dict[CellId, str]) -> str | None:
     """Changes `codes` so that one cell imports the name; says what was done, or None."""
-    keeps = next((cell for cell in cells if cell not in scene.own_cells), cells[0])
+    keeps = next((cell for cell in cells if cell not in context.own_cells), cells[0])
     to_change = [cell for cell in cells if cell != keeps]
     imports = {imported_as(codes[cell], name) for cell in cells}
-    if len(imports) != 1 or None in imports or any(cell not in scene.own_cells for cell in to_change):
+    if len(imports) != 1 or None in imports or any(cell not in context.own_cells for cell in to_change):
         return None
     dropped = {cell: drop_import(codes[cell], name) for cell in to_change}
     if None in dropped.values():
@@ -182,10 +182,10 @@ def _are_settled(document: Document, edits: Sequence[EditCell], names: Iterable[
 # ── what is not there ──
 
 
-def _install(failure: ObservedFailure, scene: FailureContext) -> DeterministicRepair | None:
+def _install(failure: ObservedFailure, context: FailureContext) -> DeterministicRepair | None:
     """Ask for the package; installing it runs again what failed for want of it."""
     module = failure.subject
-    files = {PurePosixPath(file) for file in scene.files}
+    files = {PurePosixPath(file) for file in context.files}
     is_of_project = any(module in (file.stem, *file.parts[:-1]) for file in files)
     missing = None if is_of_project or failure.cell is None else for_module(module.replace("-", "_"))
     if missing is None:
@@ -199,12 +199,12 @@ def _install(failure: ObservedFailure, scene: FailureContext) -> DeterministicRe
 # ── network ──
 
 
-def _approve_host(failure: ObservedFailure, scene: FailureContext) -> DeterministicRepair | None:
-    """Ask for the host. Where there is no network at all, or the host is not to be found, leave would not help."""
+def _approve_host(failure: ObservedFailure, context: FailureContext) -> DeterministicRepair | None:
+    """Ask for the host. Where there is no network at all, or the host is not to be found, permission would not help."""
     host = failure.subject
     if not host or "is not approved for this notebook" not in failure.message:
         return None
-    cell = scene.document.find(failure.cell) if failure.cell is not None else None
+    cell = context.document.find(failure.cell) if failure.cell is not None else None
     wanted = UseNetwork(host=host, port=_port(host, failure.message, cell.code if cell else ""), purpose="the notebook")
     again = (WantedCall(name=RUN, arguments={"cells": [failure.cell]}),) if failure.cell is not None else ()
     reason = f"The notebook's code wants to reach {host!r}: ask whether it may, then run again."

@@ -14,13 +14,10 @@ from typing import Any, Final, assert_never
 
 from cellwright.agents.repair.failure_rules import FailureKind, judge
 from cellwright.ids import CellId
-from cellwright.kernel import CellOutcome, Observation
-from cellwright.notebook import Document, EditRefused, graph
+from cellwright.notebook import Document, graph
 from cellwright.tools.tool import Done, Refusal, ToolError, ToolResult
 
 _MESSAGE: Final = 2_000
-_FAILED: Final = frozenset({"failed", "interrupted", "lost"})
-"""Cells that failed of themselves. `cancelled` ones only need one that did."""
 _SHARED: Final = frozenset({"multiple-definition", "cycle"})
 """One mistake, told by every cell that takes part in it."""
 _MAY_FLICKER: Final = frozenset({"type-shape", "failed-check", "time-out", "kernel-lost", "flaky", "unknown"})
@@ -73,17 +70,11 @@ class ObservedPass:
 
 CellAttempt = ObservedFailure | ObservedPass
 """What history remembers of one cell in one call."""
-AttemptSource = Observation | CellOutcome | ToolResult
 
 
-def classify(observed: AttemptSource, *, document: Document | None = None) -> tuple[ObservedFailure, ...]:
-    """Everything that failed of itself, in notebook order; empty when nothing did."""
-    return tuple(attempt for attempt in attempts(observed, document=document) if isinstance(attempt, ObservedFailure))
-
-
-def attempts(observed: AttemptSource, *, document: Document | None = None) -> tuple[CellAttempt, ...]:
-    """The same with the cells that ran well, as history wants it."""
-    found = _without_repeats(_attempts(observed))
+def attempts(result: ToolResult, *, document: Document | None = None) -> tuple[CellAttempt, ...]:
+    """Everything that failed of itself, and the cells that ran well, in notebook order."""
+    found = _without_repeats(_attempts(result))
     return tuple(_with_lineage(found, document)) if document is not None else tuple(found)
 
 
@@ -122,12 +113,8 @@ def normalised(message: str) -> str:
 # ── sources ──
 
 
-def _attempts(observed: AttemptSource) -> Iterator[CellAttempt]:
-    match observed:
-        case Observation():
-            yield from _in_observation(observed)
-        case CellOutcome():
-            yield from _in_outcome(observed)
+def _attempts(result: ToolResult) -> Iterator[CellAttempt]:
+    match result:
         case Done(value=value):
             yield from _in_json(value)
         case Refusal(feedback=feedback):
@@ -135,27 +122,7 @@ def _attempts(observed: AttemptSource) -> Iterator[CellAttempt]:
         case ToolError(kind=kind, message=message, hint=hint):
             yield _judged("ToolError", f"{message} {hint}".rstrip(), tool_error=kind)
         case _:
-            assert_never(observed)
-
-
-def _in_observation(observation: Observation) -> Iterator[CellAttempt]:
-    if observation.refused is not None:
-        yield _not_edited(observation.refused)
-    yield from (attempt for outcome in observation.cells for attempt in _in_outcome(outcome))
-    is_blamed = any(outcome.status == "lost" for outcome in observation.cells)
-    if observation.kernel_end is not None and not is_blamed:
-        yield _judged("KernelEnded", observation.kernel_end.reason)
-    elif observation.problem:
-        yield _judged("Problem", observation.problem)
-
-
-def _in_outcome(outcome: CellOutcome) -> Iterator[CellAttempt]:
-    if outcome.status == "ok":
-        yield ObservedPass(cell=outcome.id)
-    elif outcome.status in _FAILED:
-        fault = outcome.error
-        told = ("", "", None, "") if fault is None else (fault.type, fault.message, fault.line, fault.traceback)
-        yield _of_cell(outcome.id, outcome.status, *told)
+            assert_never(result)
 
 
 def _in_json(value: Any) -> Iterator[CellAttempt]:
@@ -171,6 +138,7 @@ def _in_json(value: Any) -> Iterator[CellAttempt]:
         match outcome:
             case {"cell": str(cell), "status": "ok"}:
                 yield ObservedPass(cell=CellId(cell))
+            # `cancelled` cells only need one that failed of itself.
             case {"cell": str(cell), "status": "failed" | "interrupted" | "lost" as status, **rest}:
                 is_blamed |= status == "lost"
                 yield _of_cell(CellId(cell), str(status), *_error_json(rest.get("error")))
@@ -220,9 +188,7 @@ def _of_problem(problem: str) -> ObservedFailure:
     return _judged("KernelEnded", ended["reason"]) if ended is not None else _judged("Problem", problem)
 
 
-def _of_cell(
-    cell: CellId, status: str, error_type: str, message: str, line: int | None, traceback: str = ""
-) -> ObservedFailure:
+def _of_cell(cell: CellId, status: str, error_type: str, message: str, line: int | None) -> ObservedFailure:
     ended = _KERNEL_ENDED.match(message)
     if status == "interrupted" and error_type != "DeadlineReached":
         error_type = "Interrupted"
@@ -230,26 +196,15 @@ def _of_cell(
         message = ended["reason"]
     elif status == "lost" and not error_type:
         error_type = "KernelEnded"
-    return replace(_judged(error_type, message, traceback=traceback), cell=cell, line=line)
-
-
-def _not_edited(refused: EditRefused) -> ObservedFailure:
-    current = refused.current
-    return ObservedFailure(
-        kind="syntax" if refused.reason == "bad-code" else "edit-refused",
-        message=refused.message[:_MESSAGE],
-        cell=current.id if current is not None else None,
-        evidence=() if current is None else (current.code[:_MESSAGE],),
-        error_type=refused.reason,
-    )
+    return replace(_judged(error_type, message), cell=cell, line=line)
 
 
 def _refused(feedback: str) -> ObservedFailure:
     return ObservedFailure(kind="refused", message=feedback[:_MESSAGE], error_type="Refusal")
 
 
-def _judged(error_type: str, message: str, *, traceback: str = "", tool_error: str = "") -> ObservedFailure:
-    kind, subjects, evidence = judge(error_type, message, traceback=traceback, tool_error=tool_error)
+def _judged(error_type: str, message: str, *, tool_error: str = "") -> ObservedFailure:
+    kind, subjects, evidence = judge(error_type, message, tool_error=tool_error)
     return ObservedFailure(
         kind=kind,
         message=message[:_MESSAGE],
@@ -264,13 +219,13 @@ def _judged(error_type: str, message: str, *, traceback: str = "", tool_error: s
 
 def _without_repeats(found: Iterator[CellAttempt]) -> Iterator[CellAttempt]:
     """Without the second telling of a mistake that several cells share."""
-    told = set[tuple[str, ...]]()
+    seen = set[tuple[str, ...]]()
     for attempt in found:
         if isinstance(attempt, ObservedFailure) and attempt.error_type in _SHARED:
             key = (attempt.error_type, *sorted(attempt.subjects))
-            if key in told:
+            if key in seen:
                 continue
-            told.add(key)
+            seen.add(key)
         yield attempt
 
 

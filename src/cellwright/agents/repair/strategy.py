@@ -6,15 +6,13 @@ a repair or advice → advice → another way → the person → giving up.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from itertools import takewhile
 from typing import Final, assert_never
 
 from cellwright.agents.prompt.conversation import AgentTurn
-from cellwright.agents.prompt.prompt import PromptPart, Weight, fence
-from cellwright.agents.reading_answers import Evaluate, ListAnswer, evaluate_answer
 from cellwright.agents.repair.choices import (
     AbandonRepair,
     AskPerson,
@@ -29,7 +27,6 @@ from cellwright.agents.repair.choices import (
 from cellwright.agents.repair.deterministic import deterministic_repair, near_columns, near_files
 from cellwright.agents.repair.failure_rules import FailureKind
 from cellwright.agents.repair.failures import (
-    AttemptSource,
     CellAttempt,
     ObservedFailure,
     ObservedPass,
@@ -38,6 +35,7 @@ from cellwright.agents.repair.failures import (
     find_flickering,
 )
 from cellwright.notebook import clip, graph
+from cellwright.tools.tool import ToolResult
 
 _CODE_TOKENS: Final = 700
 _ERROR_TOKENS: Final = 400
@@ -45,133 +43,102 @@ _PREVIEW_TOKENS: Final = 150
 _PREVIEWS: Final = 4
 _NAMES: Final = 12
 _KEEP_THE_GOAL: Final = "Do not make the goal smaller to get past it."
+_ADVICE: Final[dict[FailureKind, str]] = {
+    "syntax": "The code cannot be read. Repair exactly the place that the error names, in the same cell.",
+    "name-conflict": (
+        "A global name must be defined by exactly one cell. Names that only this cell needs begin with `_`; a "
+        "value that is changed step by step gets a new name per step, or the steps go into one cell; cells "
+        "that need each other are joined or cut apart. A name that no cell defines is misspelt or missing."
+    ),
+    "missing-package": "This module is not there. Use what is installed, or ask for the package that holds it.",
+    "missing-file": (
+        "There is no file at this path. Take one that exists; if none fits, ask. Never make up its content."
+    ),
+    "missing-column": (
+        "There is no column, key or table of this name. Take one that exists; look at the data if unsure."
+    ),
+    "type-shape": (
+        "A value is not what the code takes it for: its type, its shape or what it can do. Look at the value, "
+        "find where it became so, and repair that place rather than convert at the end."
+    ),
+    "time-out": (
+        "It took longer than it was given. Give it more `seconds` if it is simply long, or do the same faster: "
+        "vectorise, read only the columns needed, join before you loop. Edit this cell instead of adding a "
+        "second one. If only less data would do, say so and ask first."
+    ),
+    "network-refused": (
+        "The notebook cannot reach this host. Use what is in the project; if it must come from there, ask the "
+        "person, naming the host. Do not try other ways out."
+    ),
+    "flaky": (
+        "The same code fails at one time and passes at another. Make it certain: a fixed seed, an order that "
+        "is stated, a retry with a limit around what is outside."
+    ),
+    "failed-check": (
+        "A check does not hold. Find out which is wrong, the result or the check, from the data. Never weaken, "
+        "catch or delete a check to get past it."
+    ),
+    "kernel-lost": (
+        "The kernel ended while this cell ran; another one starts with the next call and runs what had run. "
+        "Do what the cell does in another way, in smaller steps: run again unchanged it will end again."
+    ),
+    "edit-refused": (
+        "Nothing was changed: what you wanted to change is not as you read it. Look at it as it is now, base "
+        "the change on that, and keep what somebody else did."
+    ),
+    "refused": "It was not allowed. Do not try to get there in another way.",
+    "unknown": "Read the error and the values it met before you change anything; repair the cause.",
+    "resource": (
+        "It needs more memory than there is. First do the same in less: only the columns needed, smaller "
+        "types, chunks, an aggregation while reading. A sample is a smaller goal: say so, and ask before you "
+        "use one."
+    ),
+}
+_NOT_WRITTEN: Final = (
+    "The code may not write there, or not so much. Keep it in memory, or write less, into the project."
+)
+_RESOURCE_ADVICE: Final = {
+    "disk": _NOT_WRITTEN,
+    "files": _NOT_WRITTEN,
+    "processes": "Too many threads, processes or open files. Use fewer at once and close what is done.",
+    "recursion": "It calls itself too often. Use a loop, or find why it does not end.",
+}
 
 
-def focused_advice(failure: ObservedFailure, scene: FailureContext) -> FocusedAdvice:
+def focused_advice(failure: ObservedFailure, context: FailureContext) -> FocusedAdvice:
     """What to tell a model about this failure."""
-    return FocusedAdvice(words=f"{_advice_words(failure)} {_KEEP_THE_GOAL}", material=tuple(_material(failure, scene)))
-
-
-def focused_advice_parts(focused: FocusedAdvice, nonce: str) -> list[PromptPart]:
-    """The same for a prompt, all of the material fenced."""
-    parts = [PromptPart(name="mending", text=f"{focused.words}\n", weight=Weight.STRONG)]
-    return parts + [
-        PromptPart(
-            name=f"mending: {material.name}",
-            text=fence(material.text, nonce=nonce, source=material.name) + "\n",
-            weight=Weight.STRONG,
-        )
-        for material in focused.material
-    ]
+    return FocusedAdvice(
+        words=f"{_advice_words(failure)} {_KEEP_THE_GOAL}", material=tuple(_material(failure, context))
+    )
 
 
 def _advice_words(failure: ObservedFailure) -> str:
-    if failure.kind == "resource":
-        return _resource(failure.subject)
     if failure.error_type == "unavailable":
         return "It was not there at that moment. Try once more; if it stays so, do without it, or say that you cannot."
-    return _words(failure.kind)
-
-
-def _words(kind: FailureKind) -> str:
-    match kind:
-        case "syntax":
-            return "The code cannot be read. Mend exactly the place that the error names, in the same cell."
-        case "name-conflict":
-            return (
-                "A global name must be defined by exactly one cell. Names that only this cell needs begin with `_`; a "
-                "value that is changed step by step gets a new name per step, or the steps go into one cell; cells "
-                "that need each other are joined or cut apart. A name that no cell defines is misspelt or missing."
-            )
-        case "missing-package":
-            return "This module is not there. Use what is installed, or ask for the package that holds it."
-        case "missing-file":
-            return "There is no file at this path. Take one that exists; if none fits, ask. Never make up its content."
-        case "missing-column":
-            return "There is no column, key or table of this name. Take one that exists; look at the data if unsure."
-        case "type-shape":
-            return (
-                "A value is not what the code takes it for: its type, its shape or what it can do. Look at the value, "
-                "find where it became so, and mend that place rather than convert at the end."
-            )
-        case "resource":
-            return _resource("")
-        case "time-out":
-            return (
-                "It took longer than it was given. Give it more `seconds` if it is simply long, or do the same faster: "
-                "vectorise, read only the columns needed, join before you loop. Edit this cell instead of adding a "
-                "second one. If only less data would do, say so and ask first."
-            )
-        case "network-refused":
-            return (
-                "The notebook cannot reach this host. Use what is in the project; if it must come from there, ask the "
-                "person, naming the host. Do not try other ways out."
-            )
-        case "flaky":
-            return (
-                "The same code fails at one time and passes at another. Make it certain: a fixed seed, an order that "
-                "is stated, a retry with a limit around what is outside."
-            )
-        case "failed-check":
-            return (
-                "A check does not hold. Find out which is wrong, the result or the check, from the data. Never weaken, "
-                "catch or delete a check to get past it."
-            )
-        case "kernel-lost":
-            return (
-                "The kernel ended while this cell ran; another one starts with the next call and runs what had run. "
-                "Do what the cell does in another way, in smaller steps: run again unchanged it will end again."
-            )
-        case "edit-refused":
-            return (
-                "Nothing was changed: what you wanted to change is not as you read it. Look at it as it is now, base "
-                "the change on that, and keep what somebody else did."
-            )
-        case "refused":
-            return "It was not allowed. Do not try to get there in another way."
-        case "unknown":
-            return "Read the error and the values it met before you change anything; mend the cause."
-        case _:
-            assert_never(kind)
-
-
-def _resource(what: str) -> str:
-    match what:
-        case "disk" | "files":
-            return "The code may not write there, or not so much. Keep it in memory, or write less, into the project."
-        case "processes":
-            return "Too many threads, processes or open files. Use fewer at once and close what is done."
-        case "recursion":
-            return "It calls itself too often. Use a loop, or find why it does not end."
-        case _:
-            return (
-                "It needs more memory than there is. First do the same in less: only the columns needed, smaller "
-                "types, chunks, an aggregation while reading. A sample is a smaller goal: say so, and ask before you "
-                "use one."
-            )
+    is_resource = failure.kind == "resource" and failure.subject in _RESOURCE_ADVICE
+    return _RESOURCE_ADVICE[failure.subject] if is_resource else _ADVICE[failure.kind]
 
 
 # ── material ──
 
 
-def _material(failure: ObservedFailure, scene: FailureContext) -> Iterator[Material]:
-    cell = scene.document.find(failure.cell) if failure.cell is not None else None
+def _material(failure: ObservedFailure, context: FailureContext) -> Iterator[Material]:
+    cell = context.document.find(failure.cell) if failure.cell is not None else None
     if cell is not None:
         yield Material(name=f"cell {cell.id} version {cell.version}", text=clip(cell.code, _CODE_TOKENS))
     line = f" in line {failure.line}" if failure.line is not None else ""
     yield Material(name="error", text=f"{failure.error_type}{line}: {clip(failure.message, _ERROR_TOKENS)}")
     match failure.kind:
         case "missing-file":
-            yield from _listed("files of the project, nearest first", _nearest_files(failure, scene))
+            known = [*near_files(failure.subject, context.files), *context.files]
+            yield from _listed("files of the project, nearest first", _nearest(failure.subject, known))
         case "missing-column" | "type-shape":
-            yield from _listed("names there are, nearest first", _nearest_columns(failure, scene))
-            yield from _previews(failure, scene)
+            yield from _listed("names there are, nearest first", _nearest_columns(failure, context))
+            yield from _previews(failure, context)
         case "name-conflict":
-            yield from _listed("cells that define it", _defining(failure, scene))
+            yield from _listed("cells that define it", _defining(failure, context))
         case "failed-check" | "unknown" | "resource" | "time-out":
-            yield from _previews(failure, scene)
-        case "edit-refused" if failure.evidence:
-            yield Material(name="the cell now", text=clip(failure.evidence[0], _CODE_TOKENS))
+            yield from _previews(failure, context)
         case _:
             pass
 
@@ -181,13 +148,8 @@ def _listed(name: str, found: Sequence[str]) -> Iterator[Material]:
         yield Material(name=name, text="\n".join(found))
 
 
-def _nearest_files(failure: ObservedFailure, scene: FailureContext) -> list[str]:
-    same = near_files(failure.subject, scene.files)
-    return _nearest(failure.subject, [*same, *scene.files])
-
-
-def _nearest_columns(failure: ObservedFailure, scene: FailureContext) -> list[str]:
-    known = [column for columns in scene.columns.values() for column in columns] or list(failure.evidence)
+def _nearest_columns(failure: ObservedFailure, context: FailureContext) -> list[str]:
+    known = [column for columns in context.columns.values() for column in columns] or list(failure.evidence)
     near = [column for subject in failure.subjects for column in near_columns(subject, known)]
     return [repr(column) for column in _nearest(failure.subject, [*near, *known])]
 
@@ -197,19 +159,19 @@ def _nearest(wanted: str, known: Sequence[str]) -> list[str]:
     return list(dict.fromkeys([*close, *known]))[:_NAMES]
 
 
-def _defining(failure: ObservedFailure, scene: FailureContext) -> list[str]:
-    nodes = graph(scene.document).nodes
+def _defining(failure: ObservedFailure, context: FailureContext) -> list[str]:
+    nodes = graph(context.document).nodes
     return [
         f"{name}: {', '.join(cell for cell, node in nodes.items() if name in node.defs) or 'no cell'}"
         for name in failure.subjects[:_NAMES]
     ]
 
 
-def _previews(failure: ObservedFailure, scene: FailureContext) -> Iterator[Material]:
+def _previews(failure: ObservedFailure, context: FailureContext) -> Iterator[Material]:
     """The variables the cell reads, and only those."""
-    node = graph(scene.document).nodes.get(failure.cell) if failure.cell is not None else None
+    node = graph(context.document).nodes.get(failure.cell) if failure.cell is not None else None
     wanted = node.refs if node is not None else frozenset[str]()
-    read = [preview for preview in scene.previews if preview.name in wanted and preview.kind not in _DULL]
+    read = [preview for preview in context.previews if preview.name in wanted and preview.kind not in _DULL]
     for preview in read[:_PREVIEWS]:
         yield Material(name=f"variable {preview.name}: {preview.type}", text=clip(preview.text, _PREVIEW_TOKENS))
 
@@ -226,33 +188,32 @@ _CELL_GIVE_UP: Final = 12
 _TRY_ON: Final = "try on as you think best"
 _STOP: Final = "stop here"
 _SHOWN_TOKENS: Final = 120
-_FRAMES_LOOKED_AT: Final = 6
 
 
 def decide_repairs(
-    observed: AttemptSource, history: Sequence[CellAttempt], scene: FailureContext
+    result: ToolResult, history: Sequence[CellAttempt], context: FailureContext
 ) -> tuple[FailureRepair, ...]:
     """What to do about everything that failed in one call, and about what failed before and passed unchanged."""
-    now = attempts(observed, document=scene.document)
+    now = attempts(result, document=context.document)
     failed = [attempt for attempt in now if isinstance(attempt, ObservedFailure)]
     found = [*failed, *find_flickering(history, now)]
-    return tuple(FailureRepair(failure=failure, recovery=choose_repair(failure, history, scene)) for failure in found)
+    return tuple(FailureRepair(failure=failure, recovery=choose_repair(failure, history, context)) for failure in found)
 
 
 def choose_repair(
-    failure: ObservedFailure, history: Sequence[CellAttempt], scene: FailureContext | None = None
+    failure: ObservedFailure, history: Sequence[CellAttempt], context: FailureContext | None = None
 ) -> RepairChoice:
     """What to do about one failure, after all that was tried before; `history` is without this failure."""
-    scene = scene if scene is not None else FailureContext()
+    context = context if context is not None else FailureContext()
     match _rung(failure, history):
         case 0:
-            return deterministic_repair(failure, scene) or focused_advice(failure, scene)
+            return deterministic_repair(failure, context) or focused_advice(failure, context)
         case 1:
-            again = focused_advice(failure, scene)
+            again = focused_advice(failure, context)
             return replace(again, words=f"The same failure again: what was tried did not change it. {again.words}")
         case 2:
             return ChangeStrategy(why=_another_way(failure))
-        case 3 if scene.is_attended:
+        case 3 if context.is_attended:
             return AskPerson(question=_question(failure), options=(_TRY_ON, _STOP))
         case _:
             return AbandonRepair(why=f"It failed again and again, in spite of other ways: {_shown(failure)}")
@@ -281,7 +242,7 @@ def _another_way(failure: ObservedFailure) -> str:
     if failure.kind == "refused":
         return "It was not allowed, and will not be by asking again. Reach the goal without it, or say that you cannot."
     return (
-        "This has failed the same way three times: mending it further will not help. Undo what you tried for it, and "
+        "This has failed the same way three times: repairing it further will not help. Undo what you tried for it, and "
         "reach the same goal in another way: other functions, another order of steps, other data that says the same. "
         "The goal stays what it is; if it cannot be reached, say so."
     )
@@ -301,7 +262,7 @@ def _shown(failure: ObservedFailure) -> str:
 
 
 def advise(turns: Sequence[AgentTurn]) -> str:
-    """What an agent should consider after its last turn, from what it was told; fits `Studio.advise`. Pure.
+    """What an agent should consider after its last turn, from what it was told. Pure.
 
     In our words alone: the errors themselves stand, fenced, in the history.
     """
@@ -320,8 +281,8 @@ def _of_turn(turn: AgentTurn) -> tuple[CellAttempt, ...]:
 def _advice(recovery: RepairChoice) -> str:
     match recovery:
         case DeterministicRepair(calls=calls, wants=wants):
-            first = f"call `{calls[0].name}`" if calls else "mend it"
-            return f"Next: ask for leave to reach that host, then {first}." if wants else f"Next: {first}."
+            first = f"call `{calls[0].name}`" if calls else "repair it"
+            return f"Next: ask for permission to reach that host, then {first}." if wants else f"Next: {first}."
         case FocusedAdvice(words=words):
             return words
         case ChangeStrategy(why=why):
@@ -332,22 +293,3 @@ def _advice(recovery: RepairChoice) -> str:
             return "Finish now with what you have, and say plainly what could not be done and why."
         case _:
             assert_never(recovery)
-
-
-# ── looking closer ──
-
-
-async def with_columns(
-    failures: Iterable[ObservedFailure], scene: FailureContext, evaluate: Evaluate
-) -> FailureContext:
-    """The scene with the exact column names of the tables that a failed cell reads, asked of the kernel."""
-    nodes = graph(scene.document).nodes
-    cells = {failure.cell for failure in failures if failure.kind == "missing-column" and failure.cell is not None}
-    read = {name for cell in cells if cell in nodes for name in nodes[cell].refs}
-    tables = [preview.name for preview in scene.previews if preview.kind == "dataframe" and preview.name in read]
-    columns = dict(scene.columns)
-    for name in sorted(tables)[:_FRAMES_LOOKED_AT]:
-        answer = await evaluate_answer(f"[str(_column) for _column in {name}.columns]", evaluate)
-        if isinstance(answer, ListAnswer) and answer.is_whole:
-            columns[name] = answer.texts()
-    return replace(scene, columns=columns)

@@ -18,7 +18,6 @@ from typing import Final, Literal
 from cellwright.sandbox.linux import descriptors, syscalls
 
 ObjectKind = Literal["blob", "tree", "commit", "tag"]
-KINDS: Final = ("blob", "tree", "commit", "tag")
 
 FILE, PROGRAM, LINK, DIRECTORY, SUBMODULE = 0o100644, 0o100755, 0o120000, 0o040000, 0o160000
 _MODES: Final = {b"100644": FILE, b"100755": PROGRAM, b"120000": LINK, b"40000": DIRECTORY, b"160000": SUBMODULE}
@@ -66,13 +65,6 @@ class ObjectFormat:
 def header_of(kind: ObjectKind, size: int) -> bytes:
     """What stands before an object's content."""
     return f"{kind} {size}".encode() + b"\0"
-
-
-def as_kind(text: str) -> ObjectKind:
-    """The kind of this name; `Unsound` for any other."""
-    if text not in KINDS:
-        raise Unsound(f"{text[:20]!r} is no kind of object")
-    return text
 
 
 @dataclass(frozen=True, slots=True)

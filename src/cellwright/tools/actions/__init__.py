@@ -4,33 +4,3 @@
 turns tools into typed stubs, purely. `inside` is what runs in the cage. Who calls the tools, and
 whether they may be called, is the caller's matter.
 """
-
-from cellwright.tools.actions.signatures import ToolSignature, stubs
-from cellwright.tools.actions.steps import (
-    CallFailure,
-    Json,
-    ProgramCall,
-    ProgramFailed,
-    ProgramFinished,
-    ProgramLimits,
-    ProgramLost,
-    ProgramPaused,
-    ProgramStep,
-)
-from cellwright.tools.actions.worker import ActionWorker, ProgramRun
-
-__all__ = [
-    "ActionWorker",
-    "CallFailure",
-    "Json",
-    "ProgramCall",
-    "ProgramFailed",
-    "ProgramFinished",
-    "ProgramLimits",
-    "ProgramLost",
-    "ProgramPaused",
-    "ProgramRun",
-    "ProgramStep",
-    "ToolSignature",
-    "stubs",
-]

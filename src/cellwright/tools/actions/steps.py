@@ -8,9 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
-Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+from cellwright.journal import Json
+
+MOST_MESSAGE_CHARACTERS: Final = 2000
 FailureKind = Literal["error", "syntax", "unsupported", "types", "limit", "state", "crash"]
 LimitName = Literal[
     "seconds", "sleep_seconds", "memory", "output_bytes", "tool_calls", "argument_bytes", "value_bytes", "state_bytes",
@@ -81,7 +83,7 @@ class ProgramFinished:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramFailed:
-    """Stopped before its end, through its own doing; written so that a model can mend it."""
+    """Stopped before its end, through its own doing; written so that a model can repair it."""
 
     kind: FailureKind
     type: str
@@ -107,13 +109,8 @@ class ProgramLost:
 ProgramStep = ProgramPaused | ProgramFinished | ProgramFailed | ProgramLost
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Advice:
-    """How a failure is classified and put."""
-
-    kind: FailureKind
-    message: str
-    hint: str = ""
+_Advice = tuple[FailureKind, str, str]
+"""How a failure is classified and put: its kind, a message, and a hint."""
 
 
 _MODULES = (
@@ -182,20 +179,32 @@ _LIMIT_HINTS: dict[LimitName, str] = {
 }
 
 
-def advise(kind: FailureKind, error: str, message: str, limit: LimitName | None = None) -> Advice:
+def program_failed(
+    kind: FailureKind,
+    error: str,
+    message: str,
+    line: int | None = None,
+    limit: LimitName | None = None,
+    output: str = "",
+) -> ProgramFailed:
     """The failure in words that help."""
+    kind, message, hint = _advise(kind, error, message[:MOST_MESSAGE_CHARACTERS], limit)
+    return ProgramFailed(kind=kind, type=error[:200], message=message, line=line, hint=hint, limit=limit, output=output)
+
+
+def _advise(kind: FailureKind, error: str, message: str, limit: LimitName | None) -> _Advice:
     if limit is not None:
-        return Advice(kind="limit", message=message, hint=_LIMIT_HINTS[limit])
+        return "limit", message, _LIMIT_HINTS[limit]
     if kind == "types":
-        return Advice(kind=kind, message=message, hint=_about_types(message))
+        return kind, message, _about_types(message)
     if kind == "state":
-        return Advice(kind=kind, message=message, hint="Start the program again from its beginning.")
+        return kind, message, "Start the program again from its beginning."
     if kind == "crash":
-        return Advice(kind=kind, message=message, hint="Write the program in another, simpler way.")
-    return _missing(error, message) or Advice(kind=kind, message=message, hint=_about_error(error, message))
+        return kind, message, "Write the program in another, simpler way."
+    return _missing(error, message) or (kind, message, _about_error(error, message))
 
 
-def _missing(error: str, message: str) -> Advice | None:
+def _missing(error: str, message: str) -> _Advice | None:
     """The part of Python that is not there, if that is what it is about."""
     if error == "NotImplementedError" or _NOT_YET.search(message):
         return _feature(message)
@@ -213,7 +222,7 @@ def _missing(error: str, message: str) -> Advice | None:
     return None
 
 
-def _feature(message: str) -> Advice | None:
+def _feature(message: str) -> _Advice | None:
     for words, name, hint in _FEATURES:
         if words in message:
             return _unsupported(name, hint)
@@ -221,13 +230,11 @@ def _feature(message: str) -> Advice | None:
         # The program's own NotImplementedError.
         return None
     what = re.sub(r"^The monty syntax parser does not yet support ", "", message)
-    return Advice(
-        kind="unsupported", message=f"Not available in programs: {what}", hint="Write it with simpler Python."
-    )
+    return "unsupported", f"Not available in programs: {what}", "Write it with simpler Python."
 
 
-def _unsupported(name: str, hint: str) -> Advice:
-    return Advice(kind="unsupported", message=f"Not available in programs: {name}.", hint=hint)
+def _unsupported(name: str, hint: str) -> _Advice:
+    return "unsupported", f"Not available in programs: {name}.", hint
 
 
 def _about_types(message: str) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import msgspec
 
 from cellwright.framing import BadFrame, pack
-from cellwright.tools.actions.steps import Json
+from cellwright.journal import Json
+from cellwright.tools.actions.steps import FailureKind, LimitName
 
 MAX_FRAME_BYTES: Final = 96 << 20
 _DEEPEST = 40
@@ -48,17 +49,11 @@ class FailedMessage(msgspec.Struct, kw_only=True, frozen=True, tag="failed"):
     """The program stopped."""
 
     request: int
-    kind: Literal["error", "syntax", "types", "limit", "state", "crash"]
+    kind: FailureKind
     error: str
     message: str
     line: int | None
-    limit: (
-        Literal[
-            "seconds", "sleep_seconds", "memory", "output_bytes", "tool_calls", "argument_bytes", "value_bytes",
-            "state_bytes", "recursion", "lookups",
-        ]
-        | None
-    )  # fmt: skip
+    limit: LimitName | None
     output: str
 
 
@@ -71,7 +66,6 @@ class DroppedMessage(msgspec.Struct, kw_only=True, frozen=True, tag="dropped"):
 WorkerMessage = ReadyMessage | PausedMessage | FinishedMessage | FailedMessage | DroppedMessage
 _decoder = msgspec.json.Decoder(WorkerMessage)
 _any = msgspec.json.Decoder()
-_object = msgspec.json.Decoder(dict[str, Any])
 
 
 def encode(request: dict[str, Any]) -> bytes:
@@ -86,25 +80,21 @@ def decode(body: bytes) -> WorkerMessage:
 
 def value_of(raw: msgspec.Raw, *, most_bytes: int) -> Json:
     """A program's value; `BadFrame` if it is larger or deeper than was agreed."""
-    value: Json = _decoded(_bounded(raw, most_bytes), _any)
+    body = bytes(raw)
+    if len(body) > most_bytes:
+        raise BadFrame(f"{len(body):,} bytes of values, of at most {most_bytes:,}")
+    value: Json = _decoded(body, _any)
     if _is_too_deep(value):
-        raise BadFrame("a value nested too deep")
+        raise BadFrame("values nested too deep")
     return value
 
 
 def arguments_of(raw: msgspec.Raw, *, most_bytes: int) -> dict[str, Json]:
     """A call's arguments; `BadFrame` likewise."""
-    arguments: dict[str, Json] = _decoded(_bounded(raw, most_bytes), _object)
-    if _is_too_deep(arguments):
-        raise BadFrame("arguments nested too deep")
+    arguments = value_of(raw, most_bytes=most_bytes)
+    if not isinstance(arguments, dict):
+        raise BadFrame("arguments that are no object")
     return arguments
-
-
-def _bounded(raw: msgspec.Raw, most_bytes: int) -> bytes:
-    body = bytes(raw)
-    if len(body) > most_bytes:
-        raise BadFrame(f"{len(body):,} bytes of values, of at most {most_bytes:,}")
-    return body
 
 
 def _decoded(body: bytes, decoder: msgspec.json.Decoder[Any]) -> Any:
@@ -114,21 +104,7 @@ def _decoded(body: bytes, decoder: msgspec.json.Decoder[Any]) -> Any:
         raise BadFrame(f"a malformed answer ({str(error)[:200]})") from error
 
 
-def _is_too_deep(value: Json) -> bool:
+def _is_too_deep(value: Json, left: int = _DEEPEST) -> bool:
     """Whether something would trip over its nesting further on."""
-    level: list[Json] = [value]
-    for _ in range(_DEEPEST):
-        level = [item for outer in level for item in _containers(outer)]
-        if not level:
-            return False
-    return True
-
-
-def _containers(value: Json) -> list[Json]:
-    match value:
-        case list():
-            return [item for item in value if isinstance(item, (list, dict))]
-        case dict():
-            return [item for item in value.values() if isinstance(item, (list, dict))]
-        case _:
-            return []
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return left == 0 or any(_is_too_deep(each, left - 1) for each in inner if isinstance(each, (list, dict)))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import base64
 import operator
-from collections.abc import AsyncGenerator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, assert_never
@@ -16,49 +16,49 @@ import msgspec
 
 from cellwright.errors import Defect
 from cellwright.framing import BadFrame
+from cellwright.journal import Json
+from cellwright.kernel import Zygote
 from cellwright.sandbox.private_directory import private_directory
 from cellwright.sandbox.spec import Limits, Tier
 from cellwright.tools.actions import wire
-from cellwright.tools.actions.signatures import Contract, ToolSignature
 from cellwright.tools.actions.steps import (
+    MOST_MESSAGE_CHARACTERS,
     CallFailure,
-    FailureKind,
-    Json,
-    LimitName,
     ProgramCall,
-    ProgramFailed,
     ProgramFinished,
     ProgramLimits,
     ProgramLost,
     ProgramPaused,
     ProgramStep,
-    advise,
+    program_failed,
 )
 from cellwright.tools.actions.worker_process import (
     CAGE_LIMITS,
-    CageStarter,
     WorkerConnection,
     WorkerLost,
     WorkerTimeout,
     cage_spec,
     command,
 )
+from cellwright.tools.stubs import Contract, ToolSignature
 
 _GRACE_SECONDS = 30.0
 """Beyond a program's own time: checking its types, writing its state, a busy machine."""
 _MOST_RESULT_BYTES = 16 << 20
 _MOST_RESULTS_BYTES = 64 << 20
 """Of all answers to one pause together."""
-_MOST_MESSAGE_CHARACTERS = 2000
 _OUTPUT_SLACK_BYTES = 16
 _USUAL_LIMITS = ProgramLimits()
+
+GetZygote = Callable[[], Awaitable[Zygote]]
+"""Whichever lives: one that died is replaced."""
 
 
 class ActionWorker:
     """Runs programs in a cage of its own; one that was lost is replaced when the next program comes."""
 
-    def __init__(self, starter: CageStarter, nowhere: Path, tier: Tier, limits: Limits) -> None:
-        self._starter = starter
+    def __init__(self, zygote: GetZygote, nowhere: Path, tier: Tier, limits: Limits) -> None:
+        self._zygote = zygote
         self._spec = cage_spec(nowhere, tier, limits)
         self._starting = anyio.Lock(fast_acquire=True)
         self._conversation: WorkerConnection | None = None
@@ -68,11 +68,11 @@ class ActionWorker:
     @classmethod
     @asynccontextmanager
     async def open(
-        cls, starter: CageStarter, *, tier: Tier = "A", limits: Limits = CAGE_LIMITS
+        cls, zygote: GetZygote, *, tier: Tier = "A", limits: Limits = CAGE_LIMITS
     ) -> AsyncGenerator[ActionWorker]:
         """A worker that is ready; everything in its cage ends with the block."""
         with private_directory("actions") as nowhere:
-            worker = cls(starter, nowhere, tier, limits)
+            worker = cls(zygote, nowhere, tier, limits)
             try:
                 await worker._ready()
                 yield worker
@@ -96,7 +96,7 @@ class ActionWorker:
     ) -> ProgramRun:
         """Run a program until it needs a tool or ends; `run.step` says which.
 
-        Checked means that calls which do not fit their tools are told before anything ran, for some 40 ms.
+        Checked means that calls which do not fit their tools are reported before anything ran, for some 40 ms.
         """
         contract = self._contract_for(tools)
         limits = limits or _USUAL_LIMITS
@@ -104,7 +104,7 @@ class ActionWorker:
         size = len(program.encode("utf-8", "replace"))
         if size > limits.program_bytes:
             message = f"a program of {size:,} bytes, of at most {limits.program_bytes:,}"
-            run.step = _failed("limit", "LimitReached", message, limit="program_bytes")
+            run.step = program_failed("limit", "LimitReached", message, limit="program_bytes")
         else:
             known = contract.stubs if is_checked else ""
             await run.begin({"do": "start", "program": _clean(program), "stubs": known})
@@ -139,7 +139,8 @@ class ActionWorker:
             if self._conversation is not None and not self._conversation.is_over:
                 return self._conversation
             await self._close()
-            conversation = WorkerConnection(await self._starter.start(self._spec, command=command()))
+            zygote = await self._zygote()
+            conversation = WorkerConnection(await zygote.start(self._spec, command=command()))
             self._conversation = conversation
             await conversation.until_ready()
             return conversation
@@ -150,29 +151,25 @@ class ActionWorker:
             await conversation.close()
 
 
+@dataclass(slots=True, eq=False)
 class ProgramRun:
     """One program. While its step is `ProgramPaused`, `resume` it with answers."""
 
-    def __init__(
-        self,
-        conversation: WorkerConnection,
-        number: int,
-        contract: Contract,
-        limits: ProgramLimits,
-        state: bytes | None = None,
-    ) -> None:
-        self._conversation = conversation
-        self._number = number
-        self._contract = contract
-        self._limits = limits
-        self._state = state
-        self.step: ProgramStep = ProgramLost(reason="it never began", state=state)
-        """Where it stands."""
+    _conversation: WorkerConnection
+    _number: int
+    _contract: Contract
+    _limits: ProgramLimits
+    _state: bytes | None = None
+    step: ProgramStep = field(init=False)
+    """Where it stands."""
+
+    def __post_init__(self) -> None:
+        self.step = ProgramLost(reason="it never began", state=self._state)
 
     async def begin(self, request: dict[str, Any]) -> None:
         """Start or load it; done by the worker."""
-        told = {"tools": self._contract.parameters, "limits": _sent_limits(self._limits)}
-        await self._take({**request, **told})
+        agreed = {"tools": self._contract.parameters, "limits": _sent_limits(self._limits)}
+        await self._take({**request, **agreed})
 
     async def resume(self, results: Mapping[int, Json | CallFailure]) -> ProgramStep:
         """Go on with the answers to some or all of its calls, by their ids."""
@@ -181,7 +178,9 @@ class ProgramRun:
             raise Defect("Only a paused program can be resumed.")
         if not results or not results.keys() <= {call.id for call in paused.calls}:
             raise Defect(f"A program waits for the calls {[call.id for call in paused.calls]}, not {list(results)}.")
-        request = {"do": "resume", "answers": _answers(results)}
+        most = min(_MOST_RESULT_BYTES, _MOST_RESULTS_BYTES // len(results))
+        answers = {str(number): _answer(result, most) for number, result in results.items()}
+        request = {"do": "resume", "answers": answers}
         step = await self._take(request)
         if isinstance(step, ProgramLost) and not self._conversation.is_over:
             # So many wait there that this one had to make room.
@@ -206,7 +205,7 @@ class ProgramRun:
             self.step = ProgramLost(reason=f"it broke the protocol: {error}", state=self._state)
         except WorkerTimeout:
             message = f"no end within {seconds:.0f} s"
-            self.step = _failed("limit", "LimitReached", message, limit="seconds")
+            self.step = program_failed("limit", "LimitReached", message, limit="seconds")
         except WorkerLost as error:
             self.step = ProgramLost(reason=str(error), state=self._state)
         if isinstance(self.step, ProgramPaused):
@@ -222,7 +221,7 @@ class ProgramRun:
                 return ProgramFinished(value=value, output=self._output(answer.output))
             case wire.FailedMessage():
                 output = self._output(answer.output)
-                return _failed(answer.kind, answer.error, answer.message, answer.line, answer.limit, output)
+                return program_failed(answer.kind, answer.error, answer.message, answer.line, answer.limit, output)
             case wire.DroppedMessage():
                 return ProgramLost(reason="it was dropped", state=self._state)
             case wire.ReadyMessage():
@@ -266,14 +265,9 @@ def _load(state: bytes) -> dict[str, Any]:
     return {"do": "load", "state": base64.b64encode(state).decode()}
 
 
-def _answers(results: Mapping[int, Json | CallFailure]) -> dict[str, dict[str, Any]]:
-    most = min(_MOST_RESULT_BYTES, _MOST_RESULTS_BYTES // len(results))
-    return {str(number): _answer(result, most) for number, result in results.items()}
-
-
 def _answer(result: Json | CallFailure, most: int) -> dict[str, Any]:
     if isinstance(result, CallFailure):
-        return {"type": _clean(result.type), "message": _clean(result.message[:_MOST_MESSAGE_CHARACTERS])}
+        return {"type": _clean(result.type), "message": _clean(result.message[:MOST_MESSAGE_CHARACTERS])}
     try:
         body = msgspec.json.encode(result)
     except (ValueError, TypeError, OverflowError, RecursionError) as error:
@@ -284,25 +278,5 @@ def _answer(result: Json | CallFailure, most: int) -> dict[str, Any]:
 
 
 def _clean(text: str) -> str:
-    """Text that can be sent: half characters, as odd file names have them, cannot."""
+    """Text that can be sent: lone surrogates, as odd file names have them, cannot."""
     return text.encode("utf-8", "replace").decode()
-
-
-def _failed(
-    kind: FailureKind,
-    error: str,
-    message: str,
-    line: int | None = None,
-    limit: LimitName | None = None,
-    output: str = "",
-) -> ProgramFailed:
-    advice = advise(kind, error, message[:_MOST_MESSAGE_CHARACTERS], limit)
-    return ProgramFailed(
-        kind=advice.kind,
-        type=error[:200],
-        message=advice.message,
-        line=line,
-        hint=advice.hint,
-        limit=limit,
-        output=output,
-    )

@@ -15,13 +15,14 @@ import time
 from collections.abc import Awaitable, Callable
 from functools import cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import anyio
 import anyio.lowlevel
 
 from cellwright.errors import Unavailable
 from cellwright.framing import BadFrame, FrameUnpacker
+from cellwright.kernel.process.zygote import CagedProcess
 from cellwright.sandbox.host.control import CageControl
 from cellwright.sandbox.spec import CageSpec, Limits, Tier
 from cellwright.tools.actions import wire
@@ -32,47 +33,6 @@ _NOBODY = 54321
 
 CAGE_LIMITS = Limits(memory_mb=1024, processes=512, open_files=512, disk_mb=1, inodes=64, tmp_mb=1)
 """For the worker and all its interpreters together; each program has its own, much smaller ones."""
-
-
-class CagedWorker(Protocol):
-    """A started cage, as whoever started it hands it over."""
-
-    @property
-    def kernel(self) -> socket.socket:
-        """Where the worker is spoken to."""
-        ...
-
-    @property
-    def control(self) -> socket.socket:
-        """Where its init is."""
-        ...
-
-    @property
-    def pidfd(self) -> int:
-        """A handle on the cage's first process; closed by whoever took the cage over."""
-        ...
-
-    @property
-    def pid(self) -> int:
-        """The same as a number."""
-        ...
-
-    @property
-    def ended(self) -> anyio.Event:
-        """Set when nothing of it is left."""
-        ...
-
-    def kill(self) -> None:
-        """End everything in it, now."""
-        ...
-
-
-class CageStarter(Protocol):
-    """Starts cages: the kernels' zygote."""
-
-    async def start(self, spec: CageSpec, *, command: list[str] | None = None) -> CagedWorker:
-        """A new cage whose process is `command`."""
-        ...
 
 
 def cage_spec(nowhere: Path, tier: Tier, limits: Limits) -> CageSpec:
@@ -122,7 +82,7 @@ _RECEIVE_BYTES = 1 << 18
 _IN_PLACE_SECONDS = 0.002
 """Most answers take less than a millisecond, and waiting for them through the event loop costs a tenth of that."""
 _AT_A_STRETCH_SECONDS = 0.01
-"""After so long without it, everybody else gets a turn."""
+"""After so long without it, everybody else may run."""
 
 
 class WorkerLost(Exception):
@@ -136,15 +96,15 @@ class WorkerTimeout(WorkerLost):
 class WorkerConnection:
     """Requests to one caged worker, one at a time."""
 
-    def __init__(self, caged: CagedWorker) -> None:
+    def __init__(self, caged: CagedProcess) -> None:
         caged.kernel.setblocking(False)
         self._caged = caged
         self._socket = caged.kernel
         self._control = CageControl(caged.control)
-        self._turn = anyio.Lock(fast_acquire=True)
+        self._lock = anyio.Lock(fast_acquire=True)
         self._readable = select.poll()
         self._readable.register(self._socket, select.POLLIN)
-        self._others_had_a_turn = 0.0
+        self._others_ran_at = 0.0
         self._request = 0
         self._frames = FrameUnpacker(wire.MAX_FRAME_BYTES)
         self._answered: bytes | None = None
@@ -177,7 +137,7 @@ class WorkerConnection:
 
         A brief one is waited for in place for a moment before the thread goes to somebody else.
         """
-        async with self._turn:
+        async with self._lock:
             await self._give_way()
             if self._ending is not None:
                 raise WorkerLost(self._ending)
@@ -218,9 +178,9 @@ class WorkerConnection:
 
     async def _give_way(self) -> None:
         """What is answered in place never lets others run: not for long."""
-        if time.monotonic() - self._others_had_a_turn > _AT_A_STRETCH_SECONDS:
+        if time.monotonic() - self._others_ran_at > _AT_A_STRETCH_SECONDS:
             await anyio.lowlevel.checkpoint()
-            self._others_had_a_turn = time.monotonic()
+            self._others_ran_at = time.monotonic()
 
     def _has_hung_up(self) -> bool:
         try:
@@ -315,7 +275,7 @@ class WorkerConnection:
             self._caged.kill()
         return WorkerLost(self._ending)
 
-    async def _why(self, told: str) -> str:
+    async def _why(self, otherwise: str) -> str:
         """How its process ended, if its cage can still say."""
         with anyio.move_on_after(1):
             try:
@@ -325,4 +285,4 @@ class WorkerConnection:
             if end.limit is not None:
                 return f"it reached the limit on {end.limit}"
             return f"it was ended by signal {end.signal}" if end.signal else f"it ended with code {end.exit_code}"
-        return told
+        return otherwise

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from cellwright.journal import AuditRecorded, Recorded
-from cellwright.policy.actions import Fingerprint, Kind
-from cellwright.policy.audit import Actor, AuditEntry, Result
-from cellwright.policy.rules import RuleEffect
+from cellwright.policy.actions import Kind
+from cellwright.policy.audit import Actor, AuditEntry
+
+_SAME: Final = ("run", "what", "action", "verdict", "basis", "reason", "result", "detail")
+"""Fields that an entry and its event share."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,21 +30,8 @@ class AuditTrailLine:
 
 def audit_event(call: str, entry: AuditEntry) -> AuditRecorded:
     """What is told of a call: when it begins to wait for a person, is permitted or refused, and has ended."""
-    return AuditRecorded(
-        run=entry.run,
-        person=entry.who.person,
-        agent=entry.who.agent,
-        role=entry.who.role,
-        action_kind=entry.kind,
-        what=entry.what,
-        action=entry.action,
-        verdict=entry.verdict,
-        basis=entry.basis,
-        reason=entry.reason,
-        result=entry.result,
-        detail=entry.detail,
-        call=call,
-    )
+    same = {name: getattr(entry, name) for name in _SAME}
+    return AuditRecorded(**same, **asdict(entry.who), action_kind=entry.kind, call=call)
 
 
 def audit_trail(events: Iterable[Recorded]) -> list[AuditTrailLine]:
@@ -59,15 +48,8 @@ def audit_trail(events: Iterable[Recorded]) -> list[AuditTrailLine]:
 
 def _entry(event: AuditRecorded, at_ms: int) -> AuditEntry:
     return AuditEntry(
+        **{name: getattr(event, name) for name in _SAME},
         at=datetime.fromtimestamp(at_ms / 1000, UTC),
-        run=event.run,
         who=Actor(person=event.person, agent=event.agent, role=event.role),
         kind=cast("Kind", event.action_kind),
-        what=event.what,
-        action=Fingerprint(event.action),
-        verdict=cast("RuleEffect", event.verdict),
-        basis=event.basis,
-        reason=event.reason,
-        result=cast("Result", event.result),
-        detail=event.detail,
     )

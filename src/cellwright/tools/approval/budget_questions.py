@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any, Final, assert_never
 
 from pydantic import TypeAdapter, ValidationError
@@ -193,7 +193,7 @@ def answer_budget(
     """The question answered, or why this does not count as an answer."""
     # An exact type, as in policy: a subclass made elsewhere proves nothing about who speaks.
     if type(origin) is not Person:
-        return AnswerRefused(why="not-a-person", message="Only a person at a door can answer.")
+        return AnswerRefused(why="not-a-person", message="Only a person at an interface can answer.")
     if shown_fingerprint != question.fingerprint:
         return AnswerRefused(why="not-what-was-shown", message="The answer is about something else than was shown.")
     if _said(reply) not in (*question.offers, "no"):
@@ -226,7 +226,10 @@ def answer_body(answered: BudgetAnswered) -> Json:
     return {
         "question": answered.question.id,
         "fingerprint": answered.question.fingerprint,
-        "reply": _reply_body(answered.reply),
+        "reply": {
+            "says": _said(answered.reply),
+            **{name: str(value) for name, value in asdict(answered.reply).items()},
+        },
         "by": _PERSON.dump_python(answered.by, mode="json"),
         "at": answered.at.isoformat(),
     }
@@ -241,53 +244,31 @@ def read_answer(question: BudgetQuestion, kept: Any) -> BudgetAnswered | None:
             return None
     try:
         said, person, moment = _read_reply(reply), _PERSON.validate_python(by), _TIME.validate_python(at)
-    except (ValidationError, InvalidOperation):
-        return None
-    if said is None:
+    except ValueError:
         return None
     checked = answer_budget(numbered, said, origin=person, shown_fingerprint=fingerprint, now=moment)
     return checked if isinstance(checked, BudgetAnswered) else None
 
 
+_KINDS: Final[dict[str, type[BudgetReply | No]]] = {
+    "raise": Raise,
+    "price": PutPrice,
+    "uncounted": LeaveUncounted,
+    "no": No,
+}
+
+
 def _said(reply: BudgetReply | No) -> str:
-    match reply:
-        case Raise():
-            return "raise"
-        case PutPrice():
-            return "price"
-        case LeaveUncounted():
-            return "uncounted"
-        case No():
-            return "no"
-        case _:
-            assert_never(reply)
+    return next(name for name, kind in _KINDS.items() if isinstance(reply, kind))
 
 
-def _reply_body(reply: BudgetReply | No) -> dict[str, Json]:
-    says = {"says": _said(reply)}
-    match reply:
-        case Raise(more=more):
-            return {**says, "more": str(more)}
-        case PutPrice(amount=amount):
-            return {**says, "amount": str(amount)}
-        case No(feedback=feedback):
-            return {**says, "feedback": feedback}
-        case LeaveUncounted():
-            return {**says}
-
-
-def _read_reply(kept: Any) -> BudgetReply | No | None:
+def _read_reply(kept: Any) -> BudgetReply | No:
+    """Raises `ValidationError`, or `ValueError` for what is no reply."""
     match kept:
-        case {"says": "raise", "more": str(more)}:
-            return Raise(more=Decimal(more))
-        case {"says": "price", "amount": str(amount)}:
-            return PutPrice(amount=Decimal(amount))
-        case {"says": "uncounted"}:
-            return LeaveUncounted()
-        case {"says": "no", "feedback": str(feedback)}:
-            return No(feedback=feedback)
+        case {"says": str(says), **rest} if says in _KINDS:
+            return TypeAdapter(_KINDS[says]).validate_python(rest)
         case _:
-            return None
+            raise ValueError("no reply")
 
 
 def _about(stop: Reached | Unpriced, masker: Masker) -> OverLimit | NoPrice:

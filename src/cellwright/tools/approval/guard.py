@@ -1,4 +1,4 @@
-"""The guard: nothing an agent wants happens before it was judged, and whatever was judged is told.
+"""The guard: nothing an agent wants happens before it was judged, and whatever was judged is recorded.
 
 Rules, the agreed envelope and earlier answers decide; only what they leave open asks a person. A refusal is a value the
 agent reads. Use a guard from a workflow's own line of steps: a parallel branch that needs it is a child workflow.
@@ -64,21 +64,19 @@ class _Ruling:
     entry: AuditEntry
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Guard:
     """Stands before the tools of runs under one set of rules."""
 
-    def __init__(
-        self, *, rules: Rules, masker: Masker, envelope: AgreedEnvelope | None = None, asks: bool = True
-    ) -> None:
-        self._rules = rules
-        self._masker = masker
-        self._envelope = envelope
-        self._asks = asks
-        """If not, what would be asked is refused."""
+    rules: Rules
+    masker: Masker
+    envelope: AgreedEnvelope | None = None
+    asks: bool = True
+    """If not, what would be asked is refused."""
 
     def without_asking(self) -> Guard:
         """The same where nobody is there to ask."""
-        return Guard(rules=self._rules, masker=self._masker, envelope=self._envelope, asks=False)
+        return replace(self, asks=False)
 
     async def permit(self, flow: Flow, action: Action, who: Actor) -> ActionPermitted | ActionRefused:
         """Whether the action may happen now. Waits for a person where one must be asked, however long it takes."""
@@ -107,7 +105,7 @@ class Guard:
 
     async def ask_for_more(self, flow: Flow, stop: Reached | Unpriced, who: Actor) -> BudgetRaised | ActionRefused:
         """Pause because a budget is reached or a price unknown, until a person lets it go on or stops the work."""
-        answered = await ask_for_more(flow, stop, self._masker)
+        answered = await ask_for_more(flow, stop, self.masker)
         entry = self._masked_entry(_budget_entry(answered, who))
         call = fingerprint_of(answered.question.id)[:16]
         if isinstance(answered.reply, No):
@@ -120,11 +118,11 @@ class Guard:
 
     async def _rule(self, flow: Flow, action: Action, who: Actor) -> _Ruling:
         now = datetime.now(UTC)
-        verdict: Verdict = judge(action, self._rules, self._envelope, run=flow.run, now=now)
+        verdict: Verdict = judge(action, self.rules, self.envelope, run=flow.run, now=now)
         if isinstance(verdict, Ask):
             grants = await read_grants(flow.read)
-            verdict = judge(action, self._rules, self._envelope, tuple(grants.values()), run=flow.run, now=now)
-        if isinstance(verdict, Ask) and not self._asks:
+            verdict = judge(action, self.rules, self.envelope, tuple(grants.values()), run=flow.run, now=now)
+        if isinstance(verdict, Ask) and not self.asks:
             verdict = Deny(reason=f"Nobody is asked in this run. {verdict.reason}", basis=verdict.basis)
         if isinstance(verdict, Ask) and (why := await self._why_not_shown(action)):
             verdict = Deny(reason=f"{why}, so nobody could be shown it.", basis=ByShape())
@@ -137,13 +135,13 @@ class Guard:
         """Why a person cannot be asked about it; empty if one can."""
         if not _can_be_kept(action):
             return "Its text is not Unicode"
-        is_shown = await anyio.to_thread.run_sync(can_be_shown, action, self._rules.project, self._masker)
+        is_shown = await anyio.to_thread.run_sync(can_be_shown, action, self.rules.project, self.masker)
         return "" if is_shown else "A secret is spread over its parts"
 
     async def _ask(self, flow: Flow, action: Action, ruling: _Ruling) -> ActionPermitted | ActionRefused:
         await flow.tell(audit_event(ruling.call, replace(ruling.entry, result="waiting")))
         answered = await ask_approval(
-            flow, action, reason=ruling.entry.reason, project=self._rules.project, masker=self._masker
+            flow, action, reason=ruling.entry.reason, project=self.rules.project, masker=self.masker
         )
         entry = _answered_entry(ruling.entry, answered)
         if isinstance(answered.reply, No):
@@ -166,7 +164,7 @@ class Guard:
         )
 
     def _masked(self, text: str) -> str:
-        safe = self._masker.mask(shown_block(text)).text
+        safe = self.masker.mask(shown_block(text)).text
         return safe if len(safe) <= LONGEST_RECORDED else f"{safe[:LONGEST_RECORDED]}… ({len(safe)} characters)"
 
 
@@ -200,7 +198,7 @@ def _who_said(answered: Answered | BudgetAnswered) -> str:
 
 
 def _can_be_kept(action: Action) -> bool:
-    """A lone surrogate has no UTF-8: neither the journal nor a door could hold it."""
+    """A lone surrogate has no UTF-8: neither the journal nor an interface could hold it."""
     try:
         json.dumps(action_json(action), ensure_ascii=False).encode()
     except ValueError:

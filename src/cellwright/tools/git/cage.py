@@ -13,10 +13,12 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Literal, cast, get_args
+from typing import Annotated, Any, Final, Literal
 
-from cellwright.errors import Unavailable, UserError
-from cellwright.sandbox.host.git_files import ObjectFormat, ObjectKind, Unsound, as_kind
+import msgspec
+
+from cellwright.errors import UserError
+from cellwright.sandbox.host.git_files import ObjectFormat, ObjectKind, Unsound
 from cellwright.sandbox.host.git_repository import Head, Repository
 from cellwright.sandbox.host.project import hidden_in
 from cellwright.sandbox.spec import CageSpec, DataMount, Limits, Tier
@@ -40,7 +42,7 @@ MOST_ANSWER_BYTES: Final = MOST_DELIVERED_BYTES + _MOST_HEADER_BYTES + _LENGTH.s
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GitRequest:
-    """One errand of git's."""
+    """One request to git."""
 
     want: Want
     """`status`: what changed; `diff`: also as a patch; `tree`: with what a person must see; `commit`: only that one."""
@@ -102,80 +104,59 @@ def read_answer(data: bytes, form: ObjectFormat) -> GitAnswer:
     """The answer in these bytes. `Unsound` for what no answer of ours looks like, `UserError` for git's own words."""
     try:
         (length,) = _LENGTH.unpack_from(data)
-        header: object = json.loads(data[_LENGTH.size : _LENGTH.size + length])
-    except (struct.error, ValueError, RecursionError) as error:
-        raise Unsound("the answer cannot be read") from error
-    if not isinstance(header, dict):
-        raise Unsound("the answer cannot be read")
-    said = cast("dict[str, Any]", header)
-    if "failed" in said:
-        raise _failure(said)
-    changes = tuple(WorkChange(_text(path), _kind(kind)) for path, kind in _pairs(said.get("changes")))
-    skipped = tuple(SkippedChange(_text(path), _text(why)[:200]) for path, why in _pairs(said.get("skipped")))
+        header: Any = json.loads(data[_LENGTH.size : _LENGTH.size + length])
+        if "failed" in header:
+            raise UserError(f"Git could not do it: {msgspec.convert(header['failed'], str)[:1_000]}")
+        # Not msgspec's own reader: a path may hold any byte, and so lone surrogates.
+        said = msgspec.convert(header, _Header)
+    except (struct.error, TypeError, ValueError, RecursionError) as error:
+        raise Unsound(f"the answer cannot be read ({str(error)[:200]})") from error
     body = memoryview(data)[_LENGTH.size + length :]
-    delivery = _delivery(said, body, form) if "tree" in said else None
-    return GitAnswer(changes=changes, skipped=skipped, patch=_text(said.get("patch", "")), delivery=delivery)
+    return GitAnswer(
+        changes=tuple(WorkChange(path, kind) for path, kind in said.changes),
+        skipped=tuple(SkippedChange(path, why[:200]) for path, why in said.skipped),
+        patch=said.patch,
+        delivery=None if said.tree is msgspec.UNSET else _delivery(said.tree, said, body, form),
+    )
 
 
-def _failure(said: dict[str, Any]) -> UserError | Unavailable:
-    message = f"Git could not do it: {_text(said['failed'])[:1_000]}"
-    if said.get("again") is True:
-        return Unavailable(message, hint="Try again.")
-    return UserError(message, hint=_text(said.get("hint", ""))[:500])
+_LISTED: Final = msgspec.Meta(max_length=MOST_CHANGES)
+_Announced = Annotated[
+    list[tuple[ObjectKind, Annotated[int, msgspec.Meta(ge=0)]]], msgspec.Meta(max_length=MOST_OBJECTS)
+]
 
 
-def _delivery(said: dict[str, Any], body: memoryview, form: ObjectFormat) -> GitDelivery:
-    tree = said["tree"]
-    if not isinstance(tree, str) or not form.is_name(tree):
+class _Header(msgspec.Struct, kw_only=True, frozen=True):
+    """What stands before the objects' bytes."""
+
+    changes: Annotated[list[tuple[str, WorkKind]], _LISTED]
+    skipped: Annotated[list[tuple[str, str]], _LISTED]
+    patch: str = ""
+    tree: str | msgspec.UnsetType = msgspec.UNSET
+    objects: _Announced = []
+    known: _Announced = []
+
+
+def _delivery(tree: str, said: _Header, body: memoryview, form: ObjectFormat) -> GitDelivery:
+    if not form.is_name(tree):
         raise Unsound("the answer names no tree")
-    objects, body = _objects(said.get("objects"), body, form)
-    known, body = _objects(said.get("known"), body, form)
+    objects, body = _objects(said.objects, body, form)
+    known, body = _objects(said.known, body, form)
     if body:
         raise Unsound("more data than announced")
     return GitDelivery(tree=tree, objects=objects, known=known)
 
 
-def _objects(raw: object, body: memoryview, form: ObjectFormat) -> tuple[Objects, memoryview]:
+def _objects(announced: _Announced, body: memoryview, form: ObjectFormat) -> tuple[Objects, memoryview]:
     """The objects a list announces, and the bytes after them."""
-    listed = cast("list[object]", raw) if isinstance(raw, list) else []
-    if len(listed) > MOST_OBJECTS:
-        raise Unsound("more objects than one commit may have")
     objects: dict[str, tuple[ObjectKind, bytes]] = {}
-    for line in listed:
-        match line:
-            case [str(kind), int(size)] if 0 <= size <= len(body) and not isinstance(size, bool):
-                data, body = bytes(body[:size]), body[size:]
-                # Whatever name it came under, it gets the one that is its own.
-                objects[form.name_of(as_kind(kind), data)] = (as_kind(kind), data)
-            case _:
-                raise Unsound("an object is not as long as announced")
+    for kind, size in announced:
+        if size > len(body):
+            raise Unsound("an object is not as long as announced")
+        data, body = bytes(body[:size]), body[size:]
+        # Whatever name it came under, it gets the one that is its own.
+        objects[form.name_of(kind, data)] = (kind, data)
     return objects, body
-
-
-def _pairs(value: object) -> list[tuple[object, object]]:
-    if not isinstance(value, list) or len(cast("list[object]", value)) > MOST_CHANGES:
-        raise Unsound("the answer lists no changes, or too many")
-    pairs: list[tuple[object, object]] = []
-    for line in cast("list[object]", value):
-        match line:
-            case [first, second]:
-                pairs.append((first, second))
-            case _:
-                raise Unsound("the answer lists something else than changes")
-    return pairs
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise Unsound("the answer has no text where one belongs")
-    return value
-
-
-def _kind(value: object) -> WorkKind:
-    kind = next((known for known in get_args(WorkKind) if known == value), None)
-    if kind is None:
-        raise Unsound("the answer names no kind of change")
-    return kind
 
 
 GIT_FOLDER: Final = ".cellwright-git"

@@ -6,7 +6,8 @@ import hashlib
 import time
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -16,27 +17,21 @@ from cellwright.errors import Unavailable, UserError
 from cellwright.kernel import Zygote
 from cellwright.kernel.process.one_shot import run_one_shot
 from cellwright.kernel.process.provisioner import CAGE_UID
+from cellwright.sandbox.host.git_files import Unsound
+from cellwright.sandbox.host.git_repository import Repository, find_repository
 from cellwright.sandbox.spec import Tier
-from cellwright.tools.git import (
+from cellwright.tools.git.cage import (
+    MOST_ANSWER_BYTES,
     WHERE_GIT_IS,
-    Author,
-    CheckedDelivery,
     GitAnswer,
     GitPlan,
     GitRequest,
-    NewCommit,
-    Repository,
-    Unsound,
-    check_branch,
-    check_delivery,
-    find_repository,
-    import_commit,
-    patch_of,
+    Want,
     plan_cage,
     read_answer,
-    read_commit,
 )
-from cellwright.tools.git.cage import MOST_ANSWER_BYTES, Want
+from cellwright.tools.git.checked_delivery import CheckedDelivery, check_delivery, patch_of
+from cellwright.tools.git.commit_import import Author, NewCommit, check_branch, import_commit, read_commit
 from cellwright.tools.tool import ToolFailure
 
 _PATIENCE_SECONDS: Final = 110.0
@@ -67,34 +62,27 @@ class RepositoryMoved(ToolFailure):
         super().__init__(message, kind="conflict", hint=hint)
 
 
+@dataclass(slots=True, eq=False)
 class GitClient:
     """Status, diff and commit of one project. Commits go to new branches below `namespace`, under `author`'s name."""
 
-    def __init__(
-        self,
-        project: Path,
-        zygote: Callable[[], Awaitable[Zygote]],
-        *,
-        author: Author,
-        namespace: str = "cellwright",
-        tier: Tier = "A",
-        reveal: tuple[str, ...] = (),
-        git_path: str = WHERE_GIT_IS,
-        clock: Callable[[], float] = time.time,
-    ) -> None:
-        check_branch(namespace)
-        self.project = project.resolve()
-        self._zygote = zygote
-        self._author = author
-        self._namespace = namespace
-        self._tier: Tier = tier
-        self._reveal = reveal
-        self._git_path = git_path
-        self._clock = clock
+    project: Path
+    zygote: Callable[[], Awaitable[Zygote]]
+    _: KW_ONLY
+    author: Author
+    namespace: str = "cellwright"
+    tier: Tier = "A"
+    reveal: tuple[str, ...] = ()
+    git_path: str = WHERE_GIT_IS
+    clock: Callable[[], float] = time.time
+
+    def __post_init__(self) -> None:
+        check_branch(self.namespace)
+        self.project = self.project.resolve()
 
     def branch(self, name: str) -> str:
         """The full name of a branch an agent calls `name`. `UserError` if that is none."""
-        full = name if name.startswith(f"{self._namespace}/") else f"{self._namespace}/{name}"
+        full = name if name.startswith(f"{self.namespace}/") else f"{self.namespace}/{name}"
         check_branch(full)
         return full
 
@@ -107,8 +95,9 @@ class GitClient:
 
     async def _ask(self, repository: Repository, question: GitRequest) -> GitView:
         with _doubts():
-            plan = await anyio.to_thread.run_sync(self._plan, repository, question)
-        zygote = await self._zygote()
+            planning = partial(plan_cage, tier=self.tier, uid=CAGE_UID, reveal=self.reveal, git_path=self.git_path)
+            plan = await anyio.to_thread.run_sync(planning, repository, self.project, question)
+        zygote = await self.zygote()
         data = await run_one_shot(
             zygote, plan.spec, plan.command, plan.question, most_bytes=MOST_ANSWER_BYTES, seconds=_PATIENCE_SECONDS
         )
@@ -124,9 +113,11 @@ class GitClient:
     async def commit(self, branch: str, message: str, paths: Sequence[str], state: str) -> str:
         """Put the changes of that state on a new branch; the commit's name. What is checked out stays as it is."""
         view = await self._same(paths, state)
-        return await anyio.to_thread.run_sync(self._import, view, self._commit(branch, message))
+        seconds = int(self.clock())
+        commit = NewCommit(branch=self.branch(branch), message=message, author=self.author, seconds=seconds)
+        return await anyio.to_thread.run_sync(self._import, view, commit)
 
-    async def found(self, branch: str, message: str, state: str) -> str | None:
+    async def find_commit(self, branch: str, message: str, state: str) -> str | None:
         """The commit that `commit` made of that state before, if it did."""
         with _doubts():
             repository = await anyio.to_thread.run_sync(find_repository, self.project)
@@ -138,10 +129,6 @@ class GitClient:
         with _doubts():
             found = read_commit(name, view.answer.delivery.known, repository.format)
         return name if found.message == message.strip() and _state(found.parent, found.tree) == state else None
-
-    def _commit(self, branch: str, message: str) -> NewCommit:
-        seconds = int(self._clock())
-        return NewCommit(branch=self.branch(branch), message=message, author=self._author, seconds=seconds)
 
     async def _same(self, paths: Sequence[str], state: str) -> GitView:
         view = await self.look("tree", paths)
@@ -158,17 +145,6 @@ class GitClient:
                 f"A {unfinished} is not finished in this repository.", kind="conflict", hint="The person has to end it."
             )
         return view
-
-    def _plan(self, repository: Repository, question: GitRequest) -> GitPlan:
-        return plan_cage(
-            repository,
-            self.project,
-            question,
-            tier=self._tier,
-            uid=CAGE_UID,
-            reveal=self._reveal,
-            git_path=self._git_path,
-        )
 
     def _import(self, view: GitView, commit: NewCommit) -> str:
         assert view.checked is not None

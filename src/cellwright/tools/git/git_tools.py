@@ -7,11 +7,10 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
-from cellwright.errors import Unavailable, UserError
 from cellwright.journal.effects import EffectFinding, EffectFound, EffectNotFound
 from cellwright.policy.actions import Action, GitCommit, ReadFile
 from cellwright.tools.git.client import GitClient, GitView
-from cellwright.tools.tool import CallContext, Done, Tool, ToolError, ToolFailure, ToolResult, result_json, tool
+from cellwright.tools.tool import CallContext, Done, Tool, ToolResult, result_json, tool
 
 _SECONDS: Final = 120.0
 _MOST_LISTED: Final = 500
@@ -28,26 +27,33 @@ Message = Annotated[
 State = Annotated[str, Field(description="The state that git_diff named for the same paths.", max_length=64)]
 
 
-def git_tools(desk: GitClient) -> list[Tool]:
+def git_tools(client: GitClient) -> list[Tool]:
     """Status, diff and commit for one project."""
 
-    @tool(action=_reads(desk), seconds=_SECONDS, returns="the changed files")
+    @tool(action=_reads(client), seconds=_SECONDS)
     async def git_status() -> ToolResult:
         """Which files of the project differ from the last commit. What the person has staged makes no difference."""
-        return await _git_result(_status(desk))
+        view = await client.look("status")
+        return Done(text=_plain(f"{_where(view)}\n{_listed(view)}"), value=_value(view), is_untrusted=True)
 
-    @tool(action=_reads(desk), seconds=_SECONDS, returns="a patch, and the state that git_commit needs")
+    @tool(action=_reads(client), seconds=_SECONDS)
     async def git_diff(paths: Paths = []) -> ToolResult:  # noqa: B006  pydantic copies it
         """What differs from the last commit, new files included, as a patch; and the name of this state."""
-        return await _git_result(_diff(desk, paths))
+        view = await client.look("diff", paths)
+        if view.checked is None or not view.checked.changes:
+            return Done(text=_plain(f"{_where(view)}\n{_listed(view)}"), value=_value(view), is_untrusted=True)
+        text = f"{_where(view)}\nState: {view.state}\n{_skipped(view)}\n{view.answer.patch}"
+        value = {**_value(view), "state": view.state, "patch": _plain(view.answer.patch)}
+        return Done(text=_plain(text), value=value, is_untrusted=True)
 
-    @tool(action=_commits(desk), changes=True, find=_finds(desk), seconds=_SECONDS, returns="the new commit")
+    @tool(action=_commits(client), changes=True, find=_finds(client), seconds=_SECONDS)
     async def git_commit(branch: Slug, message: Message, state: State, paths: Paths = []) -> ToolResult:  # noqa: B006
         """Commit what git_diff showed, on a new branch. Nothing is checked out: branch, index and files stay.
 
         Refused when the files changed since: look at git_diff again then.
         """
-        return await _git_result(_committed(desk, branch, message, state, paths))
+        name = await client.commit(branch, message, paths, state)
+        return _done(client.branch(branch), name)
 
     return [git_status, git_diff, git_commit]
 
@@ -55,64 +61,34 @@ def git_tools(desk: GitClient) -> list[Tool]:
 # ── what policy is asked ──
 
 
-def _reads(desk: GitClient) -> Callable[[Any], Action]:
+def _reads(client: GitClient) -> Callable[[Any], Action]:
     def action(arguments: Any) -> Action:
         paths: list[str] = getattr(arguments, "paths", [])
-        return ReadFile(path=str(desk.project / paths[0]) if len(paths) == 1 else str(desk.project))
+        return ReadFile(path=str(client.project / paths[0]) if len(paths) == 1 else str(client.project))
 
     return action
 
 
-def _commits(desk: GitClient) -> Callable[[Any], Awaitable[Action | None]]:
+def _commits(client: GitClient) -> Callable[[Any], Awaitable[Action | None]]:
     async def action(arguments: Any) -> Action | None:
-        branch = desk.branch(arguments.branch)
-        diff = await desk.describe(arguments.paths, arguments.state)
-        return GitCommit(repository=str(desk.project), branch=branch, message=arguments.message, diff=_plain(diff))
+        branch = client.branch(arguments.branch)
+        diff = await client.describe(arguments.paths, arguments.state)
+        return GitCommit(repository=str(client.project), branch=branch, message=arguments.message, diff=_plain(diff))
 
     return action
 
 
-def _finds(desk: GitClient) -> Callable[[Any, CallContext], Awaitable[EffectFinding]]:
+def _finds(client: GitClient) -> Callable[[Any, CallContext], Awaitable[EffectFinding]]:
     async def find(arguments: Any, _: CallContext) -> EffectFinding:
-        name = await desk.found(arguments.branch, arguments.message, arguments.state)
+        name = await client.find_commit(arguments.branch, arguments.message, arguments.state)
         if name is None:
             return EffectNotFound()
-        return EffectFound(result=result_json(_done(desk.branch(arguments.branch), name)))
+        return EffectFound(result=result_json(_done(client.branch(arguments.branch), name)))
 
     return find
 
 
 # ── what the agent reads ──
-
-
-async def _git_result(work: Awaitable[ToolResult]) -> ToolResult:
-    try:
-        return await work
-    except ToolFailure as error:
-        return ToolError(kind=error.kind, message=error.message, hint=error.hint)
-    except UserError as error:
-        return ToolError(kind="bad-arguments", message=error.message, hint=error.hint)
-    except Unavailable as error:
-        return ToolError(kind="unavailable", message=error.message, hint=error.hint)
-
-
-async def _status(desk: GitClient) -> ToolResult:
-    view = await desk.look("status")
-    return Done(text=_plain(f"{_where(view)}\n{_listed(view)}"), value=_value(view), is_untrusted=True)
-
-
-async def _diff(desk: GitClient, paths: list[str]) -> ToolResult:
-    view = await desk.look("diff", paths)
-    if view.checked is None or not view.checked.changes:
-        return Done(text=_plain(f"{_where(view)}\n{_listed(view)}"), value=_value(view), is_untrusted=True)
-    text = f"{_where(view)}\nState: {view.state}\n{_skipped(view)}\n{view.answer.patch}"
-    value = {**_value(view), "state": view.state, "patch": _plain(view.answer.patch)}
-    return Done(text=_plain(text), value=value, is_untrusted=True)
-
-
-async def _committed(desk: GitClient, branch: str, message: str, state: str, paths: list[str]) -> ToolResult:
-    name = await desk.commit(branch, message, paths, state)
-    return _done(desk.branch(branch), name)
 
 
 def _done(branch: str, commit: str) -> Done:

@@ -80,9 +80,9 @@ class Git:
             complaint = complained.read(_LONGEST_COMPLAINT).decode("utf-8", "replace").strip()
             raise GitFailed(complaint or f"git {arguments[0]} ended with {done.returncode}")
 
-    def names(self, *arguments: str, given: bytes = b"") -> list[str]:
+    def names(self, *arguments: str) -> list[str]:
         """What git prints with zero bytes between, as paths."""
-        return [os.fsdecode(name) for name in self.run(*arguments, given=given).split(b"\0") if name]
+        return [os.fsdecode(name) for name in self.run(*arguments).split(b"\0") if name]
 
 
 # ── the private repository ──

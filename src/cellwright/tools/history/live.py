@@ -27,12 +27,12 @@ from cellwright.tools.history.moves import (
     Target,
     UndoLast,
     change_text,
+    is_same_cell,
     plan,
 )
 from cellwright.tools.history.timeline import Revision, fingerprint, revision_between
 from cellwright.tools.notebook.cell_changes import CellDiff, changes_between
-from cellwright.tools.notebook.outcomes import EditOutcome
-from cellwright.tools.notebook.saved_notebook import SavedNotebook
+from cellwright.tools.notebook.saved_notebook import EditOutcome, SavedNotebook
 from cellwright.tools.notebook.trials import NotCommitted
 
 _COMMIT: Final = "commit"
@@ -50,14 +50,6 @@ class RestoredState:
     observation: Observation
     steps: int = 0
     """How many checkpoints were passed; so many lie ahead now."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EarlierState:
-    """What the notebook was right before a cell ran."""
-
-    cell: CellId
-    document: Document
 
 
 class LiveHistory:
@@ -113,7 +105,8 @@ class LiveHistory:
             before, there = self._notebook.document, self._earlier_state(cell)
             if isinstance(there, MoveRefused):
                 return there
-            after = apply_edits(before, restore_edits(before, there.document))
+            known, then = there
+            after = apply_edits(before, restore_edits(before, then))
             if isinstance(after, EditRefused):
                 return MoveRefused(why=after.message)
             ran = self._saved.ran()
@@ -121,7 +114,7 @@ class LiveHistory:
 
             async def act() -> Observation | NotCommitted:
                 self.forget_ahead()
-                rewound = await self._notebook.checkpoints.travel_before(there.cell, key)
+                rewound = await self._notebook.checkpoints.travel_before(known, key)
                 if rewound is None:
                     return NotCommitted(why="The state that was kept was lost this moment.")
                 self._notebook.document = after
@@ -143,7 +136,7 @@ class LiveHistory:
         now = self._notebook.document
         if isinstance(target, BeforeCell):
             there = self._earlier_state(target.cell)
-            after = there if isinstance(there, MoveRefused) else apply_edits(now, restore_edits(now, there.document))
+            after = there if isinstance(there, MoveRefused) else apply_edits(now, restore_edits(now, there[1]))
         else:
             after = plan(self._saved.timeline, now, target)
         return after.document if isinstance(after, Move) else after if isinstance(after, Document) else None
@@ -276,7 +269,7 @@ class LiveHistory:
         there = [change.id for change in revision.changes if change.after is not None and change.id in known]
         return Observation(cells=tuple(known[cell] for cell in there))
 
-    def _earlier_state(self, cell: str) -> EarlierState | MoveRefused:
+    def _earlier_state(self, cell: str) -> tuple[CellId, Document] | MoveRefused:
         """The state before this cell, known by id or name, last ran in a call, if going there costs nobody's work."""
         checkpoints, now = self._notebook.checkpoints, self._notebook.document
         known = next((each.id for each in now.cells if cell in (each.id, each.name)), CellId(cell))
@@ -290,7 +283,7 @@ class LiveHistory:
         if theirs:
             names = [self._notebook.state.name_of(each) for each in theirs]
             return MoveRefused(why=f"Somebody else changed cells since, which would be lost: {', '.join(names)}.")
-        return EarlierState(cell=known, document=then)
+        return known, then
 
 
 def _steps_to(kept: Sequence[Checkpoint], label: str, wanted: Document) -> int:
@@ -309,10 +302,4 @@ def made_by_others(then: Document, now: Document, revisions: Iterable[Revision])
         for change in () if revision.is_persons_undo else revision.changes:
             left.setdefault(change.id, []).append(change.after)
     differing = (change.id for change in changes_between(then, now))
-    return [cell for cell in differing if not _is_among(now.find(cell), left.get(cell, ()))]
-
-
-def _is_among(now: Cell | None, left: Iterable[Cell | None]) -> bool:
-    return any(
-        each is now is None or (each is not None and now is not None and now.has_same_content(each)) for each in left
-    )
+    return [cell for cell in differing if not any(is_same_cell(each, now.find(cell)) for each in left.get(cell, ()))]

@@ -215,7 +215,7 @@ def plan_undo(revision: Revision, current: Document) -> UndoPlan:
     back: list[CellId] = []
     for change in revision.changes:
         now = target.get(change.id)
-        if not _is_same(change.after, now):
+        if not is_same_cell(change.after, now):
             kept.append(change)
         elif change.before is None:
             target.pop(change.id, None)
@@ -241,10 +241,11 @@ def _order(revision: Revision, current: Document, target: dict[CellId, Cell], ba
 
 
 def _is_back(diff: CellDiff, document: Document) -> bool:
-    return _is_same(diff.before, document.find(diff.id))
+    return is_same_cell(diff.before, document.find(diff.id))
 
 
-def _is_same(one: Cell | None, other: Cell | None) -> bool:
+def is_same_cell(one: Cell | None, other: Cell | None) -> bool:
+    """Whether they have the same content, or neither is there."""
     return one is other is None or (one is not None and other is not None and one.has_same_content(other))
 
 
@@ -378,7 +379,7 @@ def _why_kept(change: CellDiff, current: Document, later: Iterable[Revision]) ->
     """Who changed the cell since."""
     now = current.find(change.id)
     for revision in later:
-        if any(other.id == change.id and _is_same(other.after, now) for other in revision.changes):
+        if any(other.id == change.id and is_same_cell(other.after, now) for other in revision.changes):
             label = _label(now or change.after or change.before)
             return f"{label}: change {revision.number} of this run came later"
     if now is None:

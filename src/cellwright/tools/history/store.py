@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -107,13 +107,4 @@ def _upcast(state: _State) -> RevisionTimeline:
 
 
 def _revision(turn: _Turn, kind: RevisionKind) -> Revision:
-    return Revision(
-        key=turn.key,
-        kind=kind,
-        changes=turn.changes,
-        order_before=turn.order_before,
-        order_after=turn.order_after,
-        to_run=turn.to_run,
-        left=turn.left,
-        ran_before=turn.ran_before,
-    )
+    return Revision(**{each.name: getattr(turn, each.name) for each in fields(Revision)} | {"kind": kind})

@@ -28,13 +28,13 @@ class TrialCandidate:
 
     name: str
     edits: Callable[[Document], Sequence[Edit]]
-    """From the document as it is when it is the call's turn."""
+    """From the document as it is when the call has its slot."""
     checks: tuple[str, ...] = ()
     """Expressions that must be true, or names of tests in the notebook."""
     is_accepted: bool = False
     """A person wants it: it is kept if it runs, whatever its checks say."""
 
-    def will_do(self, tried: BranchTrial) -> bool:
+    def may_be_kept(self, tried: BranchTrial) -> bool:
         """Whether it may be made in the notebook, after what came of it in its branch."""
         return tried.status == "passed" or (self.is_accepted and tried.is_sound)
 
@@ -43,11 +43,8 @@ class TrialCandidate:
 class RankedCandidate:
     """A candidate in its place."""
 
-    number: int
-    """As it was given, from 1."""
-    name: str
     tried: BranchTrial
-    told: TrialRecord
+    record: TrialRecord
 
 
 KeepCandidate = Callable[[Branch, BranchTrial], Awaitable[str]]
@@ -99,7 +96,7 @@ class CandidateTrials:
         memory = max(_LEAST_MEMORY_MB, notebook.provisioner.options.limits.memory_mb // len(candidates))
         self._limits = BranchLimits(memory_mb=memory, live_seconds=_LIVE_SECONDS)
         self._running = anyio.CapacityLimiter(_AT_ONCE)
-        self._lanes = [_CandidateBranch() for _ in candidates]
+        self._states = [_CandidateBranch() for _ in candidates]
         self._is_decided = anyio.Event()
         self.first = -1
         """Which candidate ranks first, once that is known."""
@@ -110,30 +107,30 @@ class CandidateTrials:
         async with anyio.create_task_group() as tasks:
             for place in range(len(self._candidates)):
                 tasks.start_soon(self._try, place, keep)
-            for lane in self._lanes:
-                await lane.is_tried.wait()
-            order += rank([lane.tried for lane in self._lanes if lane.tried is not None])
+            for state in self._states:
+                await state.is_tried.wait()
+            order += rank([state.tried for state in self._states if state.tried is not None])
             self.first = order[0]
             self._is_decided.set()
         return tuple(self._ranked(place) for place in order)
 
     async def _try(self, place: int, keep: KeepCandidate | None) -> None:
-        lane = self._lanes[place]
+        state = self._states[place]
         try:
             async with self._notebook.branch(self._limits) as branch:
-                lane.tried = await self._tried(branch, place)
-                lane.is_tried.set()
+                state.tried = await self._tried(branch, place)
+                state.is_tried.set()
                 # Until all are known: the one that is kept must still be there then.
                 await self._is_decided.wait()
-                if self.first == place and keep is not None and self._candidates[place].will_do(lane.tried):
+                if self.first == place and keep is not None and self._candidates[place].may_be_kept(state.tried):
                     await self._others_are_gone(place)
-                    lane.why_not = await keep(branch, lane.tried)
-                    lane.is_kept = not lane.why_not
+                    state.why_not = await keep(branch, state.tried)
+                    state.is_kept = not state.why_not
         except Unavailable as error:
-            lane.tried = lane.tried or BranchTrial(observation=Observation(problem=error.message), status="lost")
+            state.tried = state.tried or BranchTrial(observation=Observation(problem=error.message), status="lost")
         finally:
-            lane.is_over.set()
-            lane.is_tried.set()
+            state.is_over.set()
+            state.is_tried.set()
 
     async def _tried(self, branch: Branch, place: int) -> BranchTrial:
         async with self._running:
@@ -142,22 +139,18 @@ class CandidateTrials:
             )
 
     async def _others_are_gone(self, place: int) -> None:
-        for other, lane in enumerate(self._lanes):
+        for other, state in enumerate(self._states):
             if other != place:
-                await lane.is_over.wait()
+                await state.is_over.wait()
 
     def _ranked(self, place: int) -> RankedCandidate:
-        lane, candidate = self._lanes[place], self._candidates[place]
-        assert lane.tried is not None
-        told = lane.tried.told(_branch(self._key, place + 1), candidate.name, group=self._key)
-        seen = lane.tried.observation
+        state, candidate = self._states[place], self._candidates[place]
+        assert state.tried is not None
+        record = state.tried.record(f"{self._key}.{place + 1}", candidate.name, group=self._key)
+        seen = state.tried.observation
         refused = seen.refused.message if seen.refused is not None else ""
-        told = replace(told, is_kept=lane.is_kept, note=lane.why_not or refused or seen.problem)
-        return RankedCandidate(number=place + 1, name=candidate.name, tried=lane.tried, told=told)
-
-
-def _branch(key: str, number: int) -> str:
-    return f"{key}.{number}"
+        record = replace(record, is_kept=state.is_kept, note=state.why_not or refused or seen.problem)
+        return RankedCandidate(tried=state.tried, record=record)
 
 
 def number_of(branch: str) -> int:

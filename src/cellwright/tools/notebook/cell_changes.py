@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -28,6 +29,7 @@ from cellwright.notebook import (
     parse_edits,
 )
 from cellwright.notebook.marimo_file import new_cell_id
+from cellwright.policy.actions import EditCells, RunCode
 
 _SIMILAR: Final = 0.5
 _COMPARED_CHARACTERS: Final = 4_000
@@ -41,17 +43,22 @@ class CellDiff:
     after: Cell | None
 
     @property
-    def id(self) -> CellId:
-        """The cell's id, the same on both sides."""
+    def cell(self) -> Cell:
+        """As it is after, or was before it went."""
         cell = self.after or self.before
         assert cell is not None
-        return cell.id
+        return cell
+
+    @property
+    def id(self) -> CellId:
+        """The cell's id, the same on both sides."""
+        return self.cell.id
 
     def diff(self) -> str:
         """The change of its code, as a unified diff."""
         old = self.before.code.splitlines() if self.before else []
         new = self.after.code.splitlines() if self.after else []
-        name = _label(self.after or self.before)
+        name = label(self.cell)
         lines = difflib.unified_diff(old, new, f"{name} before", f"{name} after", lineterm="")
         return "\n".join(lines) or f"{name}: name, place or configuration"
 
@@ -206,8 +213,8 @@ def place_in(cell: CellId, order: Sequence[CellId], document: Document) -> CellP
     return After(cell=above[-1]) if above else AtStart()
 
 
-def _label(cell: Cell | None) -> str:
-    assert cell is not None
+def label(cell: Cell) -> str:
+    """How a cell is called in what a model reads."""
     return cell.id if cell.name == DEFAULT_NAME else f"{cell.name} ({cell.id})"
 
 
@@ -237,6 +244,8 @@ def edits_of(edits: Sequence[CellEdit], document: Document) -> list[Edit]:
     return parse_edits([edit.model_dump(exclude_none=True) for edit in edits], document)
 
 
-def code_of(changes: Sequence[CellDiff]) -> str:
-    """The code that a change brings."""
-    return "\n\n".join(change.after.code for change in changes if change.after is not None)
+def actions_of(changes: Sequence[CellDiff], notebook: Path) -> tuple[EditCells, RunCode]:
+    """What policy is asked about: the change, and running the code that it brings."""
+    code = "\n\n".join(change.after.code for change in changes if change.after is not None)
+    diff = "\n".join(change.diff() for change in changes)
+    return EditCells(notebook=str(notebook), diff=diff), RunCode(notebook=str(notebook), code=code)

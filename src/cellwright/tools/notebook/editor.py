@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import anyio
@@ -21,10 +21,10 @@ from cellwright.notebook.document import SETUP_NAME
 from cellwright.notebook.marimo_file import new_cell_id
 from cellwright.tools.history.live import LiveHistory
 from cellwright.tools.history.timeline import Revision, RevisionTimeline, revision_between, was_saved
-from cellwright.tools.notebook.alternatives import CandidateTrials, TrialCandidate
+from cellwright.tools.notebook.alternatives import CandidateTrials, RankedCandidate, TrialCandidate
 from cellwright.tools.notebook.cell_changes import changes_between
-from cellwright.tools.notebook.outcomes import AlternativesOutcome, EditOutcome
-from cellwright.tools.notebook.saved_notebook import OnPoint, SavedNotebook
+from cellwright.tools.notebook.saved_notebook import EditOutcome, OnPoint, SavedNotebook
+from cellwright.tools.notebook.trial_records import TrialRecord
 from cellwright.tools.notebook.trials import (
     BranchTrial,
     NotCommitted,
@@ -37,6 +37,22 @@ from cellwright.tools.notebook.trials import (
 
 MakeEdits = Callable[[Document], Sequence[Edit]]
 """From the document as it is when the call is at it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlternativesOutcome:
+    """What came of candidates that were tried side by side."""
+
+    ranked: tuple[RankedCandidate, ...]
+    """Best first."""
+    applied: EditOutcome | None = None
+    """What keeping the first did to the notebook; None: nothing was kept."""
+    news: str = ""
+
+    @property
+    def tried(self) -> tuple[TrialRecord, ...]:
+        """All of them, best first."""
+        return tuple(each.record for each in self.ranked)
 
 
 class NotebookEditor(SavedNotebook):
@@ -53,22 +69,22 @@ class NotebookEditor(SavedNotebook):
         key: str,
         run: CellSelection = "affected",
         seconds: float | None = None,
-        tries_mends: bool = False,
+        tries_repairs: bool = False,
     ) -> EditOutcome:
         """Edit, run and save: one revision, named by its call's key. Refused edits change nothing and are no revision.
 
-        With `tries_mends`, other code for a cell that has failed is tried in a branch first, and is no revision unless
-        it passes there.
+        With `tries_repairs`, other code for a cell that has failed is tried in a branch first, and is no
+        revision unless it passes there.
         """
         async with self.slot():
             before = self.notebook.document
             wanted = _with_ids(edits(before) if callable(edits) else edits, before)
             after = apply_edits(before, wanted)
             if isinstance(after, EditRefused):
-                return EditOutcome(observation=Observation(refused=after), news=self.take_news())
+                return EditOutcome(observation=Observation(refused=after), news=self.pop_news())
             revision = self._begun(key, before, after, run)
-            if tries_mends and run != "none" and is_repair(before, after, self.notebook.outcomes):
-                return await self._mend(revision, after, wanted, run, seconds)
+            if tries_repairs and run != "none" and is_repair(before, after, self.notebook.outcomes):
+                return await self._repair(revision, after, wanted, run, seconds)
             return await self._apply(revision, after, wanted, run, seconds)
 
     async def choose(
@@ -91,7 +107,7 @@ class NotebookEditor(SavedNotebook):
 
             ranked = await race.run(keep_first if is_kept else None)
             kept = applied[0] if applied and applied[0].is_kept else None
-            return AlternativesOutcome(ranked=ranked, applied=kept, news=self.take_news())
+            return AlternativesOutcome(ranked=ranked, applied=kept, news=self.pop_news())
 
     async def try_out(self, code: str, *, seconds: float | None = None) -> EditOutcome:
         """Run code in a cell of its own that is taken out again: cells, file and history are as if it had not been.
@@ -106,7 +122,7 @@ class NotebookEditor(SavedNotebook):
             finally:
                 with anyio.CancelScope(shield=True):
                     await self._take_out(cell, before)
-            return EditOutcome(observation=observation, news=self.take_news())
+            return EditOutcome(observation=observation, news=self.pop_news())
 
     async def _take_out(self, cell: CellId, before: Document) -> None:
         tried = self.notebook.document.find(cell)
@@ -125,7 +141,7 @@ class NotebookEditor(SavedNotebook):
             marked = await self.history.mark(key)
             observation = await self.notebook.run(what, seconds=seconds, revision=marked)
             await self.remember()
-            return EditOutcome(observation=observation, news=self.take_news())
+            return EditOutcome(observation=observation, news=self.pop_news())
 
     async def set_header(self, header: str) -> None:
         """Put this above the cells, and save. Not a revision: no cell changes, so there is nothing to undo."""
@@ -161,7 +177,7 @@ class NotebookEditor(SavedNotebook):
 
     # ── branches ──
 
-    async def _mend(
+    async def _repair(
         self, revision: Revision, after: Document, edits: Sequence[Edit], run: CellSelection, seconds: float | None
     ) -> EditOutcome:
         """Try it in a branch; what fails there does not reach the notebook."""
@@ -175,12 +191,12 @@ class NotebookEditor(SavedNotebook):
             tried = await try_edits(branch, edits, run=run, seconds=seconds)
             if tried.status == "passed":
                 applied = await self._commit(branch, revision, after, tried)
-                told = tried.told(revision.key, purpose, is_kept=applied.is_kept, note=applied.news)
-                return replace(applied, tried=(told,))
+                record = tried.record(revision.key, purpose, is_kept=applied.is_kept, note=applied.news)
+                return replace(applied, tried=(record,))
             if tried.observation.refused is not None:
-                return EditOutcome(observation=tried.observation, news=self.take_news())
-            told = tried.told(revision.key, purpose)
-            return EditOutcome(observation=tried.observation, tried=(told,), is_kept=False, news=self.take_news())
+                return EditOutcome(observation=tried.observation, news=self.pop_news())
+            record = tried.record(revision.key, purpose)
+            return EditOutcome(observation=tried.observation, tried=(record,), is_kept=False, news=self.pop_news())
 
     async def _commit(self, branch: Branch, revision: Revision, after: Document, tried: BranchTrial) -> EditOutcome:
         """What passed in the branch, made in the notebook: a revision like any other."""

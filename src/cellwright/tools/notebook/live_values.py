@@ -7,7 +7,6 @@ from textwrap import indent
 from typing import Any, Final
 
 from cellwright.errors import UserError
-from cellwright.kernel import Observation
 from cellwright.notebook import clip
 from cellwright.tools.notebook.editor import NotebookEditor
 
@@ -32,14 +31,9 @@ def json_cell_code(body: str) -> str:
     return _CELL.replace("BODY", indent(body, "    "))
 
 
-async def read_live_json(desk: NotebookEditor, code: str, *, seconds: float = _SECONDS) -> Any:
-    """What such a cell tells. It is taken out again. Raises `UserError` if it failed, or told what is no JSON."""
-    applied = await desk.try_out(code, seconds=seconds)
-    return json_in(applied.observation)
-
-
-def json_in(observation: Observation) -> Any:
-    """The JSON that a cell of `json_cell_code` showed, bounded. Raises `UserError`."""
+async def read_live_json(editor: NotebookEditor, code: str) -> Any:
+    """What such a cell shows. It is taken out again. Raises `UserError` if it failed, or showed what is no JSON."""
+    observation = (await editor.try_out(code, seconds=_SECONDS)).observation
     fault = next((cell.error for cell in observation.cells if cell.error is not None), None)
     if fault is not None:
         raise UserError(f"{fault.type}: {clip(fault.message, _FAULT_TOKENS)}")
@@ -47,7 +41,7 @@ def json_in(observation: Observation) -> Any:
     if not observation.is_ok or shown is None or not shown.data:
         raise UserError(observation.problem or "The notebook showed nothing.")
     if len(shown.data) > MOST_BYTES:
-        raise UserError("It is too much to be told.", hint="Ask for less.")
+        raise UserError("It is too much to be read.", hint="Ask for less.")
     try:
         return json.loads(shown.data)
     except (ValueError, RecursionError) as error:

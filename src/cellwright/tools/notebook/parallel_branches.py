@@ -5,8 +5,7 @@ Joining is pure: who defines a name first keeps it.
 
 from __future__ import annotations
 
-import ast
-from collections.abc import AsyncGenerator, Collection, Iterator, Mapping
+from collections.abc import AsyncGenerator, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -32,14 +31,13 @@ from cellwright.notebook import (
     save,
 )
 from cellwright.notebook.marimo_file import new_cell_id
-from cellwright.notebook.syntax_trees import parse_cell, with_names
+from cellwright.notebook.syntax_trees import with_names
 from cellwright.tools.history.store import read_timeline, write_timeline
 from cellwright.tools.history.timeline import RevisionTimeline
 from cellwright.tools.notebook.cell_changes import changes_between, merge
 from cellwright.tools.notebook.editor import NotebookEditor
+from cellwright.tools.section_cells import imports_of, without_imports
 
-_Import = tuple[str, str, int]
-"""Module, what of it, and from how far up."""
 _SHOWN: Final = 5
 
 
@@ -123,19 +121,19 @@ def _without_doubles(part: Document, whole: Document, mine: Collection[CellId], 
     """New cells without what the whole has word for word, and without imports it has."""
     theirs, ours = graph(whole).nodes, graph(part)
     codes = {cell.code.strip() for cell in whole.cells if theirs[cell.id].defs}
-    imported = {name: source for cell in whole.cells for name, source in _imports(cell.code)}
+    imported = {name: source for cell in whole.cells for name, source in imports_of(cell.code)}
     cells, own = {cell.id: cell for cell in part.cells}, set[str]()
     for cell in ours.in_order(mine):
         node, code = ours.nodes[cell], cells[cell].code
         if cell in new and not cells[cell].is_setup:
             # The same words over values of its own are something else.
             is_double = code.strip() in codes and not node.refs & own
-            left = "" if is_double else _without_imports(code, imported)
+            left = "" if is_double else without_imports(code, imported)
             if not left.strip() and code.strip():
                 del cells[cell]
                 continue
             cells[cell] = replace(cells[cell], code=left)
-        own |= {name for name in node.defs if (name, imported.get(name)) not in dict(_imports(code)).items()}
+        own |= {name for name in node.defs if (name, imported.get(name)) not in dict(imports_of(code)).items()}
     return replace(part, cells=tuple(cells[cell.id] for cell in part.cells if cell.id in cells))
 
 
@@ -208,80 +206,36 @@ def _why_not(whole: Document, joined: Document) -> str | None:
     return None
 
 
-# ── imports ──
-
-
-def _imports(code: str) -> Iterator[tuple[str, _Import]]:
-    """The names that a cell imports, and from where."""
-    tree = parse_cell(code)
-    for statement in tree.body if tree is not None else []:
-        for alias in statement.names if isinstance(statement, ast.Import | ast.ImportFrom) else []:
-            yield _bound(statement, alias)
-
-
-def _bound(statement: ast.stmt, alias: ast.alias) -> tuple[str, _Import]:
-    if isinstance(statement, ast.ImportFrom):
-        return alias.asname or alias.name, (statement.module or "", alias.name, statement.level)
-    return alias.asname or alias.name.partition(".")[0], (alias.name, "", 0)
-
-
-def _without_imports(code: str, imported: Mapping[str, _Import]) -> str:
-    """The code without those of its import lines that bring nothing new."""
-    tree = parse_cell(code)
-    lines = code.splitlines(keepends=True)
-    statements = tree.body if tree is not None else []
-    alone = [each for each in statements if _has_lines_to_itself(each, statements)]
-    for statement in reversed(alone):
-        if not isinstance(statement, ast.Import | ast.ImportFrom):
-            continue
-        bound = [(alias, *_bound(statement, alias)) for alias in statement.names]
-        left = [alias for alias, name, source in bound if imported.get(name) != source]
-        if len(left) == len(statement.names):
-            continue
-        end = statement.end_lineno or statement.lineno
-        statement.names = left
-        lines[statement.lineno - 1 : end] = [ast.unparse(statement) + "\n"] if left else []
-    return "".join(lines).strip("\n") if lines != code.splitlines(keepends=True) else code
-
-
-def _has_lines_to_itself(statement: ast.stmt, others: Collection[ast.stmt]) -> bool:
-    lines = range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
-    return all(
-        other is statement or not (other.lineno in lines or (other.end_lineno or other.lineno) in lines)
-        for other in others
-    )
-
-
 _BASE_FILE: Final = "base.json"
 _STATE_FILE: Final = "desk.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParallelBranch:
-    """One agent's own desk."""
+    """One agent's own editor."""
 
     desk: NotebookEditor
     base: Document
-    """The notebook's cells when the lane was made."""
+    """The notebook's cells when the branch was made."""
 
 
 @asynccontextmanager
-async def open_parallel_branch(desk: NotebookEditor, folder: Path) -> AsyncGenerator[ParallelBranch]:
-    """A lane of this desk's notebook, kept in this folder; the second time, as it was left."""
-    await desk.sync()
-    notebook = desk.notebook
+async def open_parallel_branch(editor: NotebookEditor, folder: Path) -> AsyncGenerator[ParallelBranch]:
+    """A branch of this editor's notebook, kept in this folder; the second time, as it was left."""
+    await editor.sync()
+    notebook = editor.notebook
     base, file = await anyio.to_thread.run_sync(_begin, notebook, folder)
     known = await anyio.to_thread.run_sync(read_timeline, folder / _STATE_FILE)
-    async with open_parallel_session(notebook, notebook.branches.forks, file) as lane:
+    async with open_parallel_session(notebook, notebook.branches.forks, file) as session:
         if known is not None:
             there = _unchanged(known, notebook.document)
-            outcomes = {cell: outcome for cell, outcome in lane.outcomes.items() if cell in there}
-            lane.state = replace(lane.state, outcomes=outcomes)
-        yield ParallelBranch(desk=await NotebookEditor.open(lane, folder / _STATE_FILE), base=base.document)
+            outcomes = {cell: outcome for cell, outcome in session.outcomes.items() if cell in there}
+            session.state = replace(session.state, outcomes=outcomes)
+        yield ParallelBranch(desk=await NotebookEditor.open(session, folder / _STATE_FILE), base=base.document)
 
 
 def _begin(notebook: OpenNotebook, folder: Path) -> tuple[RevisionTimeline, NotebookFile]:
-    """What the lane began with, and its file. Blocking."""
+    """What the branch began with, and its file. Blocking."""
     path = folder / notebook.path.name
     if (base := read_timeline(folder / _BASE_FILE)) is not None:
         return base, read(path)
@@ -290,14 +244,14 @@ def _begin(notebook: OpenNotebook, folder: Path) -> tuple[RevisionTimeline, Note
     path.unlink(missing_ok=True)
     saved = save(new(path), notebook.document)
     if isinstance(saved, SaveConflict):
-        raise Unavailable(f"The lane's file {str(path)!r} was written by somebody else.", hint="Try again.")
+        raise Unavailable(f"The branch's file {str(path)!r} was written by somebody else.", hint="Try again.")
     base = RevisionTimeline().of(notebook.document, ())
     write_timeline(folder / _BASE_FILE, base)
     return base, saved
 
 
 def _unchanged(known: RevisionTimeline, parent: Document) -> set[CellId]:
-    """The cells whose results come with the parent's state: the lane has not touched them."""
+    """The cells whose results come with the parent's state: the branch has not touched them."""
     cells = {cell.id: cell for cell in known.cells}
     touched = {change.id for change in known.pending.changes} if known.pending is not None else set[CellId]()
     theirs = {cell.id for cell in parent.cells if cell.id in cells and cells[cell.id].code == cell.code}

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from cellwright.journal import EffectFinding, EffectFound, EffectNotFound, Json
 from cellwright.kernel import CellOutcome, Observation, OpenNotebook
 from cellwright.notebook import EditRefused, clip
 from cellwright.tools.history.moves import RESTORE_TEXTS
 from cellwright.tools.notebook.editor import NotebookEditor
-from cellwright.tools.notebook.outcomes import EditOutcome
+from cellwright.tools.notebook.saved_notebook import EditOutcome
 from cellwright.tools.notebook.trial_records import BRANCHES, trial_json
 from cellwright.tools.result_images import image_of
-from cellwright.tools.tool import CallContext, Done, ToolError, ToolResult, result_json
+from cellwright.tools.tool import CallContext, Done, Find, ToolError, ToolResult, result_json
 
 _CONSOLE_TOKENS: Final = 400
 _OUTPUT_TOKENS: Final = 600
@@ -115,27 +115,30 @@ def _block(title: str, text: str, tokens: int) -> str:
     return f"  {title}:\n" + "\n".join(f"    {line}" for line in shown.splitlines())
 
 
-def find_revision(desk: NotebookEditor, calling: CallContext) -> EffectFinding:
-    """Whether a call's revision is in the notebook; its cells were run again when the editor came back."""
-    revision = desk.done(calling.key)
-    if revision is None:
-        return EffectNotFound()
-    wanted = [change.id for change in revision.changes if change.after is not None]
-    known = desk.notebook.outcomes
-    observation = Observation(cells=tuple(known[cell] for cell in wanted if cell in known))
-    return EffectFound(
-        result=result_json(edit_result(desk, EditOutcome(observation=observation, news=desk.take_news())))
-    )
+def revision_finder(editor: NotebookEditor) -> Find:
+    """Finds a call's revision in the notebook; its cells were run again when the editor came back."""
+
+    async def find(_: Any, calling: CallContext) -> EffectFinding:
+        revision = editor.done(calling.key)
+        if revision is None:
+            return EffectNotFound()
+        known = editor.notebook.outcomes
+        wanted = [change.id for change in revision.changes if change.after is not None and change.id in known]
+        observation = Observation(cells=tuple(known[cell] for cell in wanted))
+        made = EditOutcome(observation=observation, news=editor.pop_news())
+        return EffectFound(result=result_json(edit_result(editor, made)))
+
+    return find
 
 
-def edit_result(desk: NotebookEditor, applied: EditOutcome) -> ToolResult:
+def edit_result(editor: NotebookEditor, applied: EditOutcome) -> ToolResult:
     """What a call did, as a model reads it."""
     observation = applied.observation
     if observation.refused is not None:
         return with_news(refused_edit(observation.refused), applied.news)
     head = [RESTORE_TEXTS[applied.back_by]] if applied.back_by else []
     head += [_in_branch(applied)] if applied.tried else []
-    text = "\n".join([*head, observation_text(observation, desk.notebook)])
+    text = "\n".join([*head, observation_text(observation, editor.notebook)])
     image = next((shown for cell in reversed(observation.cells) if (shown := image_of(cell))), None)
     value = observation_json(observation)
     if applied.tried:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Final, Self
@@ -20,10 +20,11 @@ from cellwright.errors import Unavailable, UserError
 from cellwright.ids import CellId
 from cellwright.kernel import Observation, OpenNotebook
 from cellwright.notebook import Document, NotebookFile, SaveConflict, clip
+from cellwright.tools.history.moves import RestoreMethod
 from cellwright.tools.history.store import read_timeline, write_timeline
 from cellwright.tools.history.timeline import Revision, RevisionTimeline
 from cellwright.tools.notebook.cell_changes import CellDiff, changes_between, merge, with_known_ids
-from cellwright.tools.notebook.outcomes import EditOutcome
+from cellwright.tools.notebook.trial_records import TrialRecord
 from cellwright.tools.notebook.trials import NotCommitted
 
 _NEWS_TOKENS: Final = 400
@@ -36,6 +37,23 @@ Act = Callable[[], Awaitable[Observation | NotCommitted]]
 """What a revision does to the notebook."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditOutcome:
+    """What one call did."""
+
+    observation: Observation
+    changes: tuple[CellDiff, ...] = ()
+    """Cells it changed."""
+    news: str = ""
+    """What the agent did not know: a person's edits, a replay."""
+    tried: tuple[TrialRecord, ...] = ()
+    """What was tried in branches for it."""
+    is_kept: bool = True
+    """False: it failed in a branch, and the notebook is as it was."""
+    back_by: RestoreMethod | None = None
+    """Of an undo or redo: how the notebook was made what it was."""
+
+
 class EditorPoint(StrEnum):
     """The moments of a revision, in order; crash tests end the process at each of them."""
 
@@ -46,14 +64,6 @@ class EditorPoint(StrEnum):
 
 
 OnPoint = Callable[[EditorPoint], None]
-
-
-def _always() -> bool:
-    return True
-
-
-def _ignore(_: EditorPoint) -> None:
-    """Nobody watches."""
 
 
 class SavedNotebook:
@@ -73,7 +83,7 @@ class SavedNotebook:
         self._is_closed = False
 
     @classmethod
-    async def open(cls, notebook: OpenNotebook, path: Path, *, reached: OnPoint = _ignore) -> Self:
+    async def open(cls, notebook: OpenNotebook, path: Path, *, reached: OnPoint = lambda _: None) -> Self:
         """This notebook; `path` is its timeline's file in the state directory. After a crash, as it was before."""
         known = await anyio.to_thread.run_sync(read_timeline, path)
         saved = cls(notebook, path, known or RevisionTimeline(), reached)
@@ -123,7 +133,7 @@ class SavedNotebook:
         """Said with the next answer."""
         self._news.append(text)
 
-    def take_news(self) -> str:
+    def pop_news(self) -> str:
         """What the agent was not told yet; told once."""
         news, self._news = self._news, []
         return "\n".join(news)
@@ -136,7 +146,7 @@ class SavedNotebook:
     # ── one revision ──
 
     async def make(
-        self, revision: Revision, after: Document, act: Act, is_made: Callable[[], bool] = _always
+        self, revision: Revision, after: Document, act: Act, is_made: Callable[[], bool] = lambda: True
     ) -> EditOutcome:
         """Begin the revision, act, save, and remember it. `is_made`: whether it counts, should it be cancelled."""
         await self._write(replace(self.timeline, pending=revision, is_unsaved=False))
@@ -153,10 +163,10 @@ class SavedNotebook:
             return EditOutcome(observation=Observation(), is_kept=False, news=did.why)
         if did.refused is not None:
             await self._write(self.timeline.without_pending())
-            return EditOutcome(observation=did, news=self.take_news())
+            return EditOutcome(observation=did, news=self.pop_news())
         self._reached(EditorPoint.RAN)
         await self._settle(revision, after)
-        return EditOutcome(observation=did, changes=revision.changes, news=self.take_news())
+        return EditOutcome(observation=did, changes=revision.changes, news=self.pop_news())
 
     async def _settle(self, revision: Revision, after: Document) -> None:
         # What was typed while the cells ran.

@@ -43,17 +43,17 @@ class BranchTrial:
     is_sound: bool = False
     """No cell speaks against it, whatever its checks say."""
 
-    def told(
+    def record(
         self, branch: str, purpose: str = "", *, group: str = "", is_kept: bool = False, note: str = ""
     ) -> TrialRecord:
-        """As it is told to whoever watches."""
-        way = self.observation.method
+        """As an event keeps it."""
+        method = self.observation.method
         return TrialRecord(
             branch=branch,
             purpose=purpose,
             group=group,
-            way="" if way is None else way.kind,
-            reasons=() if way is None else way.reasons,
+            way="" if method is None else method.kind,
+            reasons=() if method is None else method.reasons,
             status=self.status,
             cells=tuple(trial_cell(cell) for cell in self.observation.cells[:_CELLS]),
             checks=self.checks,
@@ -165,13 +165,13 @@ async def commit_trial(branch: Branch, outcomes: Mapping[CellId, CellOutcome]) -
 
 def differing_text(differences: Sequence[Difference]) -> str:
     """What came out otherwise, in a few words each."""
-    told = [
+    texts = [
         f"{each.name or each.what} was {clip(each.in_branch, 20)!r} there and {clip(each.in_parent, 20)!r} here"
         for each in differences
         if each.is_material
     ]
-    more = f"; and {len(told) - _DIFFERENCES} more" if len(told) > _DIFFERENCES else ""
-    return "; ".join(told[:_DIFFERENCES]) + more
+    more = f"; and {len(texts) - _DIFFERENCES} more" if len(texts) > _DIFFERENCES else ""
+    return "; ".join(texts[:_DIFFERENCES]) + more
 
 
 # ── checks ──

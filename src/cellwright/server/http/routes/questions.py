@@ -16,7 +16,8 @@ from cellwright.server.http.auth.dependencies import Approver, Reader, RunName, 
 from cellwright.server.http.errors import Conflict, ResourceNotFound
 from cellwright.server.http.resources import ApiResources
 from cellwright.server.http.schemas import questions as shapes
-from cellwright.tools import NoSuchQuestion, TypedAnswer
+from cellwright.tools import TypedAnswer
+from cellwright.tools.approval.inbox import NoSuchQuestion
 
 QuestionName = Annotated[str, Path(min_length=1, max_length=400, description="A question, as `/questions` names it.")]
 

@@ -23,7 +23,8 @@ from cellwright.sandbox.host.tiers import probe
 from cellwright.server.http.auth.dependencies import Reader
 from cellwright.server.http.resources import ApiResources
 from cellwright.server.http.schemas.model import RequestModel, ResponseModel
-from cellwright.tools import read_grants, standing_rules
+from cellwright.tools import standing_rules
+from cellwright.tools.approval.approval_questions import read_grants
 from cellwright.tools.approval.rule_files import rules_view
 
 

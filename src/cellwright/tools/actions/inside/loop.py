@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import base64
+import json
 import os
 import signal
 import socket
-from typing import Any
+import struct
+from typing import Any, cast
 
 from pydantic_monty._monty import Monty
 
-from . import frames
 from .program import Outcome, Program
 
 _MOST_LIVE = 16
 """Programs that wait here with their interpreter; the host has the state of all others."""
 _CHECKOUT_SECONDS = 30.0
+_LENGTH = struct.Struct(">I")
+"""On the wire: a length, then that many bytes of JSON."""
+_RECEIVE_BYTES = 1 << 18
+_encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
 
 
 def serve(descriptor: int, monty: str, version: str) -> None:
@@ -23,7 +28,7 @@ def serve(descriptor: int, monty: str, version: str) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     connection = socket.socket(fileno=descriptor)
     connection.setblocking(True)
-    line = frames.HostConnection(connection)
+    line = HostConnection(connection)
     # One more than can wait: an ended program gives its interpreter back only after its answer is sent.
     with Monty(binary_path=monty, max_processes=_MOST_LIVE + 1, checkout_timeout=_CHECKOUT_SECONDS) as interpreters:
         line.write({"type": "ready", "request": 0, "version": version})
@@ -34,6 +39,39 @@ def serve(descriptor: int, monty: str, version: str) -> None:
             programs.clear_up()
         # The interpreters are children of this process and end with the cage.
         os._exit(0)
+
+
+class HostConnection:
+    """The connection to the host."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._buffer = bytearray()
+
+    def read(self) -> dict[str, Any] | None:
+        """The host's next request; None when it is gone."""
+        head = _LENGTH.size
+        if not self._fill(head):
+            return None
+        (size,) = _LENGTH.unpack_from(self._buffer)
+        if not self._fill(head + size):
+            return None
+        body = self._buffer[head : head + size]
+        del self._buffer[: head + size]
+        return cast("dict[str, Any]", json.loads(body))
+
+    def write(self, message: dict[str, Any]) -> None:
+        """One answer, whole."""
+        body = _encode(message).encode()
+        self._connection.sendall(_LENGTH.pack(len(body)) + body)
+
+    def _fill(self, size: int) -> bool:
+        while len(self._buffer) < size:
+            chunk = self._connection.recv(_RECEIVE_BYTES)
+            if not chunk:
+                return False
+            self._buffer += chunk
+        return True
 
 
 class Programs:

@@ -295,9 +295,9 @@ def _argument(parameter: str, value: Any) -> Any:
 
 
 def _raised(error: MontyRuntimeError) -> Outcome:
-    told = error.display("type-msg")
-    limit = next((limit for words, limit in _LIMITS.items() if told.startswith(words)), None)
-    kind, _, _ = told.partition(": ")
+    described = error.display("type-msg")
+    limit = next((limit for words, limit in _LIMITS.items() if described.startswith(words)), None)
+    kind, _, _ = described.partition(": ")
     return _failed("limit" if limit else "error", kind, error.display("msg"), _line(error), limit)
 
 

@@ -33,8 +33,8 @@ class ProgramProgress:
 
 def pack(progress: ProgramProgress, output: str, dump: bytes, version: str) -> bytes:
     """Everything needed to go on elsewhere; the output is all there was until now."""
-    told = {"calls": progress.calls, "slept": progress.slept, "output": output, "open": progress.open}
-    head = _encode({"monty": version, **told}).encode()
+    used = {"calls": progress.calls, "slept": progress.slept, "output": output, "open": progress.open}
+    head = _encode({"monty": version, **used}).encode()
     return b"%s%d\n%s%s" % (_MAGIC, len(head), head, dump)
 
 

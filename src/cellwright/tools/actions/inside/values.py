@@ -90,8 +90,8 @@ def _key(key: Any, otherwise: Otherwise) -> str:
         case datetime.date():
             return key.isoformat()
         case _:
-            told = otherwise(key, f"a {_kind(key)} cannot be a key of a JSON object")
-            return told if isinstance(told, str) else repr(told)
+            described = otherwise(key, f"a {_kind(key)} cannot be a key of a JSON object")
+            return described if isinstance(described, str) else repr(described)
 
 
 class Parameters(TypedDict):

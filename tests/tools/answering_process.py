@@ -1,4 +1,7 @@
-"""A door for tests: `python -m tests.tools.door JOURNAL CRASH-POINT` says yes for always to what waits, and dies."""
+"""An interface for tests: `python -m tests.tools.answering_process JOURNAL CRASH-POINT` answers and dies.
+
+It says yes for always to what waits.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +20,9 @@ async def main(where: str, point: str) -> None:
     async with Records.open(
         where, chain_key=KEY, at_crash_point=crash_at(CrashPoint(point)), types=EVENT_TYPES
     ) as records:
-        desk = Inbox(records, masker=MASKER)
-        [waiting] = await desk.pending()
-        await desk.answer(waiting.question.id, Yes(reach="always"), ADA, waiting.question.fingerprint)
+        inbox = Inbox(records, masker=MASKER)
+        [waiting] = await inbox.pending()
+        await inbox.answer(waiting.question.id, Yes(reach="always"), ADA, waiting.question.fingerprint)
 
 
 if __name__ == "__main__":

@@ -14,8 +14,8 @@ from cellwright.tools.history.store import read_timeline
 from tests.agents.forked import Forker
 from tests.agents.killed_worker import recorded_steps
 from tests.agents.test_killed import forker, gateway, report, run
-from tests.agents.test_mending_loop import NO_HOST
 from tests.agents.test_notebook_work import apply, create
+from tests.agents.test_repair_loop import NO_HOST
 from tests.agents.workshop import DONE
 from tests.models.houses import House
 

@@ -1,4 +1,4 @@
-"""A desk that dies in a mend: `python -m tests.tools.mending_process NOTEBOOK MEMORY POINT`."""
+"""A editor that dies in a mend: `python -m tests.tools.repair_process NOTEBOOK MEMORY POINT`."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ async def main(path: Path, memory: Path, at: EditorPoint) -> None:
 
     settings = Settings(home=memory.parent / "home", cache=memory.parent / "cache")
     async with open_notebook(path, settings=settings) as notebook:
-        desk = await NotebookEditor.open(notebook, memory, reached=reached)
-        await desk.run("all")
+        editor = await NotebookEditor.open(notebook, memory, reached=reached)
+        await editor.run("all")
         y = notebook.document.cells[1]
         mend = EditCell(cell=y.id, base_version=y.version, code="y = x + 1\nopen('made.txt', 'w').write('x')")
-        await desk.apply([mend], key="mend", tries_mends=True)
+        await editor.apply([mend], key="mend", tries_repairs=True)
 
 
 if __name__ == "__main__":

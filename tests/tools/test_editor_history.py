@@ -1,4 +1,4 @@
-"""Going to before a cell: a turn of the desk like any other, refused where it would cost somebody their work."""
+"""Going to before a cell: a turn of the editor like any other, refused where it would cost somebody their work."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cellwright.kernel.branches.checkpoints import CheckpointBudget
 from cellwright.notebook import CreateCell, EditCell, read
 from cellwright.tools.history.moves import MoveRefused
 from cellwright.tools.notebook.editor import NotebookEditor
-from cellwright.tools.notebook.outcomes import EditOutcome
+from cellwright.tools.notebook.saved_notebook import EditOutcome
 from cellwright.tools.notebook_tools import notebook_tools
 from cellwright.tools.tool import Done, ToolError
 from tests.tools.workshop import open_workshop
@@ -44,13 +44,13 @@ BEFORE_SUM = ({"rows": [1, 2], "clean": 2}, ["clean.txt"])
 
 
 async def built(notebook: OpenNotebook, memory: Path, *, apart_ms: float = 0) -> NotebookEditor:
-    """A desk whose agent has made three cells in one turn."""
+    """A editor whose agent has made three cells in one turn."""
     notebook.checkpoints.budget = CheckpointBudget(apart_ms=apart_ms)
-    desk = await NotebookEditor.open(notebook, memory)
-    applied = await desk.apply(STEPS, key="run/agent:1/s1c0")
+    editor = await NotebookEditor.open(notebook, memory)
+    applied = await editor.apply(STEPS, key="run/agent:1/s1c0")
     assert applied.observation.is_ok, applied
     assert await state_of(notebook) == AFTER
-    return desk
+    return editor
 
 
 @pytest.mark.slow
@@ -59,22 +59,22 @@ async def test_going_before_a_cell_is_a_turn_that_is_saved_and_undone_and_redone
     opened: Opener, memory: Path, apart_ms: float
 ) -> None:
     async with opened("note = 1") as notebook:
-        desk = await built(notebook, memory, apart_ms=apart_ms)
-        await desk.apply([CreateCell(code="late = total")], key="run/agent:1/s2c0")
-        gone = await desk.history.go_before("total", key="run/agent:1/s3c0")
+        editor = await built(notebook, memory, apart_ms=apart_ms)
+        await editor.apply([CreateCell(code="late = total")], key="run/agent:1/s2c0")
+        gone = await editor.history.go_before("total", key="run/agent:1/s3c0")
         assert isinstance(gone, EditOutcome)
         assert gone.back_by == "checkpoint"
         assert ("ran again" in gone.news) == bool(apart_ms)
         assert await state_of(notebook) == BEFORE_SUM
         assert codes(notebook.path) == ["note = 1", READ, CLEAN, SUM], "what came later is not in the file"
         assert [notebook.state.name_of(cell) for cell in gone.observation.stale][-1] == "total"
-        last = desk.timeline.standing[-1]
+        last = editor.timeline.standing[-1]
         assert last.key == "run/agent:1/s3c0"
-        undone = await desk.history.undo(key="u")
+        undone = await editor.history.undo(key="u")
         assert isinstance(undone, EditOutcome)
         assert undone.back_by == "checkpoint"
         assert (await state_of(notebook), codes(notebook.path)[-1]) == (AFTER, "late = total")
-        redone = await desk.history.redo(key="r")
+        redone = await editor.history.redo(key="r")
         assert isinstance(redone, EditOutcome)
         assert await state_of(notebook) == BEFORE_SUM
 
@@ -82,37 +82,37 @@ async def test_going_before_a_cell_is_a_turn_that_is_saved_and_undone_and_redone
 @pytest.mark.slow
 async def test_one_undo_takes_back_a_turn_that_kept_a_state_before_each_cell(opened: Opener, memory: Path) -> None:
     async with opened("note = 1") as notebook:
-        desk = await built(notebook, memory)
+        editor = await built(notebook, memory)
         assert len(notebook.checkpoints.kept) == 3
-        undone = await desk.history.undo(key="u")
+        undone = await editor.history.undo(key="u")
         assert isinstance(undone, EditOutcome)
         assert undone.back_by == "checkpoint"
         assert (await state_of(notebook), codes(notebook.path)) == (({}, []), ["note = 1"])
-        redone = await desk.history.redo(key="r")
+        redone = await editor.history.redo(key="r")
         assert isinstance(redone, EditOutcome)
         assert redone.back_by == "checkpoint"
         assert await state_of(notebook) == AFTER
-        assert isinstance(await desk.history.go_before("total", key="t"), EditOutcome)
+        assert isinstance(await editor.history.go_before("total", key="t"), EditOutcome)
         assert await state_of(notebook) == BEFORE_SUM
 
 
 @pytest.mark.slow
 async def test_versions_never_go_back_with_the_state(opened: Opener, memory: Path) -> None:
     async with opened("note = 1") as notebook:
-        desk = await built(notebook, memory)
+        editor = await built(notebook, memory)
         known = notebook.document.cells[3]
-        await desk.apply([EditCell(cell=known.id, base_version=known.version, code="total = 0")], key="e")
+        await editor.apply([EditCell(cell=known.id, base_version=known.version, code="total = 0")], key="e")
         later = notebook.document.cells[3].version
-        assert isinstance(await desk.history.go_before("clean", key="t"), EditOutcome)
+        assert isinstance(await editor.history.go_before("clean", key="t"), EditOutcome)
         assert notebook.document.cells[3].code == SUM
         assert notebook.document.cells[3].version > later
 
 
 async def test_what_a_person_changed_since_is_not_lost_to_a_journey(opened: Opener, memory: Path) -> None:
     async with opened("note = 1") as notebook:
-        desk = await built(notebook, memory)
+        editor = await built(notebook, memory)
         notebook.path.write_text(notebook.path.read_text().replace("note = 1", "note = 'mine'"))
-        refused = await desk.history.go_before("total", key="t")
+        refused = await editor.history.go_before("total", key="t")
         assert isinstance(refused, MoveRefused)
         assert "Somebody else changed cells since" in refused.why
         assert codes(notebook.path)[0] == "note = 'mine'"
@@ -124,15 +124,15 @@ async def test_after_a_lost_kernel_no_state_is_kept_and_the_turn_is_undone_by_re
 ) -> None:
     async with opened("note = 1") as notebook:
         notebook.checkpoints.budget = CheckpointBudget(apart_ms=0)
-        desk = await NotebookEditor.open(notebook, memory)
-        await desk.run("all", key="first")
+        editor = await NotebookEditor.open(notebook, memory)
+        await editor.run("all", key="first")
         kill = "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\ntotal = clean"
-        applied = await desk.apply([*STEPS[:2], CreateCell(code=kill, name="total")], key="a")
+        applied = await editor.apply([*STEPS[:2], CreateCell(code=kill, name="total")], key="a")
         assert applied.observation.kernel_end is not None
-        refused = await desk.history.go_before("clean", key="t")
+        refused = await editor.history.go_before("clean", key="t")
         assert isinstance(refused, MoveRefused)
         assert "No state before the cell 'clean' is kept" in refused.why
-        undone = await desk.history.undo(key="u")
+        undone = await editor.history.undo(key="u")
         assert isinstance(undone, EditOutcome)
         assert undone.back_by == "replay"
         assert (await state_of(notebook), codes(notebook.path)) == (({}, []), ["note = 1"])
@@ -141,8 +141,8 @@ async def test_after_a_lost_kernel_no_state_is_kept_and_the_turn_is_undone_by_re
 @pytest.mark.slow
 async def test_an_agent_goes_before_a_cell_with_its_undo_tool(opened: Opener, memory: Path, where: Path) -> None:
     async with opened("note = 1") as notebook:
-        desk = await built(notebook, memory)
-        async with open_workshop(where, notebook_tools(desk), project=str(notebook.path.parent)) as shop:
+        editor = await built(notebook, memory)
+        async with open_workshop(where, notebook_tools(editor), project=str(notebook.path.parent)) as shop:
             none = await shop.call("undo", {"before_cell": "nowhere"}, run="a")
             assert isinstance(none, ToolError)
             assert "Cells one can go before:" in none.message
@@ -158,11 +158,11 @@ async def test_an_agent_goes_before_a_cell_with_its_undo_tool(opened: Opener, me
 async def test_what_would_die_in_a_fork_that_stays_goes_back_by_replay(opened: Opener, memory: Path) -> None:
     connect = "import duckdb\nconnection = duckdb.connect(config={'threads': 3})\nconnection.execute('select 1')"
     async with opened(connect) as notebook:
-        desk = await NotebookEditor.open(notebook, memory)
-        await desk.run("all", key="r/agent:1/s0c0")
-        await desk.apply([CreateCell(code="x = connection.execute('select 7').fetchone()[0]")], key="r/agent:1/s1c0")
-        undone = await desk.history.undo(key="u")
+        editor = await NotebookEditor.open(notebook, memory)
+        await editor.run("all", key="r/agent:1/s0c0")
+        await editor.apply([CreateCell(code="x = connection.execute('select 7').fetchone()[0]")], key="r/agent:1/s1c0")
+        undone = await editor.history.undo(key="u")
         assert isinstance(undone, EditOutcome)
         assert undone.back_by == "replay"
-        closed = await desk.apply([CreateCell(code="connection.close()")], key="r/agent:1/s2c0")
+        closed = await editor.apply([CreateCell(code="connection.close()")], key="r/agent:1/s2c0")
         assert closed.observation.is_ok, "in a fork it would have ended the kernel"

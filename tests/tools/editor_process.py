@@ -1,4 +1,4 @@
-"""A desk that dies: `python -m tests.tools.desk_process NOTEBOOK MEMORY POINT`, in its second turn."""
+"""A editor that dies: `python -m tests.tools.editor_process NOTEBOOK MEMORY POINT`, in its second turn."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ async def main(path: Path, memory: Path, at: EditorPoint) -> None:
 
     settings = Settings(home=memory.parent / "home", cache=memory.parent / "cache")
     async with open_notebook(path, settings=settings) as notebook:
-        desk = await NotebookEditor.open(notebook, memory, reached=reached)
-        await desk.run("all")
+        editor = await NotebookEditor.open(notebook, memory, reached=reached)
+        await editor.run("all")
         x = notebook.document.cells[0]
-        await desk.apply([EditCell(cell=x.id, base_version=x.version, code="x = 2")], key="first")
+        await editor.apply([EditCell(cell=x.id, base_version=x.version, code="x = 2")], key="first")
         x = notebook.document.cells[0]
         edits = [CreateCell(code="z = y * 10"), EditCell(cell=x.id, base_version=x.version, code="x = 3")]
-        await desk.apply(edits, key="second")
+        await editor.apply(edits, key="second")
 
 
 if __name__ == "__main__":

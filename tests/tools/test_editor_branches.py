@@ -1,4 +1,4 @@
-"""Agents try before they change: undo of state, mends in branches, and alternatives side by side, at a real desk."""
+"""Agents try before they change: undo of state, mends in branches, and alternatives side by side, at a real editor."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from cellwright.kernel import OpenNotebook
 from cellwright.notebook import CreateCell, EditCell, read
 from cellwright.tools.history.moves import NothingToMove
 from cellwright.tools.notebook.editor import NotebookEditor
-from cellwright.tools.notebook.outcomes import EditOutcome
-from cellwright.tools.notebook.saved_notebook import EditorPoint
+from cellwright.tools.notebook.saved_notebook import EditorPoint, EditOutcome
 from cellwright.tools.notebook.trial_records import TrialRecord
 from cellwright.tools.notebook_tools import notebook_tools
 from cellwright.tools.tool import Done, ToolError, ToolResult
@@ -60,18 +59,18 @@ async def changed(notebook: OpenNotebook) -> list[str]:
 @pytest.mark.parametrize("by", ["checkpoint", "replay"])
 async def test_undo_takes_back_cells_variables_and_files_together(opened: Opener, memory: Path, by: str) -> None:
     async with opened("items = [1]") as notebook:
-        desk = await NotebookEditor.open(notebook, memory)
-        await desk.run("all")
-        await desk.apply([CreateCell(code=GROWING)], key="a")
+        editor = await NotebookEditor.open(notebook, memory)
+        await editor.run("all")
+        await editor.apply([CreateCell(code=GROWING)], key="a")
         assert (await value(notebook, "items"), await changed(notebook)) == ([1, 2], ["made.txt"])
         if by == "replay":
             await notebook.checkpoints.close()
-        undone = await desk.history.undo(key="b")
+        undone = await editor.history.undo(key="b")
         assert isinstance(undone, EditOutcome)
         assert undone.back_by == by
         assert codes(notebook.path) == ["items = [1]"]
         assert (await value(notebook, "items"), await changed(notebook)) == ([1], [])
-        redone = await desk.history.redo(key="c")
+        redone = await editor.history.redo(key="c")
         assert isinstance(redone, EditOutcome)
         assert redone.back_by == by
         assert codes(notebook.path) == ["items = [1]", GROWING]
@@ -81,39 +80,39 @@ async def test_undo_takes_back_cells_variables_and_files_together(opened: Opener
 @pytest.mark.slow
 async def test_what_is_redone_can_be_undone_again_and_another_turn_ends_redoing(opened: Opener, memory: Path) -> None:
     async with opened("items = [1]") as notebook:
-        desk = await NotebookEditor.open(notebook, memory)
-        await desk.run("all")
-        await desk.apply([CreateCell(code="items.append(2)")], key="a")
-        await desk.history.undo(key="b")
-        await desk.history.redo(key="c")
-        again = await desk.history.undo(key="d")
+        editor = await NotebookEditor.open(notebook, memory)
+        await editor.run("all")
+        await editor.apply([CreateCell(code="items.append(2)")], key="a")
+        await editor.history.undo(key="b")
+        await editor.history.redo(key="c")
+        again = await editor.history.undo(key="d")
         assert isinstance(again, EditOutcome)
         assert (again.back_by, await value(notebook, "items")) == ("checkpoint", [1])
-        await desk.apply([CreateCell(code="other = 1")], key="e")
-        assert isinstance(await desk.history.redo(key="f"), NothingToMove)
+        await editor.apply([CreateCell(code="other = 1")], key="e")
+        assert isinstance(await editor.history.redo(key="f"), NothingToMove)
         assert codes(notebook.path) == ["items = [1]", "other = 1"]
 
 
 @pytest.mark.slow
 async def test_a_version_that_was_undone_is_no_base_for_an_edit(opened: Opener, memory: Path) -> None:
     async with opened("x = 1") as notebook:
-        desk = await NotebookEditor.open(notebook, memory)
-        await desk.run("all")
-        await desk.apply([edit(notebook, "x = 1", "x = 2")], key="a")
+        editor = await NotebookEditor.open(notebook, memory)
+        await editor.run("all")
+        await editor.apply([edit(notebook, "x = 1", "x = 2")], key="a")
         known = notebook.document.cells[0]
-        await desk.history.undo(key="b")
+        await editor.history.undo(key="b")
         stale = EditCell(cell=known.id, base_version=known.version, code="x = 3")
-        assert (await desk.apply([stale], key="c")).observation.refused is not None
+        assert (await editor.apply([stale], key="c")).observation.refused is not None
         assert codes(notebook.path) == ["x = 1"]
 
 
 async def test_where_a_person_changed_something_since_only_cells_go_back(opened: Opener, memory: Path) -> None:
     async with opened("x = 1", "y = 1") as notebook:
-        desk = await NotebookEditor.open(notebook, memory)
-        await desk.run("all")
-        await desk.apply([edit(notebook, "x = 1", "x = 2")], key="a")
+        editor = await NotebookEditor.open(notebook, memory)
+        await editor.run("all")
+        await editor.apply([edit(notebook, "x = 1", "x = 2")], key="a")
         notebook.path.write_text(notebook.path.read_text().replace("y = 1", "y = 300"))
-        undone = await desk.history.undo(key="b")
+        undone = await editor.history.undo(key="b")
         assert isinstance(undone, EditOutcome)
         assert undone.back_by != "checkpoint"
         assert codes(notebook.path) == ["x = 1", "y = 300"]
@@ -144,16 +143,16 @@ async def test_a_mend_that_fails_in_its_branch_never_reaches_the_notebook(
     opened: Opener, memory: Path, where: Path
 ) -> None:
     async with opened("rows = [1, 2]", "rows.pop()\ntotal = sum(row)") as notebook:
-        desk = await NotebookEditor.open(notebook, memory)
-        await desk.run("all")
+        editor = await NotebookEditor.open(notebook, memory)
+        await editor.run("all")
         before = notebook.path.read_bytes()
-        async with open_workshop(where, notebook_tools(desk), project=str(notebook.path.parent)) as shop:
+        async with open_workshop(where, notebook_tools(editor), project=str(notebook.path.parent)) as shop:
             wrong = a_mend(notebook, "rows.pop()\ntotal = sum(row)", "rows.pop()\ntotal = summe(rows)")
             failed = done(await shop.call("apply", wrong, run="a"))
             assert "summe" in failed.text
             assert "the notebook and its versions are as before" in failed.text
             assert notebook.path.read_bytes() == before
-            assert desk.timeline.standing == ()
+            assert editor.timeline.standing == ()
             rows = await numbers(notebook, "rows")
             right = a_mend(notebook, "rows.pop()\ntotal = sum(row)", "total = sum(rows)")
             mended = done(await shop.call("apply", right, run="b"))
@@ -165,7 +164,7 @@ async def test_a_mend_that_fails_in_its_branch_never_reaches_the_notebook(
             assert "NameError" in first.cells[-1].error
             assert (second.status, second.is_kept) == ("passed", True)
             assert ("total", str(sum(rows))) in [(each.name, each.after) for each in second.variables]
-        undone = await desk.history.undo(key="u")
+        undone = await editor.history.undo(key="u")
         assert isinstance(undone, EditOutcome)
         assert undone.back_by == "checkpoint"
 
@@ -174,9 +173,9 @@ async def test_a_mend_whose_dependents_have_faults_of_their_own_is_kept(
     opened: Opener, memory: Path, where: Path
 ) -> None:
     async with opened("x = nothing", "y = x + 'a'") as notebook:
-        desk = await NotebookEditor.open(notebook, memory)
-        await desk.run("all")
-        async with open_workshop(where, notebook_tools(desk), project=str(notebook.path.parent)) as shop:
+        editor = await NotebookEditor.open(notebook, memory)
+        await editor.run("all")
+        async with open_workshop(where, notebook_tools(editor), project=str(notebook.path.parent)) as shop:
             mended = done(await shop.call("apply", a_mend(notebook, "x = nothing", "x = 1"), run="a"))
             assert "TypeError" in mended.text
         assert codes(notebook.path) == ["x = 1", "y = x + 'a'"]
@@ -187,14 +186,14 @@ async def test_a_mend_that_comes_out_otherwise_in_the_notebook_is_kept_and_that_
     opened: Opener, memory: Path
 ) -> None:
     async with opened("stamp = nothing") as notebook:
-        desk = await NotebookEditor.open(notebook, memory)
-        await desk.run("all")
+        editor = await NotebookEditor.open(notebook, memory)
+        await editor.run("all")
         mend = edit(notebook, "stamp = nothing", "import time as _time\nstamp = _time.time_ns()")
-        applied = await desk.apply([mend], key="a", tries_mends=True)
+        applied = await editor.apply([mend], key="a", tries_repairs=True)
         assert applied.is_kept
         assert "Not the same in the notebook as in the branch: stamp was" in applied.news
         assert codes(notebook.path) == [mend.code]
-        assert [turn.key for turn in desk.timeline.revisions] == ["a"]
+        assert [turn.key for turn in editor.timeline.revisions] == ["a"]
 
 
 def candidate(name: str, code: str, *checks: str) -> dict[str, object]:
@@ -212,9 +211,9 @@ async def test_the_alternative_whose_checks_hold_is_kept_and_no_other(
     opened: Opener, memory: Path, where: Path
 ) -> None:
     async with opened("rows = [1, 2, 9]") as notebook:
-        desk = await NotebookEditor.open(notebook, memory)
-        await desk.run("all")
-        async with open_workshop(where, notebook_tools(desk), project=str(notebook.path.parent)) as shop:
+        editor = await NotebookEditor.open(notebook, memory)
+        await editor.run("all")
+        async with open_workshop(where, notebook_tools(editor), project=str(notebook.path.parent)) as shop:
             arguments = {"candidates": THREE, "checks": ["average < 3"]}
             answer = done(await shop.call("try_alternatives", arguments, run="a"))
             assert codes(notebook.path) == ["rows = [1, 2, 9]", "average = sorted(rows)[len(rows) // 2]"]
@@ -231,21 +230,21 @@ async def test_the_alternative_whose_checks_hold_is_kept_and_no_other(
             assert lines[0] == "| candidate | way | status | checks | variables | ms |"
             assert lines[2].startswith("| median (kept) | fork | passed | 2/2 | average = 2 |")
             assert "AttributeError" in answer.text
-            [*_, turn] = desk.timeline.standing
+            [*_, turn] = editor.timeline.standing
             assert turn is not None
             assert turn.key == "a/c0"
 
 
 async def test_hypotheses_are_compared_and_leave_no_trace(opened: Opener, memory: Path, where: Path) -> None:
     async with opened("rows = [1, 2, 9]") as notebook:
-        desk = await NotebookEditor.open(notebook, memory)
-        await desk.run("all")
+        editor = await NotebookEditor.open(notebook, memory)
+        await editor.run("all")
         before = notebook.path.read_bytes()
         check = "def test_small():\n    assert average < 3"
         tested = candidate("tested", "average = sorted(rows)[1]", "test_small")
         tested["edits"] = [{"op": "create", "code": "average = sorted(rows)[1]"}, {"op": "create", "code": check}]
         hypotheses = [candidate("pops", "average = rows.pop()"), tested]
-        async with open_workshop(where, notebook_tools(desk), project=str(notebook.path.parent)) as shop:
+        async with open_workshop(where, notebook_tools(editor), project=str(notebook.path.parent)) as shop:
             given = {"candidates": hypotheses, "checks": ["average > 0"], "keep": "none"}
             answer = done(await shop.call("try_alternatives", given, run="a"))
             assert "Nothing was kept, as you wanted." in answer.text
@@ -256,15 +255,15 @@ async def test_hypotheses_are_compared_and_leave_no_trace(opened: Opener, memory
             }
         assert notebook.path.read_bytes() == before
         assert await value(notebook, "rows") == [1, 2, 9]
-        assert desk.timeline.standing == ()
+        assert editor.timeline.standing == ()
 
 
 async def test_a_check_that_is_no_python_is_said_before_anything_is_tried(
     opened: Opener, memory: Path, where: Path
 ) -> None:
     async with opened("rows = [1]") as notebook:
-        desk = await NotebookEditor.open(notebook, memory)
-        async with open_workshop(where, notebook_tools(desk), project=str(notebook.path.parent)) as shop:
+        editor = await NotebookEditor.open(notebook, memory)
+        async with open_workshop(where, notebook_tools(editor), project=str(notebook.path.parent)) as shop:
             given = {"candidates": THREE[:2], "checks": ["average <"]}
             answer = await shop.call("try_alternatives", given, run="a")
             assert isinstance(answer, ToolError)
@@ -280,9 +279,9 @@ async def test_where_a_kernel_cannot_be_forked_the_same_is_done_in_another_and_u
 ) -> None:
     thread = "import threading\nstop = threading.Event()\nwaits = threading.Thread(target=stop.wait, daemon=True)"
     async with opened(f"{thread}\nwaits.start()", "rows = [1, 2, 9]", "total = summe(rows)") as notebook:
-        desk = await NotebookEditor.open(notebook, memory)
-        await desk.run("all")
-        async with open_workshop(where, notebook_tools(desk), project=str(notebook.path.parent)) as shop:
+        editor = await NotebookEditor.open(notebook, memory)
+        await editor.run("all")
+        async with open_workshop(where, notebook_tools(editor), project=str(notebook.path.parent)) as shop:
             wrong = a_mend(notebook, "total = summe(rows)", "rows.pop()\ntotal = suum(rows)")
             done(await shop.call("apply", wrong, run="a"))
             arguments = {"candidates": THREE, "checks": ["average < 3"]}
@@ -296,7 +295,7 @@ async def test_where_a_kernel_cannot_be_forked_the_same_is_done_in_another_and_u
                 ("median", "passed", True),
             ]
         assert await value(notebook, "average") == 2
-        undone = await desk.history.undo(key="u")
+        undone = await editor.history.undo(key="u")
         assert isinstance(undone, EditOutcome)
         assert (undone.back_by, await value(notebook, "rows")) == ("replay", [1, 2, 9])
         assert [cell.code for cell in notebook.document.cells][2:] == ["total = summe(rows)"]
@@ -318,17 +317,17 @@ async def test_a_mend_that_is_killed_is_made_whole_or_not_at_all(
     opened: Opener, write_notebook: Callable[..., Path], memory: Path, point: EditorPoint, is_made: bool
 ) -> None:
     path = write_notebook("x = 1", "y = nothing")
-    command = [sys.executable, "-m", "tests.tools.mending_process", str(path), str(memory), point]
+    command = [sys.executable, "-m", "tests.tools.repair_process", str(path), str(memory), point]
     ended = await anyio.run_process(command, check=False, cwd=ROOT)
     assert ended.returncode == -9, ended.stderr
     mended = "y = x + 1\nopen('made.txt', 'w').write('x')"
     assert codes(path) == ["x = 1", mended if is_made else "y = nothing"]
     assert not await anyio.Path(path.parent / "made.txt").exists()
     async with opened(path=path) as notebook:
-        desk = await NotebookEditor.open(notebook, memory)
-        assert (desk.done("mend") is not None) is is_made
+        editor = await NotebookEditor.open(notebook, memory)
+        assert (editor.done("mend") is not None) is is_made
         if not is_made:
-            await desk.apply([edit(notebook, "y = nothing", mended)], key="mend", tries_mends=True)
+            await editor.apply([edit(notebook, "y = nothing", mended)], key="mend", tries_repairs=True)
         assert codes(path) == ["x = 1", mended]
         assert await value(notebook, "y") == 2
-        assert [turn.key for turn in desk.timeline.revisions] == ["mend"]
+        assert [turn.key for turn in editor.timeline.revisions] == ["mend"]

@@ -267,13 +267,13 @@ async def test_a_missing_package_is_asked_for_once_and_installed_by_the_real_too
     house.provider.script(apply(create("import tiny_tool\nloud = tiny_tool.shout('hi')", name="loud")), DONE)
     async with (
         opened("x = 1", settings=settings) as notebook,
-        open_workshop(house, where, notebook=notebook, desk_tools=package_tools) as shop,
+        open_workshop(house, where, notebook=notebook, editor_tools=package_tools) as shop,
     ):
         await shop.start()
         asked = (await shop.approval()).question
         assert asked.describe().startswith("Install the package tiny-tool\n")
         answer = Yes(reach="once") if is_allowed else No(feedback="Not that one.")
-        await shop.desk.answer(asked.id, answer, ADA, asked.fingerprint)
+        await shop.inbox.answer(asked.id, answer, ADA, asked.fingerprint)
         report = await shop.report()
         assert (report.outcome, report.turns) == ("finished", 2)
         names = await shop.step_names()
@@ -294,7 +294,7 @@ async def test_a_package_that_does_not_help_is_not_installed_again_and_the_model
     house.provider.script(apply(create(code, name="loud")), DONE)
     async with (
         opened("x = 1", settings=settings) as notebook,
-        open_workshop(house, where, notebook=notebook, desk_tools=package_tools, rules=rules) as shop,
+        open_workshop(house, where, notebook=notebook, editor_tools=package_tools, rules=rules) as shop,
     ):
         assert (await shop.work()).outcome == "finished"
         assert (await shop.step_names()).count("tool install_package") == 1

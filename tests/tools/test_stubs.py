@@ -10,7 +10,7 @@ from hypothesis import strategies as some
 from inline_snapshot import snapshot
 
 from cellwright.errors import UserError
-from cellwright.tools.actions import ToolSignature, stubs
+from cellwright.tools.stubs import ToolSignature, stubs
 
 APPLY = ToolSignature(
     name="apply",
