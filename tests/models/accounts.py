@@ -11,7 +11,7 @@ from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, UserProm
 
 from cellwright.models.calls import Cancelled, FailedAttempt, ModelAnswer, ModelCall, Payer, Request, TokenUsage
 from cellwright.models.config.names import CallId
-from cellwright.models.money import Ledger
+from cellwright.models.money.ledger import Ledger
 from cellwright.policy import Limit, Masker, Money, Price, Secret, UnknownPrice
 
 KEY = "sk-canary-5f2c9e8d7b6a4c3e"

@@ -27,7 +27,7 @@ from cellwright.models.calls import FailedAttempt, FailureKind, Piece, Request, 
 from cellwright.models.config.names import ModelName
 from cellwright.models.routing.attempt import Deadlines
 from cellwright.models.routing.breaker import BreakerRules, Breakers
-from cellwright.models.routing.fallback import Attempts, RouteAnswer, RouteExhausted
+from cellwright.models.routing.fallback import Attempts, RouteAnswer, RoutedCall, RouteExhausted
 from cellwright.models.routing.route import Route
 
 FIRST, SECOND = ModelName("a", "first"), ModelName("b", "second")
@@ -140,7 +140,8 @@ class Studio:
         route = Route(order=models, reasons={model: f"why {model}" for model in models}, refused={})
         known: dict[str, Any] = {"deadline_seconds": 600, "on_sent": self.note_sent}
         with anyio.fail_after(120):
-            return await self.attempts.run(REQUEST, route, stream=stream, tell=self.told.append, **(known | more))
+            call = RoutedCall(request=REQUEST, route=route, stream=stream, emit=self.told.append, **(known | more))
+            return await self.attempts.run(call)
 
 
 def failings(outcome: RouteAnswer | RouteExhausted) -> list[tuple[str, FailureKind]]:
@@ -315,7 +316,7 @@ async def test_with_no_other_model_left_a_call_waits_for_the_endpoint_and_then_t
         group.start_soon(ask)
         await anyio.wait_all_tasks_blocked()
         studio.now = 5
-        breakers.enter("a")
+        breakers.admit("a")
         breakers.succeeded("a")
     assert isinstance(outcomes[0], RouteAnswer)
     assert failings(outcomes[0]) == [("a:first", "breaker-open")]

@@ -23,7 +23,7 @@ from cellwright.models.client.gateway_client import Models
 from cellwright.models.client.gateway_process import connect_or_start, listen, running_pid
 from cellwright.models.client.protocol import SubmitCall, pack_request
 from cellwright.models.config.keys import KeyRing
-from cellwright.models.gateway.lifetime import IdleTimer
+from cellwright.models.gateway.in_flight import IdleTimer
 from cellwright.models.gateway.openai_access import standing_limits
 from cellwright.models.gateway.server import Server
 from cellwright.policy import Limit
@@ -145,7 +145,7 @@ async def test_a_process_of_another_user_is_turned_away(tmp_path: Path) -> None:
     with listen(tmp_path) as listener:
         async with anyio.create_task_group() as tasks:
             work: Any = None
-            server = Server(work=work, keys=KeyRing(tmp_path), idle=IdleTimer(60), stop=print, uid=os.getuid() + 1)
+            server = Server(executor=work, keys=KeyRing(tmp_path), idle=IdleTimer(60), stop=print, uid=os.getuid() + 1)
             tasks.start_soon(server.serve, listener)
             async with await anyio.connect_unix(tmp_path / "gateway.sock") as stranger:
                 with anyio.fail_after(120), pytest.raises((anyio.EndOfStream, anyio.BrokenResourceError)):

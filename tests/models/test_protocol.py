@@ -101,7 +101,7 @@ CALL = ModelCall(
         output=OutputSchema(name="o", schema={"type": "object", "properties": {}}),
         settings={"max_tokens": 10, "thinking": True},
     ),
-    choice=Choice(models=(ModelName("near", "one"),), needs=frozenset({"tools"}), private=True),
+    choice=Choice(models=(ModelName("near", "one"),), private=True),
     limits=(Limit(measure="money", per="run", at_most=Decimal("0.10"), currency="USD"),),
     stream=True,
     if_unknown="again",

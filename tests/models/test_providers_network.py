@@ -13,7 +13,8 @@ import pytest
 from cellwright.errors import Unavailable
 from cellwright.models.config.configuration import KINDS, Configuration, Endpoint, Kind
 from cellwright.models.config.names import ModelName
-from cellwright.models.providers.providers import Providers, failure_of
+from cellwright.models.providers.failures import failure_of
+from cellwright.models.providers.providers import Providers
 from cellwright.models.providers.sdk_clients import connecting_by
 from cellwright.testing import ProviderServer, Say
 from cellwright.testing.wire.formats import BASE_PATHS

@@ -15,10 +15,9 @@ from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelRe
 from pydantic_ai.tools import ToolDefinition
 from pydantic_core import to_json
 
-from cellwright.models.config.names import Ability, CallId, ModelName, Tier
+from cellwright.models.config.names import CallId, ModelName, Tier
 from cellwright.policy import Limit, Price
 
-Complexity = Literal["simple", "normal", "hard"]
 Source = Literal["provider", "record", "cache", "replay"]
 
 
@@ -62,9 +61,6 @@ class Choice:
 
     models: tuple[ModelName, ...] = ()
     tier: Tier = "smart"
-    complexity: Complexity = "normal"
-    needs: frozenset[Ability] = frozenset()
-    """Beyond what the request itself shows."""
     private: bool = False
     """Nothing may leave this machine."""
 
@@ -100,7 +96,7 @@ class ModelCall:
     """What to do if it was sent once and nobody knows what came of it: tell, or risk paying again."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class TokenUsage:
     """What a call used, as the provider counted it, or as we estimated before."""
 
@@ -109,6 +105,11 @@ class TokenUsage:
     cache_read_tokens: int = 0
     cache_write_tokens: int = 0
     is_estimate: bool = False
+
+    @property
+    def counts(self) -> tuple[int, int, int, int]:
+        """Input, output, and what of the input was read from a cache and written to one."""
+        return self.input_tokens, self.output_tokens, self.cache_read_tokens, self.cache_write_tokens
 
     @property
     def tokens(self) -> int:
@@ -121,6 +122,11 @@ FailureKind = Literal[
     "connection", "broken-answer", "context-too-long", "breaker-open", "not-ready",
 ]  # fmt: skip
 """Why an attempt gave no answer."""
+
+ENDPOINT_FAILURES: Final[frozenset[FailureKind]] = frozenset(
+    {"server-error", "overloaded", "connection", "timed-out", "rate-limited"}
+)
+"""What says that the endpoint is unwell. Every other answer, a refusal too, says that it is there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

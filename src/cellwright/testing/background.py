@@ -17,7 +17,7 @@ from cellwright.testing.wire.openai_chat import error_body
 from cellwright.testing.wire.openai_responses import Status, response, response_id
 from cellwright.testing.wire.reply import Event, Reply, dump, pieces_in
 
-_PLACE: Final = "/openai/v1/responses/"
+_PATH: Final = "/openai/v1/responses/"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -53,7 +53,7 @@ class Background:
 
     def owns(self, path: str) -> bool:
         """Whether a path is about one of them."""
-        return path.startswith(_PLACE)
+        return path.startswith(_PATH)
 
     async def begin(self, answer: Answer, reply: Reply, stage: Playback, account: OpenCharge) -> None:
         """Start to make it, and tell what there is."""
@@ -72,10 +72,10 @@ class Background:
 
     async def answer(self, request: HttpRequest, connection: HttpConnection) -> None:
         """Fetch one, go on reading one, or cancel one."""
-        id, _, action = request.path.removeprefix(_PLACE).partition("/")
+        id, _, action = request.path.removeprefix(_PATH).partition("/")
         job, query = self._jobs.get(id), parse_qs(request.query)
         if job is None:
-            missing = error_body(f"Response with id '{id}' not found.", type="invalid_request_error", code=None)
+            missing = error_body(f"Response with id '{id}' not found.")
             return await connection.respond(404, dump(missing))
         if action == "cancel":
             job.scope.cancel()
@@ -96,7 +96,7 @@ class Background:
                 if fault is not None and event.is_piece and pieces == fault.after_chunks:
                     if kind == "error-event":
                         job.move(status="failed")
-                        return self._counter.tell()
+                        return self._counter.notify()
                     if kind == "stall":
                         await self._wait(fault)
                 pieces += event.is_piece
@@ -105,7 +105,7 @@ class Background:
                 job.move(told=number + 1)
             job.account.finish()
             job.move(status="completed" if job.reply.stop == "end" else "incomplete")
-            self._counter.tell()
+            self._counter.notify()
 
     async def _wait(self, fault: Fault) -> None:
         if fault.seconds is None:

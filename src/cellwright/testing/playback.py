@@ -104,7 +104,7 @@ async def _play_whole(fault: Fault | None, reply: Reply, stage: Playback, accoun
         case "bad-json":
             body = body[: len(body) // 2]
         case "error-event":
-            body = dump(stage.wire.refusal("server-error", reply.model, fault.message if fault else None, None).body)
+            body = dump(stage.wire.refusal("server-error", reply.model, fault.message if fault else None, None)[1])
         case _:
             pass
     await connection.begin(200, stage.headers, length=len(body))

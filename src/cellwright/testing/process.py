@@ -11,11 +11,10 @@ from typing import Any, Self
 from urllib.parse import urlencode
 
 from cellwright.errors import UserError
-from cellwright.testing.accounting import Charge
+from cellwright.testing.accounting import Charge, Received
 from cellwright.testing.answers import Answer, Tokens
-from cellwright.testing.requests import Received, WireKind
 from cellwright.testing.scripts import ScriptFile, write_script
-from cellwright.testing.wire.formats import BASE_PATHS
+from cellwright.testing.wire.formats import BASE_PATHS, WireKind
 
 _STOP_SECONDS = 10.0
 

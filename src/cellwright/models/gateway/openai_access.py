@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from cellwright.errors import UserError
+from cellwright.models.config.keys import write_private
 from cellwright.policy import Limit, RuleText, read_rules
 
 
@@ -93,7 +94,8 @@ def bind_endpoint(home: Path) -> tuple[socket.socket, EndpointAddress]:
             pass
     listener = _listening(0)
     address = EndpointAddress(port=listener.getsockname()[1], token=f"cellwright-{secrets.token_urlsafe(32)}")
-    _write_address(home / ADDRESS_FILE, address)
+    written = {"base_url": address.base_url, "port": address.port, "token": address.token}
+    write_private(home / ADDRESS_FILE, written)
     return listener, address
 
 
@@ -120,12 +122,3 @@ def _parsed(content: bytes) -> EndpointAddress | None:
                 return None
     except ValueError:
         return None
-
-
-def _write_address(path: Path, address: EndpointAddress) -> None:
-    text = json.dumps({"base_url": address.base_url, "port": address.port, "token": address.token})
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(text)
-    beside.replace(path)

@@ -13,7 +13,7 @@ import socket
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import nullcontext
 from datetime import UTC, datetime
-from typing import Any, Final, assert_never
+from typing import Any, Final
 
 import anyio
 import uvicorn
@@ -26,19 +26,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from cellwright.errors import CellwrightError, Defect, UserError
-from cellwright.models.calls import (
-    AnswerUnknown,
-    BudgetReached,
-    Cancelled,
-    ModelAnswer,
-    ModelCall,
-    Outcome,
-    Payer,
-    Piece,
-    Restarted,
-    Started,
-    Update,
-)
+from cellwright.models.calls import ModelAnswer, ModelCall, Outcome, Payer, Update
 from cellwright.models.config.names import CallId
 from cellwright.models.gateway import openai_response
 from cellwright.models.gateway.call_executor import CallExecutor
@@ -57,8 +45,8 @@ _SHUTDOWN_TIMEOUT_SECONDS: Final = 2
 class OpenAIRoutes:
     """The endpoint's three pages."""
 
-    def __init__(self, work: CallExecutor, account: EndpointAccount) -> None:
-        self._work = work
+    def __init__(self, executor: CallExecutor, account: EndpointAccount) -> None:
+        self._executor = executor
         self._account = account
 
     def application(self, address: EndpointAddress) -> ASGIApp:
@@ -77,7 +65,7 @@ class OpenAIRoutes:
         chat = await anyio.to_thread.run_sync(read_chat, body) if len(body) > 100_000 else read_chat(body)
         key = request.headers.get("idempotency-key")
         call = await self._call(chat, key)
-        return _Completion(self._work, chat, call, is_kept=key is not None)
+        return _Completion(self._executor, chat, call, is_kept=key is not None)
 
     async def _call(self, chat: Chat, key: str | None) -> ModelCall:
         if key is not None and _KEY.fullmatch(key) is None:
@@ -94,13 +82,12 @@ class OpenAIRoutes:
 
     async def _embeddings(self, request: HttpRequest) -> Response:
         asked = read_embedding(await _body(request))
-        vectors = await self._work.embed(asked.texts, asked.choice)
+        vectors = await self._executor.embed(asked.texts, asked.choice)
         name = str(asked.choice.models[0]) if asked.choice.models else asked.choice.tier
         return _json(openai_response.embeddings(vectors, model=name, encoding=asked.encoding))
 
-    async def _models(self, request: HttpRequest) -> Response:
-        del request
-        report = await self._work.query(AskModels())
+    async def _models(self, _: HttpRequest) -> Response:
+        report = await self._executor.query(AskModels())
         if not isinstance(report, ModelsReport):
             raise Defect("Asked for the models, the gateway told something else.")
         return _json(openai_response.model_list(report.models))
@@ -113,9 +100,9 @@ class _Completion(Response):
     Otherwise the call is taken back, so that nobody pays for what nobody can read.
     """
 
-    def __init__(self, work: CallExecutor, chat: Chat, call: ModelCall, *, is_kept: bool) -> None:
+    def __init__(self, executor: CallExecutor, chat: Chat, call: ModelCall, *, is_kept: bool) -> None:
         super().__init__()
-        self._work = work
+        self._executor = executor
         self._chat = chat
         self._call = call
         self._is_kept = is_kept
@@ -133,7 +120,7 @@ class _Completion(Response):
         finally:
             if not self._is_told and not self._is_kept:
                 with anyio.CancelScope(shield=True):
-                    await self._work.cancel(self._call.id)
+                    await self._executor.cancel(self._call.id)
 
     async def _whole(self, scope: Scope, receive: Receive, send: Send) -> None:
         response = await self._answer()
@@ -142,23 +129,18 @@ class _Completion(Response):
 
     async def _answer(self) -> Response:
         try:
-            async for told in self._work.start(self._call):
-                match told:
-                    case Started() | Piece() | Restarted():
-                        continue
-                    case ModelAnswer():
-                        return _json(openai_response.completion(told, identity=self._identity, created=self._created))
-                    case BudgetReached() | AnswerUnknown() | Cancelled():
-                        return _told(failure_of(told))
-                    case _:
-                        assert_never(told)
+            async for told in self._executor.start(self._call):
+                if isinstance(told, ModelAnswer):
+                    return _json(openai_response.completion(told, identity=self._identity, created=self._created))
+                if not isinstance(told, Update):
+                    return _told(failure_of(told))
         except CellwrightError as error:
             return _told(failure_of(error))
         raise Defect("A call ended without an outcome.")
 
     async def _stream(self, scope: Scope, receive: Receive, send: Send) -> None:
         chunks = Chunks(identity=self._identity, created=self._created, include_usage=self._chat.include_usage)
-        events, subscription = _Events(send), self._work.start(self._call)
+        events, subscription = _Events(send), self._executor.start(self._call)
         try:
             while not chunks.is_over and (waiting := await subscription.waiting()):
                 failure = await self._tell(waiting, chunks, events)
@@ -172,19 +154,16 @@ class _Completion(Response):
         """Send what came together; says why if the call ended without an answer."""
         ready: list[Json] = []
         for told in waiting:
-            match told:
-                case Started() | Piece() | Restarted():
-                    ready += chunks.told(told)
-                    if chunks.is_over:
-                        break
-                case ModelAnswer():
-                    self._is_told = True
-                    ready += chunks.ended(told)
-                case BudgetReached() | AnswerUnknown() | Cancelled():
-                    await events.send(ready, is_over=False)
-                    return failure_of(told)
-                case _:
-                    assert_never(told)
+            if isinstance(told, Update):
+                ready += chunks.told(told)
+                if chunks.is_over:
+                    break
+            elif isinstance(told, ModelAnswer):
+                self._is_told = True
+                ready += chunks.ended(told)
+            else:
+                await events.send(ready, is_over=False)
+                return failure_of(told)
         await events.send(ready, is_over=chunks.is_over, is_whole=self._is_told)
         return None
 
@@ -230,7 +209,7 @@ class _AccessMiddleware:
         refusal = self._refusal(scope["headers"]) if scope["type"] == "http" else None
         try:
             await (self._inside if refusal is None else _told(refusal))(scope, receive, send)
-        except Exception as error:  # noqa: BLE001 (a door: what went wrong was told and logged by `_defect`)
+        except Exception as error:  # noqa: BLE001 (an interface: what went wrong was told and logged by `_defect`)
             logger.debug("Endpoint: %s", type(error).__name__)
 
     def _refusal(self, headers: list[tuple[bytes, bytes]]) -> OpenAIFailure | None:
@@ -320,18 +299,15 @@ def _refused(status: int, message: str, code: str) -> OpenAIFailure:
     return OpenAIFailure(status=status, message=message, type="invalid_request_error", code=code)
 
 
-async def _failure(request: HttpRequest, error: CellwrightError) -> Response:
-    del request
+async def _failure(_: HttpRequest, error: CellwrightError) -> Response:
     return _told(failure_of(error))
 
 
-async def _http_failure(request: HttpRequest, error: HTTPException) -> Response:
-    del request
+async def _http_failure(_: HttpRequest, error: HTTPException) -> Response:
     return _told(_refused(error.status_code, error.detail, f"cellwright_http_{error.status_code}"))
 
 
-async def _defect(request: HttpRequest, error: Exception) -> Response:
-    del request
+async def _defect(_: HttpRequest, error: Exception) -> Response:
     defect = Defect("Our own mistake.")
     logger.error("Endpoint: defect %s", defect.report_id, exc_info=error)
     return _told(failure_of(Defect(f"Our own mistake, {defect.report_id}.")))

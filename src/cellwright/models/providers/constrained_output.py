@@ -94,15 +94,15 @@ class _ConstrainedStream(StreamedResponse):
     asked: Options = field(kw_only=True)
     _answer: AnswerText = field(default_factory=AnswerText, init=False)
     _whole: ModelResponse | None = field(default=None, init=False)
+    _has_said: bool = field(default=False, init=False)
+    """Whether any text was told while it came."""
 
     async def _get_event_iterator(self) -> AsyncIterator[ModelResponseStreamEvent]:
-        has_told = False
         async for event in self.inner:
             for told in self._tell(event):
-                has_told = has_told or not _is_thought(told)
                 yield told
         self._whole = _told(self.inner.get(), self.asked)
-        if not has_told:
+        if not self._has_said:
             for part in self._whole.parts:
                 if not isinstance(part, ThinkingPart):
                     yield self._parts_manager.handle_part(vendor_part_id=None, part=part)
@@ -113,6 +113,7 @@ class _ConstrainedStream(StreamedResponse):
         match event:
             case PartStartEvent(part=TextPart(content=text)) | PartDeltaEvent(delta=TextPartDelta(content_delta=text)):
                 said = self._answer.feed(text) if self.asked.is_free else ""
+                self._has_said = self._has_said or bool(said)
                 return list(manager.handle_text_delta(vendor_part_id="answer", content=said)) if said else []
             case (
                 PartStartEvent(part=ThinkingPart(content=thought))
@@ -156,11 +157,3 @@ class _ConstrainedStream(StreamedResponse):
     def timestamp(self) -> datetime:
         """When it began."""
         return self.inner.timestamp
-
-
-def _is_thought(event: ModelResponseStreamEvent) -> bool:
-    match event:
-        case PartStartEvent(part=ThinkingPart()) | PartDeltaEvent(delta=ThinkingPartDelta()):
-            return True
-        case _:
-            return False

@@ -10,10 +10,8 @@ from cellwright.testing.wire.openai_chat import OpenAIChat
 from cellwright.testing.wire.reply import (
     Event,
     Json,
-    Refusal,
     Reply,
     ReplyToolCall,
-    WireRefusal,
     WireRequest,
     last_of_user,
     sse,
@@ -24,7 +22,7 @@ Status = Literal["queued", "in_progress", "completed", "incomplete", "cancelled"
 _INCOMPLETE: Final[dict[Stop, str]] = {"length": "max_output_tokens", "refused": "content_filter"}
 
 
-class OpenAIResponses:
+class OpenAIResponses(OpenAIChat):
     """`POST /responses`."""
 
     def asked(self, path: str, body: Json) -> WireRequest:
@@ -63,12 +61,6 @@ class OpenAIResponses:
         """A streamed answer; its events are numbered."""
         for number, (fields, is_piece) in enumerate(_events(reply, is_background=asked.is_background)):
             yield Event(sse(fields | {"sequence_number": number}, name=fields["type"]), is_piece)
-
-    def refusal(
-        self, refusal: Refusal, model: str, message: str | None, retry_after_seconds: float | None
-    ) -> WireRefusal:
-        """An error status and its body: as in chat completions."""
-        return OpenAIChat().refusal(refusal, model, message, retry_after_seconds)
 
     def error_event(self, message: str) -> bytes:
         """What is sent when things go wrong in the middle of a stream."""
