@@ -39,7 +39,7 @@ def noon() -> datetime:
 
 
 def opened(folder: Path, clock: Callable[[], datetime] = noon) -> Ledger:
-    return Ledger.open(folder / "models.db", mask=mask, price_of=at_a_cent, clock=clock, wait_seconds=0)
+    return Ledger(folder / "models.db", mask=mask, price_of=at_a_cent, clock=clock, wait_seconds=0)
 
 
 def asking(text: str) -> Request:

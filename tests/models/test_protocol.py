@@ -172,7 +172,7 @@ def payload(frame: bytes) -> bytes:
     ],
     ids=lambda message: type(message).__name__,
 )
-def test_what_a_door_says_arrives_as_it_was_said(message: ToGateway) -> None:
+def test_what_a_client_says_arrives_as_it_was_said(message: ToGateway) -> None:
     assert read_request(payload(pack_request(message))) == message
 
 

@@ -1,4 +1,4 @@
-"""One call to a model: what is asked, what is told while it is answered, and how it can end.
+"""One call to a model: what is asked, what is emitted while it is answered, and how it can end.
 
 These values cross the socket between a caller and the gateway whole; pydantic-ai's messages travel inside them.
 """
@@ -89,7 +89,7 @@ class ModelCall:
     deadline_seconds: float = 600
     """For everything together: retries and fallbacks included."""
     stream: bool = False
-    """Whether pieces are told while the answer is made."""
+    """Whether pieces are emitted while the answer is made."""
     cache: bool = False
     """Whether an equal request answered before may answer this one."""
     if_unknown: Literal["tell", "again"] = "tell"
@@ -217,7 +217,7 @@ Outcome = ModelAnswer | BudgetReached | AnswerUnknown | Cancelled
 """How a call ends, unless every model failed: that raises `ModelUnavailable`."""
 
 Update = Started | Piece | Restarted
-"""What is told while a call goes on."""
+"""What is emitted while a call goes on."""
 
 
 def call_id(*, run: str, step: str, request: Request) -> CallId:

@@ -78,9 +78,9 @@ _LONGEST_WAIT_SECONDS: Final = 60.0
 class Control:
     """Answers requests about the server itself."""
 
-    def __init__(self, *, script: Script, gate: SilenceBarrier, counter: Counter) -> None:
+    def __init__(self, *, script: Script, barrier: SilenceBarrier, counter: Counter) -> None:
         self._script = script
-        self._gate = gate
+        self._barrier = barrier
         self._counter = counter
 
     def owns(self, path: str) -> bool:
@@ -103,7 +103,7 @@ class Control:
                     return 400, {"error": str(error)}
                 return 200, {}
             case "POST", "/_release":
-                self._gate.open()
+                self._barrier.open()
                 return 200, {}
             case method, path:
                 return 404, {"error": f"Unknown request: {method} {path}"}

@@ -66,9 +66,9 @@ class HttpConnection:
         """The head of a response. Without a length the body comes in chunks."""
         self._is_chunked = length is None
         body = {"transfer-encoding": "chunked"} if length is None else {"content-length": str(length)}
-        told = {"content-type": "application/json"} | dict(headers) | body
+        sent = {"content-type": "application/json"} | dict(headers) | body
         phrase = next((known.phrase for known in HTTPStatus if known == status), "Unknown")
-        lines = [f"HTTP/1.1 {status} {phrase}", *(f"{name}: {value}" for name, value in told.items())]
+        lines = [f"HTTP/1.1 {status} {phrase}", *(f"{name}: {value}" for name, value in sent.items())]
         await self._write("\r\n".join([*lines, "", ""]).encode("latin-1"))
 
     async def send(self, data: bytes) -> None:

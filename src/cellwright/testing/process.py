@@ -37,8 +37,8 @@ class ProviderProcess:
             assert process.stdin is not None
             assert process.stdout is not None
             try:
-                told = json.loads(process.stdout.readline())
-                yield cls(address=told["address"], pid=told["pid"])
+                started = json.loads(process.stdout.readline())
+                yield cls(address=started["address"], pid=started["pid"])
             finally:
                 process.stdin.close()
                 try:
@@ -93,5 +93,5 @@ class ProviderProcess:
             with opener.open(request, timeout=timeout_seconds) as response:
                 return json.loads(response.read())
         except HTTPError as error:
-            told = json.loads(error.read())["error"]
-            raise TimeoutError(told) if error.code == 408 else UserError(told) from None
+            problem = json.loads(error.read())["error"]
+            raise TimeoutError(problem) if error.code == 408 else UserError(problem) from None

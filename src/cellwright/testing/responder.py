@@ -35,10 +35,10 @@ class Responder:
 
     def __init__(self, *, counter: Counter, work: TaskGroup, honours_idempotency_keys: bool) -> None:
         self.script = Script()
-        self.gate = SilenceBarrier(on_change=counter.notify)
+        self.barrier = SilenceBarrier(on_change=counter.notify)
         self._counter = counter
-        self._background = Background(work=work, gate=self.gate, counter=counter)
-        self._control = Control(script=self.script, gate=self.gate, counter=counter)
+        self._background = Background(work=work, barrier=self.barrier, counter=counter)
+        self._control = Control(script=self.script, barrier=self.barrier, counter=counter)
         self._remembered: dict[str, IdempotentReply] | None = {} if honours_idempotency_keys else None
 
     async def answer(self, request: HttpRequest, connection: HttpConnection) -> None:
@@ -74,29 +74,29 @@ class Responder:
         )
         headers = {"x-request-id": f"req_{received.id}", "request-id": f"req_{received.id}"}
         self._counter.receive(received)
-        stage = Playback(connection=connection, wire=wire, asked=asked, headers=headers, gate=self.gate)
-        await self._play(received, stage)
+        playback = Playback(connection=connection, wire=wire, asked=asked, headers=headers, barrier=self.barrier)
+        await self._play(received, playback)
 
-    async def _play(self, received: Received, stage: Playback) -> None:
-        key, asked = received.idempotency_key, stage.asked
+    async def _play(self, received: Received, playback: Playback) -> None:
+        key, asked = received.idempotency_key, playback.asked
         if self._remembered is not None and key in self._remembered:
             before = self._remembered[key]
-            return await self._finish(before.answer, before.reply, stage, before.account)
+            return await self._finish(before.answer, before.reply, playback, before.account)
         answer = self.script.next_for(received, asked)
         if isinstance(answer, Fault) and answer.kind in REFUSALS:
-            return await _refuse(answer, asked.model, stage.wire, stage.connection, stage.headers)
+            return await _refuse(answer, asked.model, playback.wire, playback.connection, playback.headers)
         reply = reply_for(answer, asked, id=received.id, created=int(time.time()))
         account = self._counter.open_account(received, reply.tokens)
         if self._remembered is not None and key is not None:
             spoken = answer.answer if isinstance(answer, Fault) else answer
             self._remembered[key] = IdempotentReply(answer=spoken, reply=reply, account=account)
         if asked.is_background:
-            return await self._background.begin(answer, reply, stage, account)
-        await self._finish(answer, reply, stage, account)
+            return await self._background.begin(answer, reply, playback, account)
+        await self._finish(answer, reply, playback, account)
 
-    async def _finish(self, answer: Answer, reply: Reply, stage: Playback, account: OpenCharge) -> None:
+    async def _finish(self, answer: Answer, reply: Reply, playback: Playback, account: OpenCharge) -> None:
         try:
-            await play(answer, reply, stage, account)
+            await play(answer, reply, playback, account)
         except ClientGone:
             account.lose()
             raise

@@ -157,9 +157,9 @@ def echo(asked: WireRequest) -> Answer:
 def smallest(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
     """A small value of a JSON schema's shape: enough for what pydantic writes, not for every schema there is."""
     match schema:
-        case {"$ref": str(place)}:
+        case {"$ref": str(path)}:
             target: Any = root
-            for step in place.removeprefix("#/").split("/"):
+            for step in path.removeprefix("#/").split("/"):
                 target = target[step]
             return smallest(target, root)
         case {"const": value}:

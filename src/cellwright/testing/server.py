@@ -114,14 +114,14 @@ class ProviderServer:
     @property
     def silent(self) -> int:
         """How many answers wait to be released now."""
-        return self._responder.gate.waiting
+        return self._responder.barrier.waiting
 
     def release(self) -> None:
         """Let every answer that is silent now (`slow-first-byte`, `stall`) go on."""
         if threading.get_ident() == self._thread:
-            self._responder.gate.open()
+            self._responder.barrier.open()
         else:
-            anyio.from_thread.run_sync(self._responder.gate.open, token=self._loop)
+            anyio.from_thread.run_sync(self._responder.barrier.open, token=self._loop)
 
     def wait_until(self, predicate: Callable[[Self], bool], *, timeout_seconds: float = 60) -> None:
         """Block until it holds. Not for the thread that serves: there use `until`. Raises `TimeoutError`."""

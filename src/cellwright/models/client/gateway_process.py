@@ -11,7 +11,6 @@ import os
 import socket
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -51,12 +50,14 @@ class GatewayLaunch:
 
 def connect_or_start(launch: GatewayLaunch) -> socket.socket:
     """A connection to the gateway of this state directory, greeted. Raises `Unavailable` or `RefusedByPolicy`."""
-    return background.find_or_start(_gateway(launch.home), _beginning(launch), lambda found: _greet(launch.home, found))
+    return background.find_or_start(
+        gateway_at(launch.home), _beginning(launch), lambda found: _greet(launch.home, found)
+    )
 
 
 def connect(home: Path) -> socket.socket | None:
     """A greeted connection, or None if no gateway is there."""
-    return background.find(_gateway(home), lambda found: _greet(home, found))
+    return background.find(gateway_at(home), lambda found: _greet(home, found))
 
 
 def greet(connection: socket.socket, uid: int) -> None:
@@ -76,22 +77,13 @@ def greet(connection: socket.socket, uid: int) -> None:
             raise BadFrame("no welcome")
 
 
-def listen(home: Path) -> socket.socket:
-    """The gateway's socket, closed to everyone else. What a killed gateway left behind is replaced."""
-    return background.listen(_gateway(home))
-
-
-def sole_gateway(home: Path, wait_seconds: float = 10) -> AbstractContextManager[bool]:
-    """Whether this process may be the gateway of this state directory; it is until the block ends."""
-    return background.sole(_gateway(home), wait_seconds)
-
-
 def running_pid(home: Path) -> int | None:
     """The process that is the gateway now, if there is one."""
-    return background.running_pid(_gateway(home))
+    return background.running_pid(gateway_at(home))
 
 
-def _gateway(home: Path) -> BackgroundProcess:
+def gateway_at(home: Path) -> BackgroundProcess:
+    """The gateway of this state directory."""
     return BackgroundProcess(
         home=home, name="gateway", called="model gateway", ended_by="`cellwright gateway stop` ends it."
     )
@@ -116,10 +108,7 @@ def _greet(home: Path, connection: socket.socket) -> None:
     try:
         greet(connection, os.getuid())
     except BadFrame as problem:
-        raise _gateway(home).silent() from problem
-
-
-__all__ = ["GatewayLaunch", "connect", "connect_or_start", "greet", "listen", "running_pid", "sole_gateway"]
+        raise gateway_at(home).silent() from problem
 
 
 MARKER: Final = "CELLWRIGHT_KEYS_HANDED_OVER_BY"

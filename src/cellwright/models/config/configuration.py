@@ -27,7 +27,7 @@ KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """A place where models are asked."""
+    """Where models are asked."""
 
     name: str
     kind: Kind

@@ -1,7 +1,7 @@
 """API keys: where they come from, and who has one. Values stay in here and in the gateway.
 
-In order: handed over by the person who started a door, the system's keyring, a file in the state directory that nobody
-else can read.
+In order: handed over by the person who started a client, the system's keyring, a file in the state directory that
+nobody else can read.
 """
 
 from __future__ import annotations

@@ -63,9 +63,7 @@ async def run_gateway(
     mask_log(registry.mask)
     async with AsyncExitStack() as stack:
         stack.push_async_callback(registry.aclose)
-        ledger = stack.enter_context(
-            Ledger.open(start.home / "models.db", mask=registry.mask, price_of=registry.price_of)
-        )
+        ledger = stack.enter_context(Ledger(start.home / "models.db", mask=registry.mask, price_of=registry.price_of))
         ledger.adopt()
         for name, probed in ledger.probes().items():
             registry.learn(name, probed)

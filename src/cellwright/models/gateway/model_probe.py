@@ -80,10 +80,10 @@ async def _answer(answer: AnswerStream, count: Callable[[ModelResponse], None]) 
     return response
 
 
-def _is_right(told: object) -> bool:
+def _is_right(answer: object) -> bool:
     """Whether it is the number; models also write it as 42.0 or as text, which the shape forbids."""
     try:
-        value: object = json.loads(told) if isinstance(told, str) else told
+        value: object = json.loads(answer) if isinstance(answer, str) else answer
     except ValueError:
         return False
     number = cast("dict[str, object]", value).get("number") if isinstance(value, dict) else None

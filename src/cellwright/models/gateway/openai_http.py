@@ -106,7 +106,7 @@ class _Completion(Response):
         self._chat = chat
         self._call = call
         self._is_kept = is_kept
-        self._is_told = False
+        self._is_answered = False
         self._created = int(datetime.now(UTC).timestamp())
         self._identity = f"chatcmpl-{secrets.token_hex(12)}"
 
@@ -118,24 +118,24 @@ class _Completion(Response):
                 await respond(scope, receive, send)
                 tasks.cancel_scope.cancel()
         finally:
-            if not self._is_told and not self._is_kept:
+            if not self._is_answered and not self._is_kept:
                 with anyio.CancelScope(shield=True):
                     await self._executor.cancel(self._call.id)
 
     async def _whole(self, scope: Scope, receive: Receive, send: Send) -> None:
         response = await self._answer()
-        self._is_told = True
+        self._is_answered = True
         await response(scope, receive, send)
 
     async def _answer(self) -> Response:
         try:
-            async for told in self._executor.start(self._call):
-                if isinstance(told, ModelAnswer):
-                    return _json(openai_response.completion(told, identity=self._identity, created=self._created))
-                if not isinstance(told, Update):
-                    return _told(failure_of(told))
+            async for item in self._executor.start(self._call):
+                if isinstance(item, ModelAnswer):
+                    return _json(openai_response.completion(item, identity=self._identity, created=self._created))
+                if not isinstance(item, Update):
+                    return _failed(failure_of(item))
         except CellwrightError as error:
-            return _told(failure_of(error))
+            return _failed(failure_of(error))
         raise Defect("A call ended without an outcome.")
 
     async def _stream(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -143,39 +143,41 @@ class _Completion(Response):
         events, subscription = _Events(send), self._executor.start(self._call)
         try:
             while not chunks.is_over and (waiting := await subscription.waiting()):
-                failure = await self._tell(waiting, chunks, events)
+                failure = await self._send_items(waiting, chunks, events)
                 if failure is not None:
                     await self._stream_failure(failure, events, scope, receive, send)
                     return
         except CellwrightError as error:
             await self._stream_failure(failure_of(error), events, scope, receive, send)
 
-    async def _tell(self, waiting: Sequence[Update | Outcome], chunks: Chunks, events: _Events) -> OpenAIFailure | None:
+    async def _send_items(
+        self, waiting: Sequence[Update | Outcome], chunks: Chunks, events: _Events
+    ) -> OpenAIFailure | None:
         """Send what came together; says why if the call ended without an answer."""
         ready: list[Json] = []
-        for told in waiting:
-            if isinstance(told, Update):
-                ready += chunks.told(told)
+        for item in waiting:
+            if isinstance(item, Update):
+                ready += chunks.add(item)
                 if chunks.is_over:
                     break
-            elif isinstance(told, ModelAnswer):
-                self._is_told = True
-                ready += chunks.ended(told)
+            elif isinstance(item, ModelAnswer):
+                self._is_answered = True
+                ready += chunks.finish(item)
             else:
                 await events.send(ready, is_over=False)
-                return failure_of(told)
-        await events.send(ready, is_over=chunks.is_over, is_whole=self._is_told)
+                return failure_of(item)
+        await events.send(ready, is_over=chunks.is_over, is_whole=self._is_answered)
         return None
 
     async def _stream_failure(
         self, failure: OpenAIFailure, events: _Events, scope: Scope, receive: Receive, send: Send
     ) -> None:
         """As long as nothing is sent, it can still be said with a status."""
-        self._is_told = True
+        self._is_answered = True
         if events.has_begun:
             await events.send([failure.body], is_over=True)
         else:
-            await _told(failure)(scope, receive, send)
+            await _failed(failure)(scope, receive, send)
 
 
 class _Events:
@@ -208,7 +210,7 @@ class _AccessMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         refusal = self._refusal(scope["headers"]) if scope["type"] == "http" else None
         try:
-            await (self._inside if refusal is None else _told(refusal))(scope, receive, send)
+            await (self._inside if refusal is None else _failed(refusal))(scope, receive, send)
         except Exception as error:  # noqa: BLE001 (an interface: what went wrong was told and logged by `_defect`)
             logger.debug("Endpoint: %s", type(error).__name__)
 
@@ -290,7 +292,7 @@ def _json(value: Json, status: int = 200, headers: dict[str, str] | None = None)
     return Response(to_json(value), status_code=status, media_type="application/json", headers=headers)
 
 
-def _told(failure: OpenAIFailure) -> Response:
+def _failed(failure: OpenAIFailure) -> Response:
     # We have tried again already, and every other try is a new call.
     return _json(failure.body, failure.status, {"x-should-retry": "false", "cache-control": "no-store"})
 
@@ -300,14 +302,14 @@ def _refused(status: int, message: str, code: str) -> OpenAIFailure:
 
 
 async def _failure(_: HttpRequest, error: CellwrightError) -> Response:
-    return _told(failure_of(error))
+    return _failed(failure_of(error))
 
 
 async def _http_failure(_: HttpRequest, error: HTTPException) -> Response:
-    return _told(_refused(error.status_code, error.detail, f"cellwright_http_{error.status_code}"))
+    return _failed(_refused(error.status_code, error.detail, f"cellwright_http_{error.status_code}"))
 
 
 async def _defect(_: HttpRequest, error: Exception) -> Response:
     defect = Defect("Our own mistake.")
     logger.error("Endpoint: defect %s", defect.report_id, exc_info=error)
-    return _told(failure_of(Defect(f"Our own mistake, {defect.report_id}.")))
+    return _failed(failure_of(Defect(f"Our own mistake, {defect.report_id}.")))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, assert_never
 
@@ -121,7 +121,7 @@ class Chunks:
     _calls: dict[int, int] = field(default_factory=dict[int, int])
     """Which tool call a part is: parts count text too."""
 
-    def told(self, update: Update) -> list[Json]:
+    def add(self, update: Update) -> list[Json]:
         """The chunks of one update."""
         match update:
             case Started():
@@ -141,7 +141,7 @@ class Chunks:
             case _:
                 assert_never(update)
 
-    def ended(self, outcome: ModelAnswer) -> list[Json]:
+    def finish(self, outcome: ModelAnswer) -> list[Json]:
         """The chunks that end the stream; the whole answer, if nothing of it was told before."""
         self.is_over = True
         self.model = outcome.model
@@ -202,10 +202,10 @@ def model_list(models: Sequence[ListedModel]) -> Json:
 
 def embeddings(vectors: Sequence[Sequence[float]], *, model: str, encoding: Literal["float", "base64"]) -> Json:
     """The body of `/v1/embeddings`. How many tokens they took is not known, so it says 0."""
-    data = [
-        {"object": "embedding", "index": index, "embedding": list(vector) if encoding == "float" else _packed(vector)}
-        for index, vector in enumerate(vectors)
-    ]
+    written: Iterable[Any] = map(list, vectors)
+    if encoding == "base64":
+        written = (base64.b64encode(struct.pack(f"<{len(one)}f", *one)).decode("ascii") for one in vectors)
+    data = [{"object": "embedding", "index": index, "embedding": one} for index, one in enumerate(written)]
     return {"object": "list", "data": data, "model": model, "usage": {"prompt_tokens": 0, "total_tokens": 0}}
 
 
@@ -263,7 +263,3 @@ def _account(answered: ModelAnswer) -> Json:
 
 def _listed(name: str, owner: str) -> Json:
     return {"id": name, "object": "model", "created": 0, "owned_by": owner}
-
-
-def _packed(vector: Sequence[float]) -> str:
-    return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode("ascii")

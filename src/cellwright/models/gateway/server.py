@@ -114,7 +114,9 @@ class _Conversation:
             case protocol.SubmitCall(number=number, call=call, connection=connection):
                 with connecting_by(connection):
                     subscription = self._executor.start(call)
-                tasks.start_soon(self._in_scope, number, lambda: self._pump(number, subscription, told=call.stream))
+                tasks.start_soon(
+                    self._in_scope, number, lambda: self._pump(number, subscription, is_streamed=call.stream)
+                )
             case protocol.Embed(number=number, connection=connection):
                 with connecting_by(connection):
                     tasks.start_soon(self._in_scope, number, lambda: self._answer(request))
@@ -144,13 +146,13 @@ class _Conversation:
                 if self._asked.get(number) is scope:
                     del self._asked[number]
 
-    async def _pump(self, number: int, subscription: Subscription, *, told: bool) -> None:
+    async def _pump(self, number: int, subscription: Subscription, *, is_streamed: bool) -> None:
         """Tell what a call tells; what waits together goes in one frame."""
-        if not told:
+        if not is_streamed:
             await subscription.ended()
         while waiting := await subscription.waiting():
             updates = [item for item in waiting if not isinstance(item, Outcome)]
-            frames = protocol.pack_updates(number, updates) if updates and told else b""
+            frames = protocol.pack_updates(number, updates) if updates and is_streamed else b""
             if isinstance(last := waiting[-1], Outcome):
                 frames += protocol.pack_end(number, last)
             if frames:

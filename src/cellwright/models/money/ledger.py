@@ -34,6 +34,9 @@ from cellwright.policy import Limit, Money, Price, UnknownPrice
 
 _SENT: Final = "id, model, sent_at, idempotency_key, response_id, is_background"
 _ESTIMATE: Final = "number, estimated_input, estimated_output, estimated_amount, estimated_currency"
+_SENT_AGAIN: Final = ", ".join(
+    f"{column} = excluded.{column}" for column in (*_SENT.split(", ")[1:], *_ESTIMATE.split(", ")[1:], "state")
+)
 _NOTHING: Final = TokenUsage()
 _FREE: Final = Money(amount=Decimal(0))
 _NOT_ESTIMATED: Final = UnknownPrice(why="nobody estimated it")
@@ -48,30 +51,23 @@ class Ledger:
     """
 
     def __init__(
-        self, file: LedgerFile, *, mask: Callable[[str], str], price_of: PriceOf, clock: Callable[[], datetime]
-    ) -> None:
-        self._file = file
-        self._mask = mask
-        self._price_of = price_of
-        self._clock = clock
-        self._flights = dict[CallId, OpenCall]()
-
-    @classmethod
-    def open(
-        cls,
+        self,
         path: Path,
         *,
         mask: Callable[[str], str],
         price_of: PriceOf,
         clock: Callable[[], datetime] = utc_now,
         wait_seconds: float = 5,
-    ) -> Ledger:
+    ) -> None:
         """The ledger in this file, for this process alone. `mask` takes secrets out of the texts of failures.
 
         Raises `Unavailable` while another process has it, `UserError` if the file is not a ledger we can read.
         """
-        file = LedgerFile.open(path, wait_seconds=wait_seconds)
-        return cls(file, mask=mask, price_of=price_of, clock=clock)
+        self._file = LedgerFile.open(path, wait_seconds=wait_seconds)
+        self._mask = mask
+        self._price_of = price_of
+        self._clock = clock
+        self._flights = dict[CallId, OpenCall]()
 
     def close(self) -> None:
         """Free the file. What is in flight stays recorded as sent."""
@@ -134,11 +130,7 @@ class Ledger:
             " is_background, estimated_input, estimated_output, estimated_amount, estimated_currency, begun_at,"
             " sent_at)"
             " VALUES (?, ?, 'sent', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-            " ON CONFLICT (id) DO UPDATE SET state = 'sent', model = excluded.model, response_id = '',"
-            " idempotency_key = excluded.idempotency_key, is_background = excluded.is_background,"
-            " estimated_input = excluded.estimated_input, estimated_output = excluded.estimated_output,"
-            " estimated_amount = excluded.estimated_amount, estimated_currency = excluded.estimated_currency,"
-            " sent_at = excluded.sent_at WHERE state IN ('sent', 'failed', 'unknown')",
+            f" ON CONFLICT (id) DO UPDATE SET {_SENT_AGAIN} WHERE state IN ('sent', 'failed', 'unknown')",
             *(id, flight.request_hash, *astuple(flight.payer), model),
             *(idempotency_key, is_background, *tokens, amount, currency, flight.begun_at, self._now()),
             is_synced=is_synced,

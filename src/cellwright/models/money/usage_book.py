@@ -172,14 +172,11 @@ def _summed(what: str, uses: Sequence[tuple[Any, ...]]) -> UsageRow:
     for *_, amount, currency in known:
         if amount is not None:
             paid[currency] = add(paid.get(currency, Decimal(0)), Decimal(amount))
-    tokens = [sum(use[place] for use in known) for place in (2, 3, 4, 5)]
+    columns = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
     return UsageRow(
         what=what,
         calls=len({use[0] for use in uses}),
-        input_tokens=tokens[0],
-        output_tokens=tokens[1],
-        cache_read_tokens=tokens[2],
-        cache_write_tokens=tokens[3],
+        **{name: sum(use[column] for use in known) for column, name in enumerate(columns, start=2)},
         paid=dict(sorted(paid.items())),
         unpriced_calls=len({use[0] for use in known if use[6] is None}),
         unknown_calls=len({use[0] for use in uses if use[1] == "unknown"}),

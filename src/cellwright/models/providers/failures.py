@@ -41,20 +41,11 @@ _BY_TYPE: Final[tuple[tuple[type[ModelAPIError], FailureKind], ...]] = (
     (ModelConnectionError, "connection"),
 )
 """What pydantic-ai's own exceptions say, the most particular first."""
-_BY_NAME: Final[tuple[tuple[str, FailureKind], ...]] = (
-    ("Timeout", "timed-out"),
-    ("Decod", "broken-answer"),
-    ("JSON", "broken-answer"),
-    ("StreamConsumed", "broken-answer"),
-    ("StreamClosed", "connection"),
-    ("Connect", "connection"),
-    ("Transport", "connection"),
-    ("Protocol", "connection"),
-    ("Network", "connection"),
-    ("Read", "connection"),
-    ("Write", "connection"),
-    ("Proxy", "connection"),
-    ("ResponseValidation", "broken-answer"),
+_BY_NAME: Final[tuple[tuple[FailureKind, tuple[str, ...]], ...]] = (
+    ("timed-out", ("Timeout",)),
+    ("broken-answer", ("Decod", "JSON", "StreamConsumed")),
+    ("connection", ("StreamClosed", "Connect", "Transport", "Protocol", "Network", "Read", "Write", "Proxy")),
+    ("broken-answer", ("ResponseValidation",)),
 )
 """What a part of an exception's name says, for those of SDKs that must not be imported to be recognised."""
 _LIBRARIES: Final = frozenset(
@@ -132,8 +123,8 @@ def _of_library(error: BaseException) -> FailureKind | None:
         if isinstance(status, int) and 400 <= status < 600:
             return _of_status(status)
     names = " ".join(kind.__name__ for kind in type(error).__mro__)
-    for part, failing in _BY_NAME:
-        if part in names:
+    for failing, parts in _BY_NAME:
+        if any(part in names for part in parts):
             return failing
     return "server-error"
 

@@ -114,8 +114,8 @@ class Providers:
             events = _in_background(put, request, stream=stream, on_id=on_provider_id)
         else:
             events = _streamed(put, request, on_provider_id) if stream else _whole(put, request, on_provider_id)
-        async with aclosing(events) as told:
-            yield told
+        async with aclosing(events) as answer:
+            yield answer
 
     @asynccontextmanager
     async def ask_as(
@@ -127,8 +127,8 @@ class Providers:
         pool = self._pool(endpoint, key)
         model = await anyio.to_thread.run_sync(build_model, endpoint, name.model, key, pool, traits)
         put = _put(endpoint, model, traits, request, None)
-        async with aclosing(_whole(put, request, None)) as told:
-            yield told
+        async with aclosing(_whole(put, request, None)) as answer:
+            yield answer
 
     async def resume(
         self, name: ModelName, request: Request, provider_response_id: str, key: str | None
@@ -222,7 +222,7 @@ def _ignored(model: Model, settings: ModelSettings) -> frozenset[str]:
     return model.unsupported_settings
 
 
-def _tell_id(response: ModelResponse, on_id: OnProviderId) -> None:
+def _report_id(response: ModelResponse, on_id: OnProviderId) -> None:
     if on_id is not None and response.provider_response_id:
         on_id(response.provider_response_id)
 
@@ -233,7 +233,7 @@ async def answer_in_background(
     """The whole answer: of `response` if it was asked for before. Cancelling stops it at the provider too."""
     if response is None:
         response = await put.model.request(put.messages, put.settings, put.parameters)
-    _tell_id(response, on_id)
+    _report_id(response, on_id)
     try:
         wait_seconds, failed_looks = _INITIAL_POLL_INTERVAL_SECONDS, 0
         while response.state == "suspended":
@@ -259,9 +259,9 @@ async def answer_in_background(
 
 async def _whole(put: _Put, request: Request, on_id: OnProviderId) -> AsyncGenerator[AnswerEvent]:
     response = await put.model.request(put.messages, put.settings, put.parameters)
-    _tell_id(response, on_id)
-    for told in _ended(response, request):
-        yield told
+    _report_id(response, on_id)
+    for answer in _ended(response, request):
+        yield answer
 
 
 async def _streamed(put: _Put, request: Request, on_id: OnProviderId) -> AsyncGenerator[AnswerEvent]:
@@ -284,8 +284,8 @@ async def _streamed(put: _Put, request: Request, on_id: OnProviderId) -> AsyncGe
         if response.finish_reason is None and response.state == "complete":
             # No provider ends an answer without saying why.
             response = replace(response, state="incomplete")
-    for told in _ended(response, request):
-        yield told
+    for answer in _ended(response, request):
+        yield answer
 
 
 async def _in_background(
@@ -293,10 +293,10 @@ async def _in_background(
 ) -> AsyncGenerator[AnswerEvent]:
     settings = cast("ModelSettings", {**put.settings, "openai_background": True})
     response = await answer_in_background(replace(put, settings=settings), on_id=on_id)
-    for told in _ended(response, request):
-        for index, part in enumerate(told.parts if stream else ()):
+    for answer in _ended(response, request):
+        for index, part in enumerate(answer.parts if stream else ()):
             yield PartStartEvent(index=index, part=part)
-        yield told
+        yield answer
 
 
 def _ended(response: ModelResponse, request: Request) -> Iterator[ModelResponse]:

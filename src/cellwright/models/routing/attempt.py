@@ -59,7 +59,7 @@ class AttemptFailure:
     usage: TokenUsage | None = None
     """What the provider says was used all the same."""
     has_emitted: bool = False
-    """Pieces of this try were told: they are void."""
+    """Pieces of this try were emitted: they are void."""
 
 
 async def receive_answer(
@@ -71,7 +71,7 @@ async def receive_answer(
     emit: Callable[[Piece], None],
     explain: Explain,
 ) -> ModelResponse | AttemptFailure:
-    """The whole response, with its pieces told as they come; or why there is none."""
+    """The whole response, with its pieces emitted as they come; or why there is none."""
     now = anyio.current_time()
     ends_at = now + seconds_left
     silence = deadlines.first_piece_seconds if stream else deadlines.answer_seconds

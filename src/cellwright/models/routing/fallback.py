@@ -1,6 +1,6 @@
 """Asking the models of a route in turn until one answers: retries, breakers, fallback, restarts.
 
-What two tries say is never joined: a try that failed after telling pieces is followed by `Restarted`. What to do after
+What two tries say is never joined: a try that failed after emitting pieces is followed by `Restarted`. What to do after
 a try that gave no answer is decided by `seconds_until_retry`, which is pure.
 """
 
@@ -120,7 +120,7 @@ class RoutedCall:
     passed: dict[ModelName, float] = field(default_factory=dict[ModelName, float])
     """Models passed over because of an open breaker, and until when it is."""
     void: FailedAttempt | None = None
-    """The try whose pieces were told and must be taken back."""
+    """The try whose pieces were emitted and must be taken back."""
 
     def key_for(self, model: ModelName) -> str | None:
         """The same for tries of which nobody knows what became, another once the provider has answered."""
@@ -130,7 +130,7 @@ class RoutedCall:
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
     def start(self, model: ModelName, reason: str) -> None:
-        """Tell that a model is asked, after taking back what an earlier try told."""
+        """Emit that a model is asked, after taking back what an earlier try emitted."""
         self.passed.pop(model, None)
         self.tries[model] = self.tries.get(model, 0) + 1
         if self.void is not None:

@@ -36,8 +36,8 @@ class Groq(OpenAIChat):
         for number, (delta, is_piece) in enumerate(deltas(reply)):
             opening = {"x_groq": {"id": f"req_{reply.id}"}} if number == 0 else {}
             yield Event(sse(chunk(reply, [choice_of(delta)]) | opening), is_piece)
-        told = {"id": f"req_{reply.id}"} | ({} if reply.usage is None else {"usage": self.usage(reply.usage)})
-        yield Event(sse(chunk(reply, [choice_of({}, finish=finish_of(reply))]) | {"x_groq": told}))
+        ending = {"id": f"req_{reply.id}"} | ({} if reply.usage is None else {"usage": self.usage(reply.usage)})
+        yield Event(sse(chunk(reply, [choice_of({}, finish=finish_of(reply))]) | {"x_groq": ending}))
         yield DONE
 
     def usage(self, tokens: Tokens) -> Json:
