@@ -42,14 +42,14 @@ class Job:
         self.changed = anyio.Event()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Background:
     """All responses made in the background."""
 
-    def __init__(self, *, work: TaskGroup, barrier: SilenceBarrier, counter: Counter) -> None:
-        self._work = work
-        self._barrier = barrier
-        self._counter = counter
-        self._jobs: dict[str, Job] = {}
+    work: TaskGroup
+    barrier: SilenceBarrier
+    counter: Counter
+    _jobs: dict[str, Job] = field(default_factory=dict[str, Job], init=False)
 
     def owns(self, path: str) -> bool:
         """Whether a path is about one of them."""
@@ -61,7 +61,7 @@ class Background:
         events = list(playback.wire.events(reply, playback.asked))
         job = Job(reply=reply, account=account, scope=anyio.CancelScope(), events=events)
         self._jobs[response_id(reply.id)] = job
-        self._work.start_soon(self._make, job, fault)
+        self.work.start_soon(self._make, job, fault)
         if fault is not None and fault.kind == "drop" and not playback.asked.is_stream:
             await playback.connection.reset()
         elif playback.asked.is_stream:
@@ -96,7 +96,7 @@ class Background:
                 if fault is not None and event.is_piece and pieces == fault.after_chunks:
                     if kind == "error-event":
                         job.move(status="failed")
-                        return self._counter.notify()
+                        return self.counter.notify()
                     if kind == "stall":
                         await self._wait(fault)
                 pieces += event.is_piece
@@ -105,11 +105,11 @@ class Background:
                 job.move(ready=number + 1)
             job.account.finish()
             job.move(status="completed" if job.reply.stop == "end" else "incomplete")
-            self._counter.notify()
+            self.counter.notify()
 
     async def _wait(self, fault: Fault) -> None:
         if fault.seconds is None:
-            await self._barrier.wait()
+            await self.barrier.wait()
         else:
             await anyio.sleep(fault.seconds)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import struct
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, Final
 from urllib.parse import parse_qs
@@ -75,13 +75,13 @@ def _embeddings(body: Json) -> Json:
 _LONGEST_WAIT_SECONDS: Final = 60.0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Control:
     """Answers requests about the server itself."""
 
-    def __init__(self, *, script: Script, barrier: SilenceBarrier, counter: Counter) -> None:
-        self._script = script
-        self._barrier = barrier
-        self._counter = counter
+    script: Script
+    barrier: SilenceBarrier
+    counter: Counter
 
     def owns(self, path: str) -> bool:
         """Whether a path is about the server itself."""
@@ -91,19 +91,19 @@ class Control:
         """Status and body."""
         match request.method, request.path:
             case "GET", "/_charges":
-                return 200, {"charges": [asdict(charge) for charge in self._counter.charged]}
+                return 200, {"charges": [asdict(charge) for charge in self.counter.charged]}
             case "GET", "/_requests":
-                return 200, {"requests": [asdict(received) for received in self._counter.requests]}
+                return 200, {"requests": [asdict(received) for received in self.counter.requests]}
             case "GET", "/_wait":
                 return await self._wait(parse_qs(request.query))
             case "POST", "/_script":
                 try:
-                    self._script.add_file(read_script(request.body))
+                    self.script.add_file(read_script(request.body))
                 except UserError as error:
                     return 400, {"error": str(error)}
                 return 200, {}
             case "POST", "/_release":
-                self._barrier.open()
+                self.barrier.open()
                 return 200, {}
             case method, path:
                 return 404, {"error": f"Unknown request: {method} {path}"}
@@ -114,14 +114,14 @@ class Control:
         seconds = min(float(query.get("seconds", ["10"])[0]), _LONGEST_WAIT_SECONDS)
 
         def holds() -> bool:
-            charged = self._counter.charged
+            charged = self.counter.charged
             return (
-                len(self._counter.requests) >= requests
+                len(self.counter.requests) >= requests
                 and len(charged) >= charges
                 and sum(charge.is_finished for charge in charged) >= finished
             )
 
-        wait = partial(self._counter.wait_until, holds, timeout_seconds=seconds)
+        wait = partial(self.counter.wait_until, holds, timeout_seconds=seconds)
         try:
             await anyio.to_thread.run_sync(wait, abandon_on_cancel=True)
         except TimeoutError as error:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Self
 from urllib.parse import urlencode
 
@@ -19,12 +20,12 @@ from cellwright.testing.wire.formats import BASE_PATHS, WireKind
 _STOP_SECONDS = 10.0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderProcess:
     """A provider server in another process. It ends with the block, or with whoever started it."""
 
-    def __init__(self, *, address: str, pid: int) -> None:
-        self.address = address
-        self.pid = pid
+    address: str
+    pid: int
 
     @classmethod
     @contextmanager

@@ -28,18 +28,18 @@ class CallPlan:
     estimate: TokenUsage
 
 
+@dataclass(frozen=True, slots=True)
 class CallPlanner:
     """Decides for one call at a time; what calls in flight will use is held until they end."""
 
-    def __init__(self, registry: ModelRegistry, budgets: Budgets) -> None:
-        self._registry = registry
-        self.budgets = budgets
+    registry: ModelRegistry
+    budgets: Budgets
 
     async def plan(self, call: ModelCall) -> CallPlan | BudgetReached:
         """Who is asked, unless it would pass a limit. Raises where nobody may be asked."""
         check_settings(call.request.settings)
         estimated = estimate(call.request)
-        candidates = await self._registry.candidates(call.choice)
+        candidates = await self.registry.candidates(call.choice)
         question = RouteRequest(
             needs=needs_of(call.request),
             context_tokens=estimated.input_tokens,
@@ -59,7 +59,7 @@ class CallPlanner:
 
     def reserve(self, call: ModelCall, plan: CallPlan, model: ModelName) -> BudgetReached | None:
         """Hold what this call will use at this model, unless that would pass a limit."""
-        price = self._registry.price_of(model, plan.estimate)
+        price = self.registry.price_of(model, plan.estimate)
         return self.budgets.reserve(call, plan.estimate, price) if call.limits else None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from datetime import UTC, datetime
+from dataclasses import dataclass, field
 from typing import Any, assert_never
 
 from cellwright.models import reports
@@ -14,58 +14,57 @@ from cellwright.models.gateway.in_flight import IdleTimer
 from cellwright.models.gateway.model_probe import check_model
 from cellwright.models.gateway.model_registry import ModelRegistry
 from cellwright.models.money.ledger import Ledger
+from cellwright.models.money.usage_book import utc_now
 from cellwright.models.reports import ListedModel, ModelsReport, ProvidersReport, ProviderState, Question, Report
 from cellwright.models.routing.route import can
 
 
+@dataclass(eq=False, kw_only=True)
 class GatewayReports:
     """Answers every question but those about single calls."""
 
-    def __init__(self, *, registry: ModelRegistry, ledger: Ledger, idle: IdleTimer, version: str) -> None:
-        self._registry = registry
-        self._ledger = ledger
-        self._idle = idle
-        self._version = version
-        self._started_at = datetime.now(UTC).isoformat(timespec="seconds")
-        self.endpoint: dict[str, Any] = {}
-        """Where the OpenAI-compatible endpoint is, once it is open."""
+    registry: ModelRegistry
+    ledger: Ledger
+    idle: IdleTimer
+    version: str
+    endpoint: dict[str, Any] = field(default_factory=dict[str, Any], init=False)
+    """Where the OpenAI-compatible endpoint is, once it is open."""
+    _started_at: str = field(default_factory=lambda: utc_now().isoformat(timespec="seconds"), init=False)
 
     async def report(self, question: Question, *, calls_in_flight: int) -> Report:
         """The answer to one question. Raises `UserError` while `models.toml` is broken."""
         match question:
             case reports.AskUsage(by=by, since=since):
-                return reports.UsageReport(rows=self._ledger.usage(by=by, since=since))
+                return reports.UsageReport(rows=self.ledger.usage(by=by, since=since))
             case reports.AskLatency(since=since):
-                return reports.LatencyReport(rows=self._ledger.latency(since=since))
+                return reports.LatencyReport(rows=self.ledger.latency(since=since))
             case reports.AskModels():
                 return await self._models()
             case reports.AskProviders():
-                await self._registry.ready()
-                endpoints = sorted(
-                    self._registry.configuration().endpoints.values(), key=lambda endpoint: endpoint.name
-                )
+                await self.registry.ready()
+                endpoints = sorted(self.registry.configuration().endpoints.values(), key=lambda endpoint: endpoint.name)
                 return ProvidersReport(providers=tuple([await self._state(endpoint) for endpoint in endpoints]))
             case reports.AskTest(model=model):
-                return await check_model(self._registry, self._ledger, ModelName.parse(model))
+                return await check_model(self.registry, self.ledger, ModelName.parse(model))
             case reports.AskStatus():
                 return reports.StatusReport(
                     pid=os.getpid(),
-                    version=self._version,
+                    version=self.version,
                     started_at=self._started_at,
                     calls_in_flight=calls_in_flight,
-                    connections=self._idle.users - calls_in_flight,
-                    idle_seconds=self._idle.seconds,
+                    connections=self.idle.users - calls_in_flight,
+                    idle_seconds=self.idle.seconds,
                     endpoint=self.endpoint,
                 )
             case _:
                 assert_never(question)
 
     async def _models(self) -> ModelsReport:
-        configuration, ready = self._registry.configuration(), await self._registry.ready()
+        configuration, ready = self.registry.configuration(), await self.registry.ready()
         chains = {tier: configuration.chain(tier, ready) for tier in TIERS}
         listed: list[ListedModel] = []
         for name in configuration.offered():
-            candidate, endpoint = self._registry.candidate(name, 0, ready), configuration.endpoint(name)
+            candidate, endpoint = self.registry.candidate(name, 0, ready), configuration.endpoint(name)
             listed.append(
                 ListedModel(
                     name=str(name),
@@ -84,7 +83,7 @@ class GatewayReports:
         return ModelsReport(models=tuple(listed))
 
     async def _state(self, endpoint: Endpoint) -> ProviderState:
-        key = await self._registry.key_of(endpoint.name)
+        key = await self.registry.key_of(endpoint.name)
         is_ready = endpoint.key == "none" or key is not None
         return ProviderState(
             name=endpoint.name,
@@ -94,7 +93,7 @@ class GatewayReports:
             needs="" if is_ready else _needs(endpoint),
             is_local=endpoint.local,
             base_url=endpoint.base_url or "",
-            health=self._registry.breakers.health(endpoint.name),
+            health=self.registry.breakers.health(endpoint.name),
         )
 
 

@@ -114,20 +114,17 @@ class _Completion(Response):
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(_until_gone, receive, tasks.cancel_scope)
-                respond = self._stream if self._chat.stream else self._whole
-                await respond(scope, receive, send)
+                response = await (self._stream(send) if self._chat.stream else self._whole())
+                if response is not None:
+                    self._is_answered = True
+                    await response(scope, receive, send)
                 tasks.cancel_scope.cancel()
         finally:
             if not self._is_answered and not self._is_kept:
                 with anyio.CancelScope(shield=True):
                     await self._executor.cancel(self._call.id)
 
-    async def _whole(self, scope: Scope, receive: Receive, send: Send) -> None:
-        response = await self._answer()
-        self._is_answered = True
-        await response(scope, receive, send)
-
-    async def _answer(self) -> Response:
+    async def _whole(self) -> Response:
         try:
             async for item in self._executor.start(self._call):
                 if isinstance(item, ModelAnswer):
@@ -138,17 +135,22 @@ class _Completion(Response):
             return _failed(failure_of(error))
         raise Defect("A call ended without an outcome.")
 
-    async def _stream(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _stream(self, send: Send) -> Response | None:
+        """Send it as it comes; a failure before the first byte is given back, to be said with a status."""
         chunks = Chunks(identity=self._identity, created=self._created, include_usage=self._chat.include_usage)
         events, subscription = _Events(send), self._executor.start(self._call)
+        failure: OpenAIFailure | None = None
         try:
-            while not chunks.is_over and (waiting := await subscription.waiting()):
+            while failure is None and not chunks.is_over and (waiting := await subscription.waiting()):
                 failure = await self._send_items(waiting, chunks, events)
-                if failure is not None:
-                    await self._stream_failure(failure, events, scope, receive, send)
-                    return
         except CellwrightError as error:
-            await self._stream_failure(failure_of(error), events, scope, receive, send)
+            failure = failure_of(error)
+        if failure is not None and not events.has_begun:
+            return _failed(failure)
+        if failure is not None:
+            self._is_answered = True
+            await events.send([failure.body], is_over=True)
+        return None
 
     async def _send_items(
         self, waiting: Sequence[Update | Outcome], chunks: Chunks, events: _Events
@@ -168,16 +170,6 @@ class _Completion(Response):
                 return failure_of(item)
         await events.send(ready, is_over=chunks.is_over, is_whole=self._is_answered)
         return None
-
-    async def _stream_failure(
-        self, failure: OpenAIFailure, events: _Events, scope: Scope, receive: Receive, send: Send
-    ) -> None:
-        """As long as nothing is sent, it can still be said with a status."""
-        self._is_answered = True
-        if events.has_begun:
-            await events.send([failure.body], is_over=True)
-        else:
-            await _failed(failure)(scope, receive, send)
 
 
 class _Events:

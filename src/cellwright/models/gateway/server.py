@@ -6,6 +6,7 @@ import logging
 import os
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
 from typing import assert_never
 
 import anyio
@@ -28,18 +29,16 @@ _GREETING_TIMEOUT_SECONDS = 10
 _DISCONNECTED = (anyio.BrokenResourceError, anyio.ClosedResourceError, anyio.EndOfStream)
 
 
+@dataclass(eq=False, kw_only=True)
 class Server:
     """Speaks with every client at once."""
 
-    def __init__(
-        self, *, executor: CallExecutor, keys: KeyRing, idle: IdleTimer, stop: Callable[[bool], None], uid: int
-    ) -> None:
-        self._executor = executor
-        self._keys = keys
-        self._idle = idle
-        self._stop = stop
-        self._uid = uid
-        """Whose processes are heard."""
+    executor: CallExecutor
+    keys: KeyRing
+    idle: IdleTimer
+    stop: Callable[[bool], None]
+    uid: int
+    """Whose processes are heard."""
 
     async def serve(self, listener: socket.socket) -> None:
         """Until cancelled."""
@@ -48,23 +47,19 @@ class Server:
 
     async def _welcome(self, stream: SocketStream) -> None:
         async with stream:
-            if peer_uid(stream.extra(SocketAttribute.raw_socket)) != self._uid:
+            if peer_uid(stream.extra(SocketAttribute.raw_socket)) != self.uid:
                 logger.warning("a process of another user was turned away")
                 return
-            with self._idle.busy():
-                await _Conversation(stream, self._executor, self._keys, self._stop).hold()
+            with self.idle.busy():
+                await _Conversation(stream, self).hold()
 
 
 class _Conversation:
     """One connection."""
 
-    def __init__(
-        self, stream: SocketStream, executor: CallExecutor, keys: KeyRing, stop: Callable[[bool], None]
-    ) -> None:
+    def __init__(self, stream: SocketStream, server: Server) -> None:
         self._stream = stream
-        self._executor = executor
-        self._keys = keys
-        self._stop = stop
+        self._server = server
         self._sending = anyio.Lock(fast_acquire=True)
         self._asked: dict[int, anyio.CancelScope] = {}
 
@@ -113,7 +108,7 @@ class _Conversation:
                     self._asked[number].cancel()
             case protocol.SubmitCall(number=number, call=call, connection=connection):
                 with connecting_by(connection):
-                    subscription = self._executor.start(call)
+                    subscription = self._server.executor.start(call)
                 tasks.start_soon(
                     self._in_scope, number, lambda: self._pump(number, subscription, is_streamed=call.stream)
                 )
@@ -163,19 +158,19 @@ class _Conversation:
         match request:
             case protocol.Cancel(call=call):
                 answer: Acknowledgement | QueryReply | Vectors = Acknowledgement(
-                    number=number, happened=await self._executor.cancel(call)
+                    number=number, happened=await self._server.executor.cancel(call)
                 )
             case protocol.Keys(keys=keys, forget=forget):
-                self._keys.forget(forget)
-                self._keys.take(keys)
+                self._server.keys.forget(forget)
+                self._server.keys.take(keys)
                 answer = Acknowledgement(number=number)
             case protocol.Query(question=question):
-                answer = QueryReply(number=number, report=await self._executor.query(question))
+                answer = QueryReply(number=number, report=await self._server.executor.query(question))
             case protocol.Embed(texts=texts, choice=choice):
-                answer = Vectors(number=number, vectors=await self._executor.embed(texts, choice))
+                answer = Vectors(number=number, vectors=await self._server.executor.embed(texts, choice))
             case protocol.Stop(at_once=at_once):
                 answer = Acknowledgement(number=number)
-                self._stop(at_once)
+                self._server.stop(at_once)
             case _:
                 assert_never(request)
         await self._send(protocol.pack_reply(answer))
