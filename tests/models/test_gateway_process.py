@@ -85,6 +85,16 @@ async def test_a_gateway_with_a_client_or_a_call_does_not_end(house: House) -> N
     assert pid
 
 
+async def test_a_gateway_told_twice_to_stop_ends_at_once(house: House) -> None:
+    house.provider.script(Fault("slow-first-byte"))
+    async with Models.open(house.home, launch=house.launch()) as models:
+        house.kill_asker("run/1", "hello", "asked")
+        await house.provider.until(lambda provider: provider.silent == 1)
+        await models.stop_gateway()
+        await models.stop_gateway()
+        eventually(lambda: running_pid(house.home) is None)
+
+
 async def test_a_gateway_told_to_stop_finishes_what_is_in_flight(house: House) -> None:
     house.provider.script(Fault("slow-first-byte"))
     async with Models.open(house.home, launch=house.launch()) as models:
