@@ -59,8 +59,9 @@ class CallPlanner:
 
     def reserve(self, call: ModelCall, plan: CallPlan, model: ModelName) -> BudgetReached | None:
         """Hold what this call will use at this model, unless that would pass a limit."""
-        price = self.registry.price_of(model, plan.estimate)
-        return self.budgets.reserve(call, plan.estimate, price) if call.limits else None
+        if not call.limits:
+            return None
+        return self.budgets.reserve(call, plan.estimate, self.registry.price_of(model, plan.estimate))
 
 
 async def embed(registry: ModelRegistry, ledger: Ledger, texts: Sequence[str], choice: Choice) -> list[list[float]]:
