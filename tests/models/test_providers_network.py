@@ -165,7 +165,7 @@ async def test_addresses_in_the_environment_do_not_lead_a_key_elsewhere(
     providers = Providers(Configuration())
 
     addresses = {
-        name: providers.model(ModelName(name, "m"), KEY).base_url
+        name: (await providers.load(ModelName(name, "m"), KEY)).base_url
         for name in ("openai", "anthropic", "groq", "google", "mistral")
     }
 

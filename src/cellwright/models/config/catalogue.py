@@ -90,7 +90,7 @@ def _known_at(kind: Kind, endpoint_name: str, is_here: bool, model: str) -> Trai
     profile = _profile(kind, model)
     is_forwarded = is_here and model.endswith(_FORWARDED)
     is_local = is_here and not is_forwarded and not model.startswith(_GREAT)
-    has_breakpoints = endpoint_name == "openai" and profile.get("openai_supports_prompt_cache_breakpoints", False)
+    has_breakpoints = bool(profile.get("openai_supports_prompt_cache_breakpoints", False))
     is_small = is_local and kind in ("openai-chat", "ollama")
     return Traits(
         # Small models that run here often write their calls as text; constrained to a schema they get them right.
@@ -99,7 +99,7 @@ def _known_at(kind: Kind, endpoint_name: str, is_here: bool, model: str) -> Trai
         images=not is_small and profile.get("supports_image_input", True),
         streaming=True,
         reasoning=profile.get("supports_thinking", False),
-        caching=kind == "anthropic" or has_breakpoints,
+        caching=kind == "anthropic" or (endpoint_name == "openai" and has_breakpoints),
         context_tokens=None if is_local else _context_tokens(kind, endpoint_name, model),
         local=is_local,
         schema_with_tools=kind != "google" or bool(profile.get("google_supports_tool_combination", False)),

@@ -118,8 +118,7 @@ def _by_list(endpoint: Endpoint, name: ModelName, usage: TokenUsage) -> Price:
     prices = model.get_prices(now)
     if prices.input_mtok is None or (prices.output_mtok is None and usage.output_tokens):
         return UnknownPrice(why=f"{name} is not paid by the token: {_IN_TOML}")
-    counts = asdict(usage)
-    del counts["is_estimate"]
+    counts = {name: count for name, count in asdict(usage).items() if name != "is_estimate"}
     try:
         price = model.calc_price(Counted(**counts), provider, genai_request_timestamp=now)
     except ValueError as error:
